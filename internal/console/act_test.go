@@ -126,7 +126,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 	b := h.browser()
 	form := url.Values{
 		"name": {"추석 쿠폰"}, "quantity": {"5,000"}, "opens_at": {"2026-12-01T10:00"}, "answer": {"recorded"}, "line": {"paced"}, "per_second": {"100"}, "standby": {"on"},
-		"benefit": {"30% 할인"}, "valid_days": {"7"}, "id": {"chuseok"}, "step": {"check"},
+		"benefit": {"30% 할인"}, "valid_for": {"7"}, "valid_unit": {"days"}, "id": {"chuseok"}, "step": {"check"},
 	}
 	got := b.post("/console/campaigns", form)
 	for _, want := range []string{"Before it opens", "2026-12-01 10:00:00 Seoul = 2026-12-01 01:00:00 UTC", "in 8 days", "100 a second: 50 s"} {
@@ -149,7 +149,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 		t.Errorf("made twice: %d %s", got.status, got.text())
 	}
 	clone := b.get("/console/campaigns/new?clone=chuseok")
-	for _, want := range []string{`value="5000"`, `value="100"`, `value="7"`, "30% 할인"} {
+	for _, want := range []string{`value="5000"`, `value="100"`, `name="valid_for" value="7"`, `value="days" selected`, "30% 할인"} {
 		if !strings.Contains(clone.body, want) {
 			t.Errorf("the clone has no %s", want)
 		}
@@ -160,7 +160,7 @@ func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
 	h := openHouse(t)
 	b := h.browser()
 	good := url.Values{"name": {"a"}, "answer": {"recorded"}, "step": {"create"}}
-	for field, value := range map[string]string{"name": "", "quantity": "many", "opens_at": "tomorrow", "closes_at": "1", "per_second": "0", "valid_days": "-1", "id": "NOT AN ID"} {
+	for field, value := range map[string]string{"name": "", "quantity": "many", "opens_at": "tomorrow", "closes_at": "1", "per_second": "0", "valid_for": "-1", "id": "NOT AN ID"} {
 		form := url.Values{}
 		for name, values := range good {
 			form[name] = values

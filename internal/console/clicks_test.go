@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
@@ -40,6 +41,7 @@ var actions = []action{
 	{"POST /console/campaigns/{id}/switch", (*clicker).closeByName},
 	{"POST /console/campaigns/{id}/quantity", (*clicker).changeQuantity},
 	{"POST /console/campaigns/{id}/pace", (*clicker).changePace},
+	{"POST /console/campaigns/{id}/terms", (*clicker).changeTerms},
 	{"POST /console/campaigns/{id}/rebuild", (*clicker).rebuild},
 	{"POST /console/campaigns/{id}/coupons/{number}/void", (*clicker).voidOne},
 	{"POST /console/campaigns/{id}/coupons/void", (*clicker).voidSeveral},
@@ -236,6 +238,19 @@ func (c *clicker) closeByName() {
 	p.Press(".card.danger button")
 	p.Await("It is closed.")
 	c.want("switched", "closed", closed)
+}
+
+func (c *clicker) changeTerms() {
+	closes := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := c.at("/campaigns/steered/terms")
+	p.Type("[name=closes_at]", "2040-01-01T09:00")
+	p.Press("form[action$='/terms'] button")
+	p.Await("closes none → 2040-01-01 09:00:00")
+	c.want("steered", "open as long as before", func(s firstcome.Campaign) bool { return s.ClosesAt.IsZero() })
+	p.Type("[name=typed]", "steered")
+	p.Press(".card.danger button")
+	p.Await("It is changed.")
+	c.want("steered", "closing in 2040, and nothing else", func(s firstcome.Campaign) bool { return s.ClosesAt.Equal(closes) && s.Name == "추석 steered" })
 }
 
 func (c *clicker) changeQuantity() {

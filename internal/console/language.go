@@ -99,6 +99,21 @@ func (l language) span(d time.Duration) string {
 	return l.say("%d일", "%d days", int(d.Hours())/24)
 }
 
+// exactSpan returns how long something takes, with every unit that it has.
+func (l language) exactSpan(d time.Duration) string {
+	var parts []string
+	for _, u := range []struct {
+		of     time.Duration
+		ko, en string
+	}{{24 * time.Hour, "%d일", "%d d"}, {time.Hour, "%d시간", "%d h"}, {time.Minute, "%d분", "%d min"}, {time.Second, "%d초", "%d s"}, {time.Microsecond, "%dµs", "%d µs"}} {
+		if n := d / u.of; n > 0 {
+			parts = append(parts, l.say(u.ko, u.en, n))
+		}
+		d %= u.of
+	}
+	return strings.Join(parts, " ")
+}
+
 // rate returns a rate of a kind; unknown where there are none.
 func rate(of map[string]float64, kind string) string {
 	n, ok := of[kind]

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,14 +31,14 @@ type newPage struct {
 
 // A newForm is what somebody typed.
 type newForm struct {
-	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Standby, Benefit, ValidDays string
+	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Standby, Benefit, ValidFor, ValidUnit, ValidUntil string
 }
 
 // formTime is how a browser writes an instant without a zone: it is Seoul's.
 const formTime = "2006-01-02T15:04:05"
 
 func (c *Console) showNew(v *view) error {
-	page := newPage{Form: newForm{Answer: string(firstcome.Recorded), Line: "none"}}
+	page := newPage{Form: newForm{Answer: string(firstcome.Recorded), Line: "none", ValidUnit: validUnits[0].name}}
 	if from := v.form.Get("clone"); from != "" {
 		id, err := firstcome.ParseCampaignID(from)
 		if err != nil {
@@ -47,13 +49,29 @@ func (c *Console) showNew(v *view) error {
 			return err
 		}
 		page.Form = formOf(s.Terms)
+		page.Form.OpensAt, page.Form.ClosesAt = "", "" // when it opens is for people to say
 	}
 	return v.render(http.StatusOK, "new", v.say("새 캠페인", "A new campaign"), page)
 }
 
-// formOf returns the form of a campaign like another; when it opens is for people to say.
+// A unit is one in which people type how long a coupon is valid.
+type unit struct {
+	name string
+	of   time.Duration
+}
+
+// validUnits are the units, the largest first.
+var validUnits = []unit{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}}
+
+// formOf returns the form of terms.
 func formOf(t firstcome.Terms) newForm {
-	f := newForm{Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit)}
+	f := newForm{
+		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit), ValidUnit: validUnits[0].name,
+		OpensAt: typedTime(t.OpensAt), ClosesAt: typedTime(t.ClosesAt), ValidUntil: typedTime(t.ValidUntil),
+	}
+	if f.Benefit == "null" {
+		f.Benefit = ""
+	}
 	if t.Quantity != firstcome.Unlimited {
 		f.Quantity = strconv.FormatInt(t.Quantity, 10)
 	}
@@ -66,25 +84,42 @@ func formOf(t firstcome.Terms) newForm {
 	if t.Standby {
 		f.Standby = "on"
 	}
-	if days := t.ValidFor / (24 * time.Hour); days > 0 {
-		f.ValidDays = strconv.Itoa(int(days))
+	for _, u := range validUnits {
+		if t.ValidFor > 0 && t.ValidFor%u.of == 0 {
+			f.ValidFor, f.ValidUnit = strconv.FormatInt(int64(t.ValidFor/u.of), 10), u.name
+			break
+		}
 	}
 	return f
 }
 
+// typedTime returns an instant as the form has it, or nothing for none.
+func typedTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.In(seoul).Format(formTime)
+}
+
+// typedForm returns what somebody typed.
+func (v *view) typedForm() newForm {
+	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
+	return newForm{
+		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
+		Line: get("line"), PerSecond: get("per_second"), Standby: get("standby"), Benefit: get("benefit"),
+		ValidFor: get("valid_for"), ValidUnit: get("valid_unit"), ValidUntil: get("valid_until"),
+	}
+}
+
 // createCampaign shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
 func (c *Console) createCampaign(v *view) error {
-	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
-	page := newPage{Wrong: map[string]string{}, Form: newForm{
-		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
-		Line: get("line"), PerSecond: get("per_second"), Standby: get("standby"), Benefit: get("benefit"), ValidDays: get("valid_days"),
-	}}
+	page := newPage{Wrong: map[string]string{}, Form: v.typedForm()}
 	id := page.read(v)
 	status := http.StatusOK
 	switch {
 	case len(page.Wrong) > 0:
 		status = http.StatusUnprocessableEntity
-	case get("step") == "create":
+	case v.form.Get("step") == "create":
 		if _, err := c.Operator.Create(v.r.Context(), v.who.Actor, id, page.Terms); err == nil {
 			return v.doneAt(id, "created")
 		} else if page.Wrong["id"] = v.taken(err); page.Wrong["id"] == "" {
@@ -113,34 +148,12 @@ func (v *view) taken(err error) string {
 // read understands the form, and returns the campaign's id.
 func (p *newPage) read(v *view) firstcome.CampaignID {
 	f, t := &p.Form, &p.Terms
-	t.Name, t.Answer, t.Quantity, t.Standby = f.Name, firstcome.AnswerWhen(f.Answer), firstcome.Unlimited, f.Standby != ""
-	if f.Quantity != "" {
-		n, err := strconv.ParseInt(strings.ReplaceAll(f.Quantity, ",", ""), 10, 64)
-		if err != nil {
-			p.Wrong["quantity"] = v.say("정수로 적어 주세요. 비우면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
-		}
-		t.Quantity = n
-	}
-	t.OpensAt, t.ClosesAt = p.instant(v, "opens_at", f.OpensAt), p.instant(v, "closes_at", f.ClosesAt)
+	t.Answer, t.Standby = firstcome.AnswerWhen(f.Answer), f.Standby != ""
+	p.readInto(v, t)
 	p.OpensAt = t.OpensAt
 	var wrong string
 	if t.Pace, wrong = v.formPace(); wrong != "" {
 		p.Wrong["per_second"] = wrong
-	}
-	if f.Benefit != "" {
-		if t.Benefit = json.RawMessage(f.Benefit); !json.Valid(t.Benefit) {
-			text, _ := json.Marshal(f.Benefit) // a text is a benefit, too
-			t.Benefit = text
-		} else if !isPlain(t.Benefit) {
-			p.Wrong["benefit"] = v.say("같은 이름이 두 번 있거나, 너무 깊거나, 글자가 깨졌습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
-		}
-	}
-	if f.ValidDays != "" {
-		days, err := strconv.Atoi(f.ValidDays)
-		if err != nil || days < 1 {
-			p.Wrong["valid_days"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 on.")
-		}
-		t.ValidFor = time.Duration(days) * 24 * time.Hour
 	}
 	id, err := firstcome.ParseCampaignID(f.ID)
 	if f.ID == "" {
@@ -154,6 +167,65 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 	}
 	p.refuse(t.Check())
 	return id
+}
+
+// readInto puts into terms what the form says otherwise than they do, of those that may be changed while people claim. A form has less than
+// terms may: it has no microseconds.
+func (p *newPage) readInto(v *view, t *firstcome.Terms) {
+	f, was := &p.Form, formOf(*t)
+	t.Name = f.Name
+	if f.Quantity != was.Quantity {
+		t.Quantity = firstcome.Unlimited
+		if f.Quantity != "" {
+			n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "").Replace(f.Quantity), 10, 64)
+			if err != nil {
+				p.Wrong["quantity"] = v.say("정수로 적어 주세요. 비우면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
+			}
+			t.Quantity = n
+		}
+	}
+	for _, at := range []struct {
+		name, typed, was string
+		into             *time.Time
+	}{{"opens_at", f.OpensAt, was.OpensAt, &t.OpensAt}, {"closes_at", f.ClosesAt, was.ClosesAt, &t.ClosesAt}, {"valid_until", f.ValidUntil, was.ValidUntil, &t.ValidUntil}} {
+		if at.typed != at.was {
+			*at.into = p.instant(v, at.name, at.typed)
+		}
+	}
+	if f.Benefit != was.Benefit {
+		t.Benefit = p.benefit(v, f.Benefit)
+	}
+	if f.ValidFor != was.ValidFor || f.ValidUnit != was.ValidUnit {
+		t.ValidFor = p.validFor(v, f)
+	}
+}
+
+// benefit reads a text or JSON.
+func (p *newPage) benefit(v *view, typed string) json.RawMessage {
+	benefit := json.RawMessage(typed)
+	switch {
+	case typed == "":
+		return nil
+	case !json.Valid(benefit):
+		benefit, _ = json.Marshal(typed) // a text is a benefit, too
+	case !isPlain(benefit):
+		p.Wrong["benefit"] = v.say("같은 이름이 두 번 있거나, 너무 깊거나, 글자가 깨졌습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
+	}
+	return benefit
+}
+
+// validFor reads how long a coupon is valid; 0: for ever.
+func (p *newPage) validFor(v *view, f *newForm) time.Duration {
+	if f.ValidFor == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(f.ValidFor, 10, 64)
+	at := slices.IndexFunc(validUnits, func(u unit) bool { return u.name == f.ValidUnit })
+	if err != nil || n < 1 || at < 0 || n > int64(math.MaxInt64/validUnits[at].of) {
+		p.Wrong["valid_for"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 on.")
+		return 0
+	}
+	return time.Duration(n) * validUnits[at].of
 }
 
 // isPlain reports whether every reader reads a benefit alike, as the API does: no key twice, no lone surrogate, at most 32 deep.

@@ -67,6 +67,8 @@ func (c *Console) pages() []page {
 		{"POST", "/campaigns/{id}/quantity", run, c.changeQuantity, short},
 		{"POST", "/campaigns/{id}/pace", run, c.changePace, short},
 		{"POST", "/campaigns/{id}/rebuild", run, c.rebuildGate, endless}, // a million holders take seconds
+		{"GET", "/campaigns/{id}/terms", run, c.showTerms, short},
+		{"POST", "/campaigns/{id}/terms", run, c.changeTerms, short},
 		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
 
 		{"GET", "/customer", look, c.showCustomer, short},

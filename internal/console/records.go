@@ -146,6 +146,12 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 		}
 		all = append(all, changed{name, from, to})
 	}
+	yes := func(is bool) string {
+		if is {
+			return v.say("예", "yes")
+		}
+		return v.say("아니요", "no")
+	}
 	instant := func(t time.Time) string {
 		if t.IsZero() {
 			return v.say("없음", "none")
@@ -157,9 +163,9 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 	add(v.say("수량", "quantity"), quantity(before.Quantity), quantity(after.Quantity))
 	add(v.say("오픈", "opens"), instant(before.OpensAt), instant(after.OpensAt))
 	add(v.say("마감", "closes"), instant(before.ClosesAt), instant(after.ClosesAt))
-	add(v.say("응답 시점", "answered when"), string(before.Answer), string(after.Answer))
+	add(v.say("응답 시점", "answered when"), v.answered(before.Answer), v.answered(after.Answer))
 	add(v.say("속도", "pace"), v.pace(before.Pace), v.pace(after.Pace))
-	add(v.say("예비 대기", "standby"), fmt.Sprint(before.Standby), fmt.Sprint(after.Standby))
+	add(v.say("예비 대기", "standby"), yes(before.Standby), yes(after.Standby))
 	benefit := func(text []byte) string {
 		if len(text) == 0 || string(text) == "null" {
 			return v.say("없음", "none")
@@ -170,7 +176,7 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 		if d == 0 {
 			return v.say("없음", "none")
 		}
-		return v.lang.span(d)
+		return v.lang.exactSpan(d)
 	}
 	add(v.say("혜택", "benefit"), benefit(before.Benefit), benefit(after.Benefit))
 	add(v.say("유효 기한", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))

@@ -31,6 +31,8 @@ var surface = []struct {
 	{"POST /console/campaigns", url.Values{"id": {"autumn"}, "name": {"a"}, "answer": {"recorded"}, "step": {"create"}}, runs},
 	{"GET /console/campaigns/{id}", nil, sees},
 	{"GET /console/campaigns/{id}/steer", nil, reads},
+	{"GET /console/campaigns/{id}/terms", nil, reads},
+	{"POST /console/campaigns/{id}/terms", url.Values{"name": {"another"}, "version": {"1"}}, [5]int{422, 422, 403, 403, 303}},
 	{"GET /console/campaigns/{id}/coupons", nil, looks},
 	{"GET /console/campaigns/{id}/coupons.csv", nil, reads},
 	{"POST /console/campaigns/{id}/coupons/void", url.Values{"numbers": {"1"}, "reason": {"r"}}, reads},

@@ -178,9 +178,9 @@ func tabTo(t *campaignTabs, tab, text string) link {
 // A field is an input with its label.
 type field struct{ Name, Label, Value, Kind, Wrong string }
 
-func fieldOf(p newPage, name, label, value, kind string) field {
-	wrong := p.Wrong[name]
-	if nested := p.Wrong["coupon."+name]; wrong == "" {
+func fieldOf(wrongs map[string]string, name, label, value, kind string) field {
+	wrong := wrongs[name]
+	if nested := wrongs["coupon."+name]; wrong == "" {
 		wrong = nested
 	}
 	return field{name, label, value, kind, wrong}
