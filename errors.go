@@ -82,6 +82,7 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
 // Limits of terms.
 const (
 	MaxName    = 200       // bytes
+	MaxReason  = 500       // characters, of the reason for a void
 	MaxBenefit = 16 * 1024 // bytes of JSON
 	maxValid   = 100 * 365 * 24 * time.Hour
 )

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -168,9 +169,6 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 	return writeJSON(w, http.StatusOK, client.List[json.RawMessage]{Items: items, Next: next})
 }
 
-// maxReason is the length of the longest reason for a void, in bytes.
-const maxReason = 500
-
 // voidCoupon answers POST /v1/campaigns/{id}/coupons/{number}/void.
 func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	number, err := pathNumber(r, "number")
@@ -210,8 +208,8 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) 
 	reason := wrong.readString("reason", raw)
 	switch {
 	case wrong.names("reason"):
-	case strings.TrimSpace(reason) == "" || len(reason) > maxReason:
-		wrong.refuse("reason", "must have 1 to "+strconv.Itoa(maxReason)+" bytes, and more than blanks")
+	case strings.TrimSpace(reason) == "" || utf8.RuneCountInString(reason) > firstcome.MaxReason:
+		wrong.refuse("reason", "must have 1 to "+strconv.Itoa(firstcome.MaxReason)+" characters, and more than blanks")
 	case !storable(reason):
 		wrong.refuse("reason", unstorable)
 	}

@@ -76,7 +76,7 @@ func (v *view) shownVersion() (int64, error) {
 
 // doneAt leads to the campaign, and says what was done.
 func (v *view) doneAt(id firstcome.CampaignID, what string) error {
-	return v.lead(Root + "/campaigns/" + string(id) + "?done=" + what)
+	return v.leadDone(Root+"/campaigns/"+string(id), nil, what)
 }
 
 // switchCampaign pauses, resumes or closes. Closing asks for the campaign's name or id, typed.

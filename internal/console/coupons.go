@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,7 +116,7 @@ func (c *Console) voidCoupons(v *view) error {
 			return c.renderCoupons(v, http.StatusServiceUnavailable, page)
 		}
 	}
-	return v.lead(Root + "/campaigns/" + string(s.ID) + "/coupons?voided=yes&done=voided")
+	return v.leadDone(Root+"/campaigns/"+string(s.ID)+"/coupons", url.Values{"voided": {"yes"}}, "voided")
 }
 
 // dryRun returns what voiding these numbers would do.

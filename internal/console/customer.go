@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -310,14 +311,11 @@ func (v *view) chance(s *ledger.Status, page *customerPage) string {
 	return v.say("지금 %s장이 남아 있습니다.", "Coupons left now: %s.", v.lang.number(page.Left))
 }
 
-// maxReason is the length of the longest reason for a void, in bytes, as the API has it.
-const maxReason = 500
-
 // reason returns why a form voids something.
 func (v *view) reason() (string, error) {
 	reason := strings.TrimSpace(v.form.Get("reason"))
-	if reason == "" || len(reason) > maxReason {
-		return "", &firstcome.FieldError{Field: v.say("사유", "reason"), Reason: v.say("1자에서 %d바이트까지 적어 주세요", "must have 1 to %d bytes", maxReason)}
+	if reason == "" || utf8.RuneCountInString(reason) > firstcome.MaxReason {
+		return "", &firstcome.FieldError{Field: v.say("사유", "reason"), Reason: v.say("1자에서 %d자까지 적어 주세요", "must have 1 to %d characters", firstcome.MaxReason)}
 	}
 	return reason, nil
 }
@@ -340,9 +338,9 @@ func (c *Console) voidCoupon(v *view) error {
 	if err != nil {
 		return err
 	}
-	query := url.Values{"campaign": {string(id)}, "done": {"voided"}}
+	query := url.Values{"campaign": {string(id)}}
 	if user := v.form.Get("user_id"); user == string(coupon.User) { // who is not told the user by the void
 		query.Set("user_id", user)
 	}
-	return v.lead(Root + "/customer?" + query.Encode())
+	return v.leadDone(Root+"/customer", query, "voided")
 }

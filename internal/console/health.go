@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -27,7 +28,7 @@ type healthPage struct {
 type edge struct {
 	From  string   // the part before it
 	Rate  *float64 // a second; nil: unknown
-	State string   // ok, warn or bad; empty: unknown
+	State string   // ok, warn, bad or unknown; empty: it leads nowhere
 	Note  string
 }
 
@@ -46,8 +47,14 @@ type checkup struct {
 	mu       sync.Mutex // guards what follows
 	findings doctor.Findings
 	examined time.Time
-	at       time.Time
-	totals   map[string]uint64 // claims by kind, over all nodes
+	heard    map[string]heard // by the nodes' keys
+}
+
+// A heard is what a node said last of its claims.
+type heard struct {
+	started, seen time.Time
+	campaigns     map[firstcome.CampaignID]figures.Counts
+	rates         map[string]float64 // claims a second since what it said before, by kind; nil: unknown
 }
 
 func (c *Console) showHealth(v *view) error {
@@ -55,19 +62,12 @@ func (c *Console) showHealth(v *view) error {
 	page := healthPage{}
 	nodes, err := c.Watcher.Nodes.Nodes(ctx)
 	page.Unheard = err != nil
-	totals := map[string]uint64{}
 	for _, n := range nodes {
-		if !n.StoppedAt.IsZero() {
-			continue
-		}
-		page.Nodes = append(page.Nodes, nodeRow{n, n.Silent()})
-		for _, counts := range n.Campaigns {
-			for _, k := range figures.Kinds() {
-				totals[k.String()] += counts.Claims[k]
-			}
+		if n.StoppedAt.IsZero() {
+			page.Nodes = append(page.Nodes, nodeRow{n, n.Silent()})
 		}
 	}
-	rates := c.checkup.rates(c.Clock(), totals)
+	rates := c.checkup.rates(nodes)
 	page.Findings, page.Examined = c.checkup.last()
 	if c.Journal != nil && c.Journal.Troubles != nil {
 		page.Stopped, page.Gates = int64(len(c.Journal.Troubles())), c.stopped(v, "")
@@ -82,23 +82,51 @@ func (c *Console) examine(v *view) error {
 	return v.lead(Root + "/health")
 }
 
-// rates returns claims a second since the page before, by kind; nil if there was none.
-func (u *checkup) rates(now time.Time, totals map[string]uint64) map[string]float64 {
+// rates returns claims a second by kind, over the nodes that are heard; nil: unknown. However many people look, and however often, each node's
+// rate is that between two things which it said, a second apart at least.
+func (u *checkup) rates(nodes []figures.Node) (all map[string]float64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	before, at := u.totals, u.at
-	u.totals, u.at = totals, now
-	passed := now.Sub(at).Seconds()
-	if before == nil || passed <= 0 || passed > time.Minute.Seconds() {
-		return nil
-	}
-	rates := map[string]float64{}
-	for kind, n := range totals {
-		if n >= before[kind] { // else a node began again
-			rates[kind] = float64(n-before[kind]) / passed
+	now := map[string]heard{}
+	for _, n := range nodes {
+		if !n.StoppedAt.IsZero() || n.Silent() {
+			continue
+		}
+		one := u.heard[n.Key()].next(&n)
+		now[n.Key()] = one
+		for kind, rate := range one.rates {
+			if all == nil {
+				all = map[string]float64{}
+			}
+			all[kind] += rate
 		}
 	}
-	return rates
+	u.heard = now
+	return all
+}
+
+// next returns what follows what a node said before.
+func (h heard) next(n *figures.Node) heard {
+	passed := n.SeenAt.Sub(h.seen)
+	again := h.started.Equal(n.StartedAt)
+	if again && passed < time.Second {
+		return h
+	}
+	now := heard{started: n.StartedAt, seen: n.SeenAt, campaigns: n.Campaigns}
+	if !again || passed > time.Minute {
+		return now
+	}
+	now.rates = map[string]float64{}
+	for id, counts := range n.Campaigns {
+		from := h.campaigns[id]
+		if !from.Since.Equal(counts.Since) {
+			from = figures.Counts{} // it was not among the campaigns that are counted
+		}
+		for _, k := range figures.Kinds() {
+			now.rates[k.String()] += float64(counts.Claims[k]-from.Claims[k]) / passed.Seconds()
+		}
+	}
+	return now
 }
 
 // examine has doctor look, unless it just did, or looks already.
@@ -136,6 +164,9 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 		claims, issued = &all, &won
 	}
 	claimed := edge{From: v.say("요청", "claims"), Rate: claims, State: "ok"}
+	if rates == nil {
+		claimed.State = "unknown"
+	}
 	undecided := 0.0
 	for _, kind := range withoutOutcome {
 		undecided += rates[kind]

@@ -52,5 +52,5 @@ func (c *Console) revokeKey(v *view) error {
 	if err != nil {
 		return err
 	}
-	return v.lead(Root + "/keys?done=revoked")
+	return v.leadDone(Root+"/keys", nil, "revoked")
 }

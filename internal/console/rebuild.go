@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -89,5 +90,5 @@ func (c *Console) rebuildGate(v *view) error {
 	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, true); err != nil {
 		return err
 	}
-	return v.lead(Root + "/recording?done=rebuilt&campaign=" + string(s.ID))
+	return v.leadDone(Root+"/recording", url.Values{"campaign": {string(s.ID)}}, "rebuilt")
 }

@@ -191,7 +191,7 @@ func (c *Console) replayLetter(v *view) error {
 	if _, err := c.Operator.Replay(v.r.Context(), v.who.Actor, letter); err != nil {
 		return err
 	}
-	return v.lead(Root + "/recording?done=replayed")
+	return v.leadDone(Root+"/recording", nil, "replayed")
 }
 
 func (c *Console) voidLetter(v *view) error {
@@ -206,5 +206,5 @@ func (c *Console) voidLetter(v *view) error {
 	if _, err := c.Operator.VoidLetter(v.r.Context(), v.who.Actor, letter, reason); err != nil {
 		return err
 	}
-	return v.lead(Root + "/recording?done=voided")
+	return v.leadDone(Root+"/recording", nil, "voided")
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -50,6 +51,34 @@ func (s *seal) write(in session) string {
 	plain := binary.BigEndian.AppendUint64(nil, uint64(in.Issued.Unix()))
 	plain = binary.BigEndian.AppendUint64(plain, uint64(in.Seen.Unix()))
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, append(plain, in.Key...), nil))
+}
+
+// A doneNote says what was done, to the page that shows it.
+type doneNote struct {
+	Done, Path string
+	At         time.Time
+}
+
+// noteLasts is how long a page says what was done: it may be loaded again meanwhile.
+const noteLasts = 30 * time.Second
+
+// ofNotes has nobody take a note for a session.
+var ofNotes = []byte("done")
+
+// note returns a note, sealed.
+func (s *seal) note(n doneNote) string {
+	text, _ := json.Marshal(n) // texts and an instant
+	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, text, ofNotes))
+}
+
+// noted returns what note has sealed, or false.
+func (s *seal) noted(text string) (n doneNote, ok bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return n, false
+	}
+	plain, err := s.Open(nil, nil, sealed, ofNotes)
+	return n, err == nil && json.Unmarshal(plain, &n) == nil
 }
 
 var errNoSession = errors.New("there is no session")

@@ -116,6 +116,16 @@ func (v *view) lead(path string) error {
 	return nil
 }
 
+// leadDone has the browser go on to a page of the console, which says what was just done. The link carries it sealed, for that page and a
+// moment: whoever makes such a link up, or keeps one, is told nothing.
+func (v *view) leadDone(path string, query url.Values, done string) error {
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("done", v.seal.note(doneNote{Done: done, Path: path, At: v.Clock()}))
+	return v.lead(path + "?" + query.Encode())
+}
+
 // A sheet is what a template gets: Page is the page's own.
 type sheet struct {
 	Title    string
@@ -213,9 +223,13 @@ func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page
 	return nil
 }
 
-// done returns what was just done, if a form led here. Only the words are in the link.
+// done returns what was just done, if a form led here.
 func (v *view) done() string {
-	switch v.r.URL.Query().Get("done") {
+	note, ok := v.seal.noted(v.r.URL.Query().Get("done"))
+	if !ok || note.Path != v.r.URL.Path || v.Clock().Sub(note.At) > noteLasts {
+		return ""
+	}
+	switch note.Done {
 	case "paused":
 		return v.say("일시정지했습니다.", "It is paused.")
 	case "resumed":

@@ -129,12 +129,14 @@ func (c *Counter) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took tim
 func (c *Counter) Decided(id firstcome.CampaignID, o firstcome.Outcome) { c.of(id).claims[o].Add(1) }
 
 // Undecided counts a claim that ended with an error. Whoever asks for a campaign that does not exist, or leaves before the
-// answer, is not counted.
+// answer, is not counted. While the ledger is away nobody knows which campaigns exist. So such a claim takes no other campaign's place.
 func (c *Counter) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
 	switch kind := kindOf(err); {
 	case errors.Is(err, firstcome.ErrNoCampaign):
 	case kind != Unknown || ctx.Err() == nil:
-		c.of(id).claims[kind].Add(1)
+		if _, counted := (*c.all.Load())[id]; counted || len(*c.all.Load()) < Kept {
+			c.of(id).claims[kind].Add(1)
+		}
 	}
 }
 

@@ -81,6 +81,27 @@ func TestWhatIsNoClaimOfACampaignIsNotCounted(t *testing.T) {
 	}
 }
 
+// TestMadeUpCampaignsTakeNobodysPlace has more of them claimed than a node counts, while the ledger cannot say that they do not exist.
+func TestMadeUpCampaignsTakeNobodysPlace(t *testing.T) {
+	c := figures.NewCounter(nil)
+	for n := range figures.Kept {
+		c.Claimed(firstcome.CampaignID(fmt.Sprint("real-", n)), firstcome.Issued, time.Millisecond)
+	}
+	for n := range figures.Kept + 1 {
+		c.Undecided(t.Context(), firstcome.CampaignID(fmt.Sprint("made-up-", n)), errors.New("the ledger does not answer"))
+	}
+	c.Undecided(t.Context(), "real-0", errors.New("the ledger does not answer"))
+	all := c.Counts()
+	for n := range figures.Kept {
+		if id := firstcome.CampaignID(fmt.Sprint("real-", n)); all[id].Claims[firstcome.Issued] != 1 {
+			t.Errorf("%s is not counted any more", id)
+		}
+	}
+	if n := all["real-0"].Claims[figures.Unknown]; n != 1 {
+		t.Errorf("%d claims of real-0 ended unknown", n)
+	}
+}
+
 // A board is nodes and a ledger that say what the test has them say.
 type board struct {
 	nodes  []figures.Node

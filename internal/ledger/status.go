@@ -110,8 +110,8 @@ type Listing struct {
 // found is how many campaigns a search looks through at most.
 const found = 10_000
 
-// List returns campaigns as people look for them: those that are open or open next first, then those that sold out, then those
-// that are over; within each the one that opens latest first.
+// List returns campaigns as people look for them: those whose window is open, the latest first; then those that open next, the soonest first;
+// then those that are over, the latest first.
 func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 	query, args := l.dialect.statusQuery(), []any{}
 	limit, offset := f.Limit, f.Offset
@@ -120,8 +120,10 @@ func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 		query, args = query+`WHERE (lower(c.id) LIKE ? ESCAPE '!' OR lower(t.payload) LIKE ? ESCAPE '!')`, append(args, like, like)
 		limit, offset = found, 0
 	}
-	rows, err := l.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 2 WHEN c.sold_out_at IS NOT NULL THEN 1 ELSE 0 END,
-		COALESCE(c.opens_at, c.created_at) DESC, c.id LIMIT ? OFFSET ?`, append(args, f.At.UnixMicro(), limit, offset)...)
+	at := f.At.UnixMicro()
+	rows, err := l.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 2 WHEN c.opens_at > ? THEN 1 ELSE 0 END,
+		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
+		append(args, at, at, at, limit, offset)...)
 	all, err := allRows(rows, err, l.scanStatus)
 	if f.Text != "" {
 		all = slices.DeleteFunc(all, func(s Status) bool {

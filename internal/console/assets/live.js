@@ -116,6 +116,13 @@ function drawMarks(u) {
 	ctx.restore();
 }
 
+// What the plot has where somebody points: the instant, and each series that has a value there.
+function tellValues(u) {
+	const at = u.cursor.idx;
+	const values = at == null ? [] : u.series.slice(1).map((s, n) => [s.label, u.data[n + 1][at]]).filter(([, value]) => value != null);
+	u.root.title = values.length ? [clock.format(u.data[0][at] * 1000), ...values.map(([label, value]) => `${label} ${u.axes[1].values(u, [value])[0]}`)].join('\n') : '';
+}
+
 const plots = [];
 function plot(name, make) {
 	const at = live.querySelector(`[data-plot=${name}]`);
@@ -126,7 +133,7 @@ function plot(name, make) {
 		const {series, data, format, scales, axis} = make();
 		drawn = new uPlot({
 			width: at.clientWidth, height: 240, series: [{}, ...series], axes: axes(format, axis),
-			scales: {x: {time: false, range: range}, ...scales}, legend: {show: false}, cursor: {y: false, points: {show: false}}, hooks: {draw: [drawMarks]},
+			scales: {x: {time: false, range: range}, ...scales}, legend: {show: false}, cursor: {y: false, points: {show: false}}, hooks: {draw: [drawMarks], setCursor: [tellValues]},
 		}, data(), at);
 	};
 	plots.push({draw, update: () => drawn ? drawn.setData(make().data()) : draw(), size: () => drawn?.setSize({width: at.clientWidth, height: 240})});
@@ -146,17 +153,17 @@ const decades = (_, at) => at.map(y => Math.abs(Math.log10(y) - Math.round(Math.
 const times = () => samples.map(s => seconds(s.at));
 const column = of => samples.map(s => of(s) ?? null);
 
-// What was issued a second before anybody watched, as the ledger has it: of each span both ends.
+// What was issued a second before anybody watched, as the ledger has it: of each span both ends, and nothing around it.
 function before() {
 	const first = samples.length ? seconds(samples[0].at) : Infinity;
-	return course.rates.issued.filter(([, to]) => to < first).flatMap(([from, to, n]) => [[from + .001, n], [to, n]]);
+	return course.rates.issued.filter(([, to]) => to < first).flatMap(([from, to, n]) => [[from, 0], [from + .001, n], [to, n], [to + .001, 0]]);
 }
 
 plot('claims', () => {
 	const stacked = kinds.slice().reverse();
 	return {
 		format: count,
-		series: stacked.map((kind, n) => ({stroke: colour(names[kind] || kind), fill: colour(names[kind] || kind), width: 0, points: {show: false}})),
+		series: stacked.map((kind, n) => ({label: words['kind' + kind[0].toUpperCase() + kind.slice(1)], stroke: colour(names[kind] || kind), fill: colour(names[kind] || kind), width: 0, points: {show: false}})),
 		data: () => {
 			const past = before();
 			return [[...past.map(([at]) => at), ...times()], ...stacked.map((kind, n) => [...past.map(([, rate]) => kind === 'issued' ? rate : null), ...column(s => s.rates && sum(s.rates, stacked.slice(n)))])];
@@ -168,9 +175,9 @@ plot('claims', () => {
 plot('course', () => ({
 	format: count,
 	series: [
-		{stroke: colour('sold_out'), width: 1.5, dash: [6, 4], points: {show: false}},
-		{stroke: colour('issued'), width: 2.5, points: {show: false}},
-		{stroke: colour('already_issued'), width: 2, points: {show: false}},
+		{label: words.quantity, stroke: colour('sold_out'), width: 1.5, dash: [6, 4], points: {show: false}},
+		{label: words.issued, stroke: colour('issued'), width: 2.5, points: {show: false}},
+		{label: words.recorded, stroke: colour('already_issued'), width: 2, points: {show: false}},
 	],
 	data: courseData,
 	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
@@ -178,13 +185,13 @@ plot('course', () => ({
 plot('latency', () => ({
 	format: millis,
 	axis: {filter: decades, grid: {stroke: colour('edge'), width: 1, filter: decades}},
-	series: ['waiting', 'paused', 'unknown'].map(name => ({stroke: colour(name), width: 2, spanGaps: false, points: {show: false}})),
+	series: [['waiting', 'p50'], ['paused', 'p95'], ['unknown', 'p99']].map(([name, label]) => ({label, stroke: colour(name), width: 2, spanGaps: false, points: {show: false}})),
 	data: () => [times(), column(s => s.p50), column(s => s.p95), column(s => s.p99)],
 	scales: {y: {distr: 3, range: (_, low, high) => [Math.min(low ?? .0001, .0005), Math.max(high ?? .01, .01)]}},
 }));
 plot('line', () => ({
 	format: count,
-	series: [{stroke: colour('waiting'), fill: faint('waiting', .15), width: 2, points: {show: false}}],
+	series: [{label: words.waiting, stroke: colour('waiting'), fill: faint('waiting', .15), width: 2, points: {show: false}}],
 	data: () => [times(), column(s => s.waiting)],
 	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
 }));
