@@ -37,4 +37,6 @@ type Key struct {
 	Hash      [32]byte // SHA-256 of the key
 	CreatedAt time.Time
 	RevokedAt time.Time // zero while it is good
+	// LoggedOutAt is when its holder logged out of the console last; zero: never. Sessions that began until then are over.
+	LoggedOutAt time.Time
 }

@@ -285,6 +285,7 @@ var plants = []plant{
 	{column: "api_keys.name", where: "id = 'good'", to: "'x'", found: "keys: the key \"good\" is called \"x\""},
 	{column: "api_keys.role", where: "id = 'good'", to: "'admin'", found: "keys: the key \"good\" is called \"good\", of the role admin"},
 	{column: "api_keys.hash", where: "id = 'good'", to: "substr(hash, 2)", once: "which key it is"},
+	{column: "api_keys.logged_out_at", where: "id = 'good'", to: "1", once: "until when the key's sessions of the console are over"},
 	{column: "api_keys.created_at", where: "id = 'good'", to: "1", found: "keys: the key"},
 	{column: "api_keys.revoked_at", where: "id = 'bad'", to: "NULL", found: "keys: the key \"bad\" was revoked at no instant"},
 	{column: "api_keys.revoked_at", where: "id = 'bad'", to: "1", found: "keys: the key"},

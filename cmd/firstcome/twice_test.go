@@ -42,7 +42,9 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 				continue
 			}
 			r.settle(drained)
-			r.wait(first[1], nil) // so the node has heard of it
+			nobodys := first[2]
+			nobodys.User = "nobody"
+			r.wait(nobodys, flow.ErrUnrecorded) // so the node has read it: a message alone would not tell
 			r.back()
 			second := r.issue("c", "user-4")[0]
 			r.wait(second, flow.ErrUnrecorded)

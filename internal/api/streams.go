@@ -77,7 +77,7 @@ type follower struct {
 	user   firstcome.UserID
 	proof  string // of a line that a topic keeps
 	key    string // the API key that it was asked for with; empty: none
-	addr   string // that it was asked for from; empty: it does not count
+	addr   string // that it was asked for from, or empty if it does not count
 	to     sink
 	place  firstcome.Place // as it was told last
 	until  time.Time       // when the stream ends, whatever happens

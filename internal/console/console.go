@@ -111,6 +111,7 @@ type Keys interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 	AddKey(ctx context.Context, actor string, k firstcome.Key) error
 	RevokeKey(ctx context.Context, actor, id string) error
+	EndSessions(ctx context.Context, id string, until time.Time) error
 }
 
 // Proofs are the last ones of campaigns.

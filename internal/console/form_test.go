@@ -107,7 +107,7 @@ func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
 	h := openHouse(t)
 	for n, c := range []struct {
 		benefit string
-		kept    string // empty: it is refused
+		kept    string // nothing if it is refused
 	}{
 		{`{"percent":20}`, `{"percent":20}`},
 		{`20 percent off`, `"20 percent off"`},

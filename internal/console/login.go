@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 )
 
 // A loginPage asks for a key.
@@ -34,11 +35,28 @@ func (c *Console) login(v *view) error {
 		return v.render(http.StatusForbidden, "login", v.say("로그인", "Log in"), loginPage{Next: next, Wrong: wrong})
 	}
 	now := c.Clock()
-	c.keep(v.w, c.seal.write(session{Key: key.ID, Issued: now, Seen: now}))
+	begun := now
+	if !begun.After(key.LoggedOutAt) { // by the clock of a node that is ahead
+		begun = key.LoggedOutAt.Add(time.Microsecond)
+	}
+	c.keep(v.w, c.seal.write(session{Key: key.ID, Issued: begun, Seen: now}))
 	return v.lead(next)
 }
 
+// logout ends all sessions of the key that began before: a copy of the cookie is of no use from then on.
 func (c *Console) logout(v *view) error {
+	now := c.Clock()
+	if s, key, err := c.session(v.r, now); err == nil {
+		if now.Before(s.Issued) { // by the clock of a node that is ahead
+			now = s.Issued
+		}
+		if err := c.Ledger.EndSessions(v.r.Context(), key.ID, now); err != nil {
+			return err
+		}
+		if err := c.Auth.Reload(v.r.Context()); err != nil {
+			return err
+		}
+	}
 	c.keep(v.w, "")
 	return v.lead(Root + "/login")
 }

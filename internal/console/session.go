@@ -25,7 +25,7 @@ const (
 	reseal = 5 * time.Minute
 )
 
-// A session says who is logged in: nothing of it is stored, so every node takes it.
+// A session says who is logged in. Nothing of it is stored, so every node takes it, until its key is revoked or logged out.
 type session struct {
 	Key          string // the API key's id
 	Issued, Seen time.Time
@@ -35,7 +35,7 @@ type session struct {
 type seal struct{ cipher.AEAD }
 
 func newSeal(secret firstcome.Secret) *seal {
-	block, err := aes.NewCipher(secret.Key("console session 1"))
+	block, err := aes.NewCipher(secret.Key("console session 2"))
 	if err != nil {
 		panic(err) // 32 bytes
 	}
@@ -48,8 +48,8 @@ func newSeal(secret firstcome.Secret) *seal {
 
 // write returns the session, sealed.
 func (s *seal) write(in session) string {
-	plain := binary.BigEndian.AppendUint64(nil, uint64(in.Issued.Unix()))
-	plain = binary.BigEndian.AppendUint64(plain, uint64(in.Seen.Unix()))
+	plain := binary.BigEndian.AppendUint64(nil, uint64(in.Issued.UnixMicro()))
+	plain = binary.BigEndian.AppendUint64(plain, uint64(in.Seen.UnixMicro()))
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, append(plain, in.Key...), nil))
 }
 
@@ -94,7 +94,7 @@ func (s *seal) read(text string, now time.Time) (session, error) {
 		return session{}, errNoSession
 	}
 	got := session{
-		Issued: time.Unix(int64(binary.BigEndian.Uint64(plain)), 0), Seen: time.Unix(int64(binary.BigEndian.Uint64(plain[8:])), 0),
+		Issued: time.UnixMicro(int64(binary.BigEndian.Uint64(plain))), Seen: time.UnixMicro(int64(binary.BigEndian.Uint64(plain[8:]))),
 		Key: string(plain[16:]),
 	}
 	if now.Sub(got.Seen) > idle || now.Sub(got.Issued) > longest {
@@ -128,23 +128,31 @@ func (c *Console) person(w http.ResponseWriter, r *http.Request) (person, error)
 	if c.Auth.Open() {
 		return person{Role: firstcome.Admin, Name: "local", Actor: "local"}, nil
 	}
-	cookie, err := r.Cookie(c.cookieName())
-	if err != nil {
-		return person{}, errNoSession
-	}
 	now := c.Clock()
-	s, err := c.seal.read(cookie.Value, now)
+	s, key, err := c.session(r, now)
 	if err != nil {
 		return person{}, err
-	}
-	key, ok := c.Auth.Key(s.Key)
-	if !ok {
-		return person{}, errNoSession
 	}
 	if now.Sub(s.Seen) > reseal && s.use(now, key.Role, strings.HasSuffix(r.Pattern, "/events")) {
 		c.keep(w, c.seal.write(s))
 	}
 	return personOf(key), nil
+}
+
+// session returns a request's session, which is good at now, and its key.
+func (c *Console) session(r *http.Request, now time.Time) (s session, key firstcome.Key, err error) {
+	cookie, err := r.Cookie(c.cookieName())
+	if err != nil {
+		return s, key, errNoSession
+	}
+	if s, err = c.seal.read(cookie.Value, now); err != nil {
+		return s, key, err
+	}
+	key, ok := c.Auth.Key(s.Key)
+	if !ok || !s.Issued.After(key.LoggedOutAt) {
+		return s, key, errNoSession
+	}
+	return s, key, nil
 }
 
 // use notes that a session was used, and tells whether it was. A stream that reconnects does not show that somebody is at the desk, so it

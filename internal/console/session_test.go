@@ -100,6 +100,44 @@ func TestASessionEnds(t *testing.T) {
 	}
 }
 
+// TestAKeptCookieIsNoneAfterTheLogout has one browser log out, whose cookie was copied before. All sessions of its key that began
+// before are over, and one that begins in the same instant is not.
+func TestAKeptCookieIsNoneAfterTheLogout(t *testing.T) {
+	now := time.Now()
+	h := openHouse(t, withKeys, func(h *house) { h.now = func() time.Time { return now } })
+	h.campaign("spring", 10)
+	plain, _ := h.key(firstcome.Viewer)
+	other, _ := h.key(firstcome.Viewer)
+	b, wall, colleague := h.login(plain), h.login(plain), h.login(other)
+	at, err := url.Parse(h.url)
+	stage.Must(t, err)
+	kept := http.Header{"Cookie": {b.client.Jar.Cookies(at)[0].String()}}
+	open := func(copied http.Header) string { return h.browser().do(http.MethodGet, "/console", nil, copied).path }
+	if got := open(kept); got != "/console" {
+		t.Fatalf("before the logout the copy is at %s", got)
+	}
+	now = now.Add(-time.Second) // the clock of the node that is asked to end it is behind
+	if got := b.post("/console/logout", url.Values{}); got.path != "/console/login" {
+		t.Errorf("logged out: is at %s", got.path)
+	}
+	if got := open(kept); got != "/console/login" {
+		t.Errorf("after the logout the copy is at %s", got)
+	}
+	if wall.follows("spring") || wall.get("/console").path != "/console/login" {
+		t.Error("another session of the key goes on")
+	}
+	if got := colleague.get("/console"); got.path != "/console" {
+		t.Errorf("another key's session is at %s", got.path)
+	}
+	again := h.login(plain)
+	if got := again.get("/console"); got.path != "/console" {
+		t.Errorf("logged in again: is at %s", got.path)
+	}
+	if got := open(kept); got != "/console/login" {
+		t.Errorf("after the next login the copy is at %s", got)
+	}
+}
+
 // TestAScreenOnTheWallGoesOnWhileItsKeyIsGood has a browser do nothing for ten days but follow a Live page: whenever its stream
 // ends, it comes again.
 func TestAScreenOnTheWallGoesOnWhileItsKeyIsGood(t *testing.T) {

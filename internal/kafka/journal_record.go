@@ -91,8 +91,8 @@ func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
 // errNewer says that a topic has records that this firstcome cannot read, and that are no garbage.
 var errNewer = fmt.Errorf("%w: the topic has records of a newer firstcome: see that each recorder is as new as the nodes that issue", firstcome.ErrGateMismatch)
 
-// readBatch returns what a record says of a campaign. errNewer says that it is a newer release's, of which the batch has the campaign and
-// its marker; any other error, why it cannot be read.
+// readBatch returns what a record says of a campaign. errNewer means that it is a newer release's: then the batch has only the campaign
+// and its marker. Any other error says why it cannot be read.
 func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error) {
 	var is recordedBatch
 	if err := json.Unmarshal(r.Value, &is); err != nil {

@@ -61,8 +61,8 @@ type storedCoupon struct {
 	Generation   int64                `json:"generation,omitempty"`
 	Ticket       int64                `json:"ticket,omitempty"`
 	Epoch        int64                `json:"epoch"`
-	// BuriedIn is the campaign's epoch at the time of the burial. 0: there was no such campaign, or the number
-	// is far above the ceiling, and the letter has no number. If the coupon was of that epoch, the letter may be replayed in any later one.
+	// BuriedIn is the campaign's epoch at the time of the burial. It is 0, and the letter has no number, if there was no such
+	// campaign, or if the number was far above the ceiling. If the coupon was of that epoch, the letter may be replayed in any later one.
 	BuriedIn int64 `json:"buried_in"`
 }
 

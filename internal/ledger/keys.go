@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/firstcome/firstcome"
 )
@@ -47,6 +48,15 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 	return wrap(err, "revoke the key %s", id)
 }
 
+// EndSessions ends the sessions of a key that began until an instant: see firstcome.Key.LoggedOutAt. It may be repeated.
+func (l *Ledger) EndSessions(ctx context.Context, id string, until time.Time) error {
+	err := l.update(ctx, func(t *tx) error {
+		_, err := t.change(`UPDATE api_keys SET logged_out_at = ? WHERE id = ? AND (logged_out_at IS NULL OR logged_out_at < ?)`, until.UnixMicro(), id, until.UnixMicro())
+		return err
+	})
+	return wrap(err, "end the sessions of the key %s", id)
+}
+
 // Keys returns every key, revoked ones included, the oldest first.
 func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
@@ -54,11 +64,11 @@ func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
 	return keys, wrap(err, "read the keys")
 }
 
-const keyColumns = `id, name, role, hash, created_at, revoked_at`
+const keyColumns = `id, name, role, hash, created_at, revoked_at, logged_out_at`
 
 func scanKey(take scan) (k firstcome.Key, err error) {
 	var hash []byte
-	err = take(&k.ID, &k.Name, &k.Role, &hash, when(&k.CreatedAt), when(&k.RevokedAt))
+	err = take(&k.ID, &k.Name, &k.Role, &hash, when(&k.CreatedAt), when(&k.RevokedAt), when(&k.LoggedOutAt))
 	copy(k.Hash[:], hash)
 	return k, err
 }

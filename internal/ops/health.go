@@ -36,13 +36,20 @@ func (m *Monitor) Handler() http.Handler {
 			http.Error(w, "ask for localhost or the loopback address itself: metrics and profiles answer no other host name here", http.StatusForbidden)
 			return
 		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody) // pprof reads symbols of it
 		mux.ServeHTTP(w, r)
 	})
 }
 
+// maxBody is the longest body, in bytes, and idleTime how long a connection may wait for its next request: scrapes come each minute or sooner.
+const (
+	maxBody  = 64 << 10
+	idleTime = 2 * time.Minute
+)
+
 // Serve serves Handler on ln until ctx ends. Then it cuts off its answers, because nobody depends on them.
 func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
-	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: idleTime}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

@@ -32,6 +32,16 @@ func TestANodeIsReadyUntilItDrains(t *testing.T) {
 	}
 }
 
+// TestALargeBodyIsNotRead sends one to the handler of net/http/pprof that reads bodies.
+func TestALargeBodyIsNotRead(t *testing.T) {
+	w := watch(t, "")
+	body := strings.NewReader(strings.Repeat("0x1+", 1<<20))
+	w.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/debug/pprof/symbol", body))
+	if read := body.Size() - int64(body.Len()); read > 128<<10 {
+		t.Errorf("%d bytes were read", read)
+	}
+}
+
 func TestALedgerThatDoesNotTakeWritesIsShownUntilItDoes(t *testing.T) {
 	w := watch(t, "")
 	w.Commit(1, time.Millisecond, errors.New("the disk is full"))

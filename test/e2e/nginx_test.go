@@ -139,7 +139,7 @@ func openShop(t *testing.T, args ...string) (key string, admin *client.Client, s
 	}
 }
 
-// TestThePagesOfAShopFollowALineThroughItsOwnProxy has a user join a line that is never served, read it, follow it and leave it.
+// TestThePagesOfAShopFollowALineThroughItsOwnProxy joins a line that is never served, reads it, follows it and leaves it.
 func TestThePagesOfAShopFollowALineThroughItsOwnProxy(t *testing.T) {
 	_, admin, shop, token := openShop(t)
 	none, pace := int64(0), int64(1)

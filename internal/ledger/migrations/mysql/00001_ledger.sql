@@ -189,7 +189,8 @@ CREATE TABLE IF NOT EXISTS api_keys (
     role          VARBINARY(16)  NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
     hash          VARBINARY(32)  NOT NULL UNIQUE,
     created_at    BIGINT         NOT NULL,
-    revoked_at    BIGINT
+    revoked_at    BIGINT,
+    logged_out_at BIGINT
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS compatibility (

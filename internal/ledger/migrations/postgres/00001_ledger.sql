@@ -187,7 +187,8 @@ CREATE TABLE api_keys (
     role          TEXT             NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
     hash          BYTEA            NOT NULL UNIQUE,
     created_at    BIGINT           NOT NULL,
-    revoked_at    BIGINT
+    revoked_at    BIGINT,
+    logged_out_at BIGINT
 );
 
 CREATE TABLE compatibility (

@@ -182,12 +182,13 @@ CREATE INDEX audit_log_campaign ON audit_log (campaign_id, id);
 CREATE INDEX audit_log_user ON audit_log (user_id, id) WHERE user_id IS NOT NULL;
 
 CREATE TABLE api_keys (
-    id         TEXT    NOT NULL PRIMARY KEY,
-    name       TEXT    NOT NULL,
-    role       TEXT    NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
-    hash       BLOB    NOT NULL UNIQUE,
-    created_at INTEGER NOT NULL,
-    revoked_at INTEGER
+    id            TEXT    NOT NULL PRIMARY KEY,
+    name          TEXT    NOT NULL,
+    role          TEXT    NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
+    hash          BLOB    NOT NULL UNIQUE,
+    created_at    INTEGER NOT NULL,
+    revoked_at    INTEGER,
+    logged_out_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE compatibility (
