@@ -36,6 +36,7 @@ test: install lint
 soak: install build
 	.ci/install callers
 	.ci/callers
+	.ci/clients
 	node .ci/axes.mjs
 	.ci/contract
 	SOAK=$(SOAK) CGO_ENABLED=0 go run ./test/run soak

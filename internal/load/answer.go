@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
@@ -34,6 +35,9 @@ var statuses = [...]int{
 	firstcome.Issued:        201,
 }
 
+// isCode matches what a code of a problem may be.
+var isCode = regexp.MustCompile(`^[a-z_]{1,32}$`)
+
 var parsers fastjson.ParserPool
 
 // ParseAnswer returns what an HTTP answer to a claim says. Whatever is not an
@@ -47,6 +51,9 @@ func ParseAnswer(status int, body []byte) Answer {
 	case err != nil && slices.Contains(statuses[:], status):
 		return Answer{Trouble: fmt.Sprintf("HTTP %d without JSON", status)}
 	case none != nil || statuses[outcome] != status:
+		if code := string(said.GetStringBytes("code")); isCode.MatchString(code) { // 503 has many causes
+			return Answer{Trouble: fmt.Sprintf("HTTP %d %s", status, code)}
+		}
 		return Answer{Trouble: fmt.Sprintf("HTTP %d", status)}
 	case outcome == firstcome.Waiting:
 		return placed(said)

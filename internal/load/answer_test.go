@@ -28,6 +28,8 @@ func TestAnswersAreReadAsTheyStand(t *testing.T) {
 		"not open":                     {403, `{"outcome":"not_open","opens_at":"2026-12-24T10:00:00Z"}`, load.Answer{Outcome: firstcome.NotOpen}},
 		"paused":                       {403, `{"outcome":"paused"}`, load.Answer{Outcome: firstcome.Paused}},
 		"a 5xx carries no outcome":     {503, `{"outcome":"sold_out"}`, load.Answer{Trouble: "HTTP 503"}},
+		"a cause of a 503":             {503, `{"status":503,"code":"gate_unavailable"}`, load.Answer{Trouble: "HTTP 503 gate_unavailable"}},
+		"a code that is none":          {503, `{"code":"<script>"}`, load.Answer{Trouble: "HTTP 503"}},
 		"an outcome of another status": {200, `{"outcome":"sold_out"}`, load.Answer{Trouble: "HTTP 200"}},
 		"a role":                       {403, `{"title":"not your role","status":403}`, load.Answer{Trouble: "HTTP 403"}},
 		"an outcome deeper down":       {410, `{"detail":{"outcome":"sold_out"}}`, load.Answer{Trouble: "HTTP 410"}},

@@ -31,7 +31,7 @@ type hollowing struct {
 
 var (
 	lostCalls  = [2]string{"firstcome_gate_failures_total", `class="lost"`}
-	shedClaims = [2]string{"firstcome_claims_total", `outcome="shed"`}
+	fullClaims = [2]string{"firstcome_claims_total", `outcome="gate_full"`}
 )
 
 var hollowings = []hollowing{
@@ -48,7 +48,7 @@ var hollowings = []hollowing{
 		mend: func(d *hollow) { d.reaches(d.gate) },
 	},
 	{
-		name: "without memory", seen: shedClaims, holders: true, answer: firstcome.Recorded,
+		name: "without memory", seen: fullClaims, holders: true, answer: firstcome.Recorded,
 		lose: func(d *hollow) { tellRedis(d.t, d.gate.URL(), "CONFIG", "SET", "maxmemory", "1") },
 		mend: func(d *hollow) { tellRedis(d.t, d.gate.URL(), "CONFIG", "SET", "maxmemory", "0") },
 	},

@@ -1,0 +1,42 @@
+package shop;
+
+import java.util.Map;
+import org.openapitools.client.model.ClaimAnswer;
+import org.openapitools.client.model.ClaimRequest;
+import org.openapitools.client.model.Problem;
+
+/** Claims through a client that openapi-generator makes of openapi.yaml, by whichever library. */
+final class Claims {
+  /** What differs between the libraries. */
+  interface Client {
+    ClaimAnswer claim(String id, ClaimRequest who) throws Exception;
+
+    ClaimAnswer read(String id, String user) throws Exception;
+
+    /** The refusal that an exception brings. */
+    Problem problem(Exception e) throws Exception;
+  }
+
+  static void run(String prefix, Client client) throws Exception {
+    for (var id : new String[] {"open", "open", "rich", "sold", "early", "paused", "closed", "line", "none"}) {
+      ClaimAnswer answer;
+      try {
+        answer = client.claim(prefix + "-" + id, new ClaimRequest().userId("mina"));
+      } catch (Exception e) {
+        System.out.println(id + " " + client.problem(e).getCode() + " - -");
+        continue;
+      }
+      tell(id, answer);
+    }
+    for (var id : new String[] {"open", "line"}) {
+      tell(id, client.read(prefix + "-" + id, "mina"));
+    }
+  }
+
+  private static void tell(String id, ClaimAnswer answer) {
+    var coupon = answer.getCoupon();
+    var number = coupon == null ? answer.getTicket() : coupon.getNumber();
+    var rich = coupon != null && coupon.getBenefit() instanceof Map<?, ?> benefit ? benefit.get("percent") : null;
+    System.out.println(id + " " + answer.getOutcome() + " " + number + " " + (rich instanceof Number percent ? percent.intValue() : "-"));
+  }
+}
