@@ -29,6 +29,9 @@ type TopicReport struct {
 	First    int64                `json:"first"`   // the first position; above 1 where the topic has forgotten its beginning
 	Through  int64                `json:"through"` // the position up to which the topic has all
 	Breaches Breaches             `json:"breaches,omitzero"`
+
+	gaps  [][2]int64 // the positions before and behind what the topic lacks
+	again int64      // the position up to which a replay from 1 on has come
 }
 
 // topicChunk is how many events are held against the ledger at once.
@@ -66,6 +69,9 @@ func Topic(ctx context.Context, source TopicSource, ids []firstcome.CampaignID, 
 	var reports []TopicReport
 	for _, id := range slices.Sorted(maps.Keys(a.reports)) {
 		r := a.reports[id]
+		for _, gap := range r.gaps {
+			r.Breaches.add("facts", "in the topic position %d comes behind position %d", gap[1], gap[0])
+		}
 		if r.First > 1 && whole {
 			r.Breaches.add("facts", "the topic's first fact of it is that of position %d", r.First)
 		}
@@ -94,9 +100,15 @@ func (a *topicAudit) take(ctx context.Context, f firstcome.Fact) error {
 		r.First, r.Through = f.Position, f.Position
 	case f.Position <= r.Through:
 		r.Repeats++
+		if f.Position == 1 || f.Position == r.again+1 {
+			r.again = f.Position
+		}
+		if r.again == r.Through { // a replay of all has brought what was missing
+			r.First, r.gaps = 1, nil
+		}
 	default:
 		if f.Position > r.Through+1 {
-			r.Breaches.add("facts", "in the topic position %d comes behind position %d", f.Position, r.Through)
+			r.gaps = append(r.gaps, [2]int64{r.Through, f.Position})
 		}
 		r.Through = f.Position
 	}

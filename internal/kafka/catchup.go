@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -20,25 +21,13 @@ func (s *session) catchUp(ctx context.Context) error {
 		return err
 	}
 	f := &s.following
-	switch f.Target {
-	case is.id:
-	case "":
+	if f.Target == "" {
 		f.Target, f.Ends = is.id, is.ends
 		return s.book.Followed(ctx, *f, leaseTime, nil)
-	default:
-		return fmt.Errorf("the topic %s is not the one that it was: it was made again, or this is another Kafka (its id is %s, and it was %s). "+
-			"Name the right one with --facts, or have all facts published into this one with firstcome facts replay --all", s.topic.name, is.id, f.Target)
 	}
-	begin := make([]int64, len(is.ends))
-	for p := range is.ends {
-		if p < len(f.Ends) {
-			begin[p] = f.Ends[p]
-		}
-		if begin[p] > is.ends[p] {
-			return fmt.Errorf("the partition %d of the topic %s ends at offset %d, and facts were appended up to %d: Kafka has lost them. "+
-				"Have all facts published again with firstcome facts replay --all", p, s.topic.name, is.ends[p], begin[p])
-		}
-		begin[p] = max(begin[p], is.starts[p])
+	begin, err := s.behind(is)
+	if err != nil {
+		return err
 	}
 	last := map[firstcome.CampaignID]Event{}
 	err = s.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
@@ -57,6 +46,42 @@ func (s *session) catchUp(ctx context.Context) error {
 	}
 	f.Ends = slices.Clone(is.ends)
 	return s.book.Followed(ctx, *f, leaseTime, s.cursors())
+}
+
+// behind returns where the topic goes on behind the ends that are noted. It is an error if the topic is another one than it was, or lacks
+// what was appended.
+func (s *session) behind(is found) ([]int64, error) {
+	f := &s.following
+	if is.id != f.Target {
+		return nil, fmt.Errorf("the topic %s is not the one that it was: it was made again, or this is another Kafka (its id is %s, and it was %s). "+
+			"Name the right one with --facts, or have all facts published into this one with firstcome facts replay --all", s.topic.name, is.id, f.Target)
+	}
+	begin := make([]int64, len(is.ends))
+	for p := range is.ends {
+		if p < len(f.Ends) {
+			begin[p] = f.Ends[p]
+		}
+		if begin[p] > is.ends[p] {
+			return nil, fmt.Errorf("the partition %d of the topic %s ends at offset %d, and facts were appended up to %d: Kafka has lost them. "+
+				"Have all facts published again with firstcome facts replay --all", p, s.topic.name, is.ends[p], begin[p])
+		}
+		begin[p] = max(begin[p], is.starts[p])
+	}
+	return begin, nil
+}
+
+// stillThere looks now and then whether the topic is the one that it was and has all that was appended. A client goes on with a topic that was
+// made again as if nothing were missing.
+func (s *session) stillThere(ctx context.Context) error {
+	if time.Since(s.looked) < topicEvery {
+		return nil
+	}
+	is, err := s.topic.look(ctx, s.client)
+	if err == nil {
+		_, err = s.behind(is)
+	}
+	s.looked = time.Now()
+	return err
 }
 
 // moveTo moves a campaign's cursor to the last event that the topic has of it, unless an operator has ordered otherwise.

@@ -51,6 +51,8 @@ const (
 	noteEvery = time.Second
 	// renewEvery is how often the lease is renewed where there is nothing to note.
 	renewEvery = 2 * time.Second
+	// topicEvery is how often the topic is asked whether it is the one that it was.
+	topicEvery = 2 * time.Second
 	// lookEvery is how often the ledger is asked for new facts, and bounds how late they are published.
 	lookEvery = 100 * time.Millisecond
 	// waitEvery is how often a node asks for a lease that another has.
@@ -188,6 +190,7 @@ type session struct {
 	following flow.Following // the ends are those of moved
 	moved     map[firstcome.CampaignID]flow.Cursor
 	noted     time.Time
+	looked    time.Time // at the topic
 }
 
 // publish finds out where the topic ends, and goes on from there.
@@ -199,6 +202,9 @@ func (s *session) publish(ctx context.Context) error {
 	for {
 		began := time.Now()
 		all, err := s.pass(ctx)
+		if err == nil {
+			err = s.stillThere(ctx)
+		}
 		if err == nil {
 			err = s.note(ctx)
 		}

@@ -196,20 +196,30 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 	}
 }
 
+// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed has a node publish meanwhile, or begin behind it.
 func TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
+	t.Run("while a node publishes", func(t *testing.T) { madeAgain(t, true) })
+	t.Run("while none does", func(t *testing.T) { madeAgain(t, false) })
+}
+
+func madeAgain(t *testing.T, publishes bool) {
 	t.Parallel()
 	at, b := services.Kafka.Database(t), newBook()
 	r := read(t, at)
 	b.issue("c", 5, "u")
 	node := publish(t, at, b)
 	r.has("c", 5)
-	node.stop()
+	if !publishes {
+		node.stop()
+	}
 	stage.Must(t, services.DropTopic(t.Context(), at))
 	u, err := url.Parse(at)
 	stage.Must(t, err)
 	_, err = services.MakeTopic(t.Context(), at, u.Path[1:], 1, nil)
 	stage.Must(t, err)
-	node = publish(t, at, b)
+	if !publishes {
+		node = publish(t, at, b)
+	}
 	wantSaid(t, node, "is not the one that it was", "firstcome facts replay --all")
 	b.replay("", 1)
 	r = read(t, at)
