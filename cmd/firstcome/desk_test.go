@@ -202,8 +202,10 @@ func (r *rewind) keep() {
 	}
 }
 
-// back takes the gate back to what was kept, as one whose append-only file lost its tail.
+// back takes the gate back to what was kept, as one whose append-only file lost its tail. From then on it is asked by a node that it has told
+// nothing: one that knows better decides nothing there.
 func (r *rewind) back() {
+	r.remote.gate = r.opened(r.url)
 	r.do(append([]string{"DEL"}, r.keys("c")...)...)
 	for _, key := range r.kept {
 		r.do("COPY", "kept:"+key, key)
