@@ -151,7 +151,7 @@ func TestEachErrorHasWords(t *testing.T) {
 			t.Errorf("%v: %d %s", row.err, got.status, got.text())
 		}
 	}
-	// A key that was made all the same would be made twice by whoever believes that repeating is safe.
+	// A key that was made all the same would be made twice by an admin who believes that repeating is safe.
 	failed.err = errAway
 	got := b.post("/console/keys", url.Values{"name": {"shop"}, "role": {"viewer"}})
 	if text := got.text(); got.status != 503 || !strings.Contains(text, "It is not known whether this was done") || strings.Contains(text, "safe") {
