@@ -64,7 +64,7 @@ const (
 )
 
 // publicSecond lets caches keep an answer for a second, and no longer: without the last directive Varnish gives it away for
-// ten seconds more while it asks anew. It is never written to.
+// ten seconds more while it asks again. It is never written to.
 var publicSecond = []string{"public, max-age=1, stale-while-revalidate=0"}
 
 // lines are the answers of GET /v1/campaigns/{id}/line that are fresh: whoever follows a place asks the same.

@@ -194,7 +194,7 @@ func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 		for name, property := range s.Properties {
 			walk(at+"."+name, request, property)
 		}
-		// What generators of clients stumble over: each makes something else of it, or nothing.
+		// Generators of clients stumble over these: each makes something else of them, or nothing.
 		switch {
 		case len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil:
 			t.Errorf("%s: a schema that is made of others", at)

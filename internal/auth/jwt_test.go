@@ -265,7 +265,7 @@ func swapClaims(a, b string) string {
 	return strings.Join(parts, ".")
 }
 
-// TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame bytes: a text, a text of an editor, bytes, and what is encoded.
+// TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame bytes: a text, a text of an editor, bytes, and encoded bytes.
 func TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame(t *testing.T) {
 	raw := append(bytes.Repeat([]byte{0xf0, 0x9f, 0}, 12), "\r\n\n"...) // no text, and it ends like one
 	text := strings.Repeat("비밀", 8)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -150,6 +151,12 @@ func TestEachErrorHasWords(t *testing.T) {
 			t.Errorf("%v: %d %s", row.err, got.status, got.text())
 		}
 	}
+	// A key that was made all the same would be made twice by an admin who believes that repeating is safe.
+	failed.err = errAway
+	got := b.post("/console/keys", url.Values{"name": {"shop"}, "role": {"viewer"}})
+	if text := got.text(); got.status != 503 || !strings.Contains(text, "It is not known whether this was done") || strings.Contains(text, "safe") {
+		t.Errorf("%d %s", got.status, text)
+	}
 }
 
 // A failing ledger has one error for all campaigns.
@@ -157,6 +164,8 @@ type failing struct {
 	*ledger.Ledger
 	err error
 }
+
+func (f *failing) AddKey(context.Context, string, firstcome.Key) error { return f.err }
 
 func (f *failing) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
 	return ledger.Status{}, f.err

@@ -55,7 +55,7 @@ const joinTime, joinRest = 2 * time.Second, time.Second
 // Why nobody can join is an error only if all would: whoever holds a coupon or comes too late is answered, whatever the topic does.
 func (l *Line) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
-	why := fmt.Errorf("%w: the line of %s ended again and again", firstcome.ErrGateUnavailable, id)
+	why := fmt.Errorf("%w: the line of %s ended repeatedly", firstcome.ErrGateUnavailable, id)
 	for range asks {
 		var err error
 		if decisions, err = l.FedGate.Claim(ctx, id, users); err != nil {

@@ -56,7 +56,7 @@ func (e *exam) session() {
 	e.Hold(len(s) == 0, doctor.Fail, what, "let nothing between firstcome and the server drop SET", "of what a session sets, %d settings are not in force: %v", len(s), s)
 }
 
-// pooler checks that a session has a server process to itself. Behind a pooler of transactions, one that begins in another
+// pooler checks that a session keeps a server process to itself. Behind a pooler of transactions, one that begins in another
 // session takes this session's process.
 func (e *exam) pooler() {
 	const what = "sessions"

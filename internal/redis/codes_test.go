@@ -181,6 +181,9 @@ func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
 		if got := classOf(t, err); got != want || errors.Is(err, firstcome.ErrBusy) != (want == redis.Safe) {
 			t.Errorf("%q is of class %d, instead of %d: %v", answer, got, want, err)
 		}
+		if cause := firstcome.CauseOf(err); (cause == "") != (want == redis.Unknown) {
+			t.Errorf("%q, of class %d, has the cause %q: %v", answer, want, cause, err)
+		}
 	}
 	a.end()
 	for {

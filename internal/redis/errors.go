@@ -27,7 +27,7 @@ const (
 )
 
 // An Error is what Redis or the connection to it returned instead of an answer.
-// If its class is Safe, it is firstcome.ErrGateFull if Redis has no memory left, otherwise firstcome.ErrGateUnavailable.
+// Unless its class is Unknown, it is firstcome.ErrGateFull if Redis has no memory left, otherwise firstcome.ErrGateUnavailable.
 type Error struct {
 	Class  Class
 	Code   string // the first word of Redis's answer; empty for an error of the connection
@@ -45,17 +45,17 @@ func (e *Error) Error() string {
 // Unwrap returns what the client reported.
 func (e *Error) Unwrap() error { return e.err }
 
-// Is reports whether the error means for certain that nothing was done and that
-// asking again is safe.
+// Is reports whether the error means for certain that nothing was done. If it is also an ErrBusy, the same call may succeed soon.
 func (e *Error) Is(target error) bool {
-	if e.Class != Safe {
+	switch {
+	case e.Class == Unknown:
 		return false
+	case target == firstcome.ErrBusy:
+		return e.Class == Safe
+	case e.Code == codeOOM:
+		return target == firstcome.ErrGateFull
 	}
-	cause := firstcome.ErrGateUnavailable
-	if e.Code == codeOOM {
-		cause = firstcome.ErrGateFull
-	}
-	return target == cause || target == firstcome.ErrBusy
+	return target == firstcome.ErrGateUnavailable
 }
 
 // Fatal tells whether nothing was done, and nothing will be until an operator acts.
