@@ -125,6 +125,7 @@ var concludes = map[string][]any{
 	"Retiring":       {time.Hour, time.Hour},
 	"RevokeKey":      {"test", "none"},
 	"EndSessions":    {"none", stage.Epoch},
+	"Foreign":        {stage.Epoch},
 	"Serve":          {"c", 9},
 	"SetTerms":       {"test", "c", 7, func(*firstcome.Terms) {}},
 	"StateRetired":   {"c"},
