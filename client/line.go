@@ -27,7 +27,8 @@ func (c *Client) Leave(ctx context.Context, id, user string, from ...Place) erro
 // or the outcome with which everybody in line was sent away. It has the server tell each change by a stream. While there is
 // none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
 // server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
-// becomes known. A Problem with status 404 says that the user left. While the server does not answer, it asks again, no
+// becomes known. Voided is the outcome of who was served, and whose coupon was voided before they heard of it. A Problem with status 404 says
+// that the user left. While the server does not answer, it asks again, no
 // sooner than Retry-After says, until ctx ends.
 //
 // Over HTTP/1.1 a stream has a connection of its own. Whoever follows for many users lets a transport have as many
@@ -93,8 +94,10 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 		return answer, false, nil
 	}
 	answer, err = f.client.ClaimOf(ctx, f.id, f.user, f.place)
-	switch {
-	case missing(err):
+	switch became := missing(err); {
+	case became != nil && became.Outcome == Voided:
+		return Answer{Outcome: Voided}, true, nil
+	case became != nil:
 		return f.sentAway(ctx, err)
 	case err != nil:
 		return answer, false, err
@@ -119,10 +122,13 @@ func (p Place) Moved(l Line) Place {
 	return p
 }
 
-// missing tells whether an error is a Problem that says that there is no such thing.
-func missing(err error) bool {
+// missing returns the Problem that says that there is no such thing, if an error is one.
+func missing(err error) *Problem {
 	var p *Problem
-	return errors.As(err, &p) && p.Status == http.StatusNotFound
+	if errors.As(err, &p) && p.Status == http.StatusNotFound {
+		return p
+	}
+	return nil
 }
 
 // stale is how old the answer of a cache in between may be, and a little more.

@@ -98,7 +98,7 @@ type Campaign struct {
 	Issued    int64  `json:"issued"`
 	Recorded  int64  `json:"recorded"`
 	Remaining *int64 `json:"remaining"` // null: unlimited
-	// By the gate's clock; nil: not yet, or, for the latter two, not now.
+	// By the gate's clock, and nil until it happens.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
 	SoldOutAt  *Time `json:"sold_out_at"` // when nothing was left for the first time
 	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
@@ -346,10 +346,10 @@ type Problem struct {
 	Status   int    `json:"status"`
 	Code     string `json:"code"` // what it is, for programs: docs/api.md lists them; for a refused claim the outcome
 	Detail   string `json:"detail,omitempty"`
-	Outcome  string `json:"outcome,omitempty"` // of a refused claim
+	Outcome  string `json:"outcome,omitempty"` // of a refused claim; or how the place ended that was asked about
 	OpensAt  *Time  `json:"opens_at,omitempty"`
 	ClosesAt *Time  `json:"closes_at,omitempty"`
-	// Of a refused claim: when the campaign opened, since when every coupon is in force, and when the window
+	// Of a refused claim: when the campaign opened, when nothing was left for the first time, and when the window
 	// ended or an operator closed the campaign.
 	OpenedAt  *Time        `json:"opened_at,omitempty"`
 	SoldOutAt *Time        `json:"sold_out_at,omitempty"`

@@ -17,9 +17,10 @@ const own = () => `${campaign()}/claims/${encodeURIComponent(session.user_id)}`;
 // Where a topic of Kafka keeps the line, a place there is found by the proof that the claim was answered with. It is kept over reloads, and
 // opens nothing without the user's token.
 const kept = () => `proof ${session.campaign} ${session.user_id}`;
-const proof = () => {
+const proof = (more) => {
   const text = localStorage.getItem(kept());
-  return text ? `?proof=${encodeURIComponent(text)}` : "";
+  const query = new URLSearchParams({ ...(text && { proof: text }), ...more }).toString();
+  return query && `?${query}`;
 };
 
 // keep keeps the proof of a place, and forgets it with an answer that has none.
@@ -31,7 +32,8 @@ function keep(answer) {
 }
 
 export const readCampaign = () => ask("GET", campaign());
-export const readClaim = async () => keep(await ask("GET", own() + proof()));
+// readClaim reads the user's claim, and how a place ended that the user is not in any longer.
+export const readClaim = async (place) => keep(await ask("GET", own() + proof(place && { place: `${place.generation}.${place.ticket}` })));
 export const readWallet = () => ask("GET", `/v1/users/${encodeURIComponent(session.user_id)}/coupons`);
 export const claim = async () => keep(await ask("POST", `${campaign()}/claims`, { user_id: session.user_id }));
 export const leave = async () => keep(await ask("DELETE", own() + proof()));
@@ -161,9 +163,9 @@ async function lookOnce(heard, each) {
     each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, serving: served }));
     return null;
   }
-  const mine = await readClaim();
+  const mine = await readClaim(heard.place);
   if (mine.status === 404) {
-    heard.end = { outcome: line.body.ended.find((e) => e.generation === generation)?.reason ?? "left" };
+    heard.end = { outcome: mine.body.outcome ?? "lost" };
   } else if (mine.body.outcome === "waiting") {
     each((heard.place = mine.body));
   } else if (mine.body.coupon) {
