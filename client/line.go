@@ -111,11 +111,16 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 // Moved returns the place as it is once the line is so far. What only the user's own claim says stays as it was.
 func (p Place) Moved(l Line) Place {
 	p.Ahead, p.Serving, p.Why, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
+	p.Likely = l.LikelyThrough == nil || p.Ticket <= *l.LikelyThrough
 	switch {
 	case l.State == NotOpen, l.State == Paused:
 		p.Serving, p.Why = false, &l.State
 	case l.Pace != nil && l.Pace.PerSecond != nil:
-		eta := (p.Ahead + *l.Pace.PerSecond - 1) / *l.Pace.PerSecond
+		people := float64(p.Ahead)
+		if l.Waiting > 0 && l.LastTicket > l.Serving { // some may have left, who are not waited for
+			people *= float64(l.Waiting-1) / float64(l.LastTicket-l.Serving)
+		}
+		eta := int64(math.Ceil(people / float64(*l.Pace.PerSecond)))
 		p.ETASeconds = &eta
 	}
 	p.PollAfter = PollAfter(p)

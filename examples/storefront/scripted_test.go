@@ -106,3 +106,24 @@ func TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely: a raise at the next look, and those who left are not waited for.
+func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
+	server, guests, shop := scripts(t)
+	server.says(map[string]string{
+		"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, false), "GET /claims/u/events": "404 {}",
+		"GET /line": fmt.Sprintf(lineAt, 1, 3, 3, 2),
+	})
+	for _, g := range guests {
+		g.Go(shop)
+		g.sees("지금 받을 수 있어요", "Ready when you are")
+		g.Press("#act")
+		g.sees("남은 쿠폰보다 앞사람이 많아요.", "More people are ahead than coupons are left.")
+		g.sees("약 2초", "about 2 s")
+	}
+	server.says(map[string]string{"GET /line": fmt.Sprintf(lineAt, 1, 3, 2, 3)})
+	for _, g := range guests {
+		g.sees("화면을 닫아도 자리는 그대로예요.", "Your place is kept, even if you close this page.")
+		g.sees("약 1초", "about 1 s")
+	}
+}

@@ -313,12 +313,12 @@ func (t *streams) tell(r lineRead) {
 	}
 }
 
-// move tells a follower a place that has changed. That a line which is not served yet is nearer to it is not told: the
-// client has a clock.
+// move tells a follower a place that has changed. A new ETA alone is not told: the client has a clock, and whenever somebody
+// leaves, the ETA of all later tickets changes a little.
 func (t *streams) move(f *follower, to firstcome.Place, now time.Time) {
 	was := f.place
 	to.Proof = was.Proof
-	if !to.Serving {
+	if !to.Serving || was.ETA >= 0 && to.ETA >= 0 {
 		was.ETA = to.ETA
 	}
 	if f.place = to; was == to {

@@ -156,11 +156,14 @@ async function lookOnce(heard, each) {
   const line = await readLine();
   if (line.status !== 200) return line;
   const { ticket, generation } = heard.place;
-  const { serving, pace, state } = line.body;
+  const { serving, pace, state, last_ticket, waiting, likely_through } = line.body;
   if (line.body.generation === generation && serving <= ticket) {
     const ahead = ticket - serving, served = state !== "paused" && state !== "not_open";
-    const seconds = served && pace?.per_second ? Math.ceil(ahead / pace.per_second) : null;
-    each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, serving: served }));
+    // Some of those ahead may have left, and nobody waits for them.
+    const people = waiting > 0 && last_ticket > serving ? (ahead * (waiting - 1)) / (last_ticket - serving) : ahead;
+    const seconds = served && pace?.per_second ? Math.ceil(people / pace.per_second) : null;
+    const likely = likely_through === null || ticket <= likely_through;
+    each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, likely, serving: served, why: served ? null : state }));
     return null;
   }
   const mine = await readClaim(heard.place);
