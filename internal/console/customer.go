@@ -83,7 +83,7 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 	var err error
 	if page.User != "" {
 		if user, err = firstcome.ParseUserID(page.User); err != nil {
-			page.Wrong = err.Error()
+			page.Wrong = v.whyID("user_id", err)
 			return nil
 		}
 	}

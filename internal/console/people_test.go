@@ -197,3 +197,22 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 		t.Errorf("of no campaign: %d", got.status)
 	}
 }
+
+// TestCouponsThatWereChosenInTheListAreVoidedTogether sends what a browser does of two boxes that were ticked and an empty field.
+func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
+	h := openHouse(t)
+	h.claim(h.campaign("spring", 5), "a", "b", "c")
+	b := h.browser()
+	if got := b.get("/console/campaigns/spring/coupons").body; strings.Count(got, `type="checkbox" name="numbers"`) != 3 {
+		t.Errorf("the list has no box for each coupon: %s", got)
+	}
+	form := url.Values{"numbers": {"1", "3", ""}, "reason": {"a mistake"}, "version": {"1"}}
+	if got := b.post("/console/campaigns/spring/coupons/void", form).text(); !strings.Contains(got, "in force → voided 2 coupons") {
+		t.Errorf("the preview says %s", got)
+	}
+	form.Set("typed", "spring")
+	b.post("/console/campaigns/spring/coupons/void", form)
+	if s := h.status("spring"); s.InForce != 1 || s.Issued != 3 {
+		t.Errorf("%d of %d coupons are in force", s.InForce, s.Issued)
+	}
+}
