@@ -20,8 +20,9 @@ import (
 type customerPage struct {
 	User, Code, Campaign, Proof string // as they were asked for
 	Wrong                       string
-	Of                          *campaignRow // nil: no campaign was named
-	Left                        *int64       // coupons of it; nil: unlimited or unknown
+	Campaigns                   []ledger.Status // to choose from: the latest
+	Of                          *campaignRow    // nil: no campaign was named
+	Left                        *int64          // coupons of it; nil: unlimited or unknown
 	Found                       []customerCoupon
 	Place                       *firstcome.Place
 	Sentence                    string // for support to copy; empty: there is nothing to tell yet
@@ -59,10 +60,20 @@ func (c *Console) showCustomer(v *view) error {
 			return err
 		}
 	}
+	page.Campaigns = c.choices(v)
 	if page.Wrong != "" || page.WrongProof != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
+}
+
+// choices returns the campaigns that a form offers; none while the ledger does not answer.
+func (c *Console) choices(v *view) []ledger.Status {
+	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{At: c.Clock(), Limit: campaignsPerPage})
+	if err != nil {
+		return nil
+	}
+	return found
 }
 
 // lookUp finds what there is of a user, or of whoever holds a code.
@@ -90,10 +101,25 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 		return c.wallet(v, page, user)
 	}
 	id, err := firstcome.ParseCampaignID(page.Campaign)
-	if err != nil {
-		return firstcome.ErrNoCampaign
+	var s ledger.Status
+	if err == nil {
+		s, err = c.Ledger.Campaign(v.r.Context(), id)
+	} else {
+		err = firstcome.ErrNoCampaign
 	}
-	s, err := c.Ledger.Campaign(v.r.Context(), id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		var found []ledger.Status
+		if found, err = c.Ledger.List(v.r.Context(), ledger.Listing{Text: page.Campaign, At: c.Clock(), Limit: 2}); err == nil && len(found) == 1 {
+			s, id = found[0], found[0].ID
+			page.Campaign = string(id)
+		} else if err == nil {
+			err = firstcome.ErrNoCampaign
+		}
+	}
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		page.Wrong = v.say("‘%s’는 캠페인 ID가 아닙니다. 목록에서 고르거나 ID를 적어 주세요.", "“%s” is no campaign's id. Choose one from the list, or write its id.", page.Campaign)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
 		{"user_id=mina", []string{"was issued number 1"}},
+		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
 		{"user_id=nobody", []string{"Name the campaign, too, to see why"}},
 	} {
 		got := b.get("/console/customer?" + one.query)
@@ -55,7 +56,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {
 		t.Errorf("voided, and then sold out again: %s", got)
 	}
-	for _, query := range []string{"code=" + code, "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
+	for _, query := range []string{"user_id=mina&campaign=%EC%84%A4%EB%82%A0", "user_id=mina&campaign=NO%20ID", "code=" + code, "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
 		if got := b.get("/console/customer?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}

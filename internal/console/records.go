@@ -17,11 +17,12 @@ const linesPerPage = 50
 
 // A recordsPage shows the audit log, all of it or one campaign's.
 type recordsPage struct {
-	Campaign string // the filter
-	User     string // the filter
-	Lines    []recordLine
-	More     string // link to the older ones; empty: there are none
-	Of       bool   // the page is one campaign's
+	Campaign  string          // the filter
+	Campaigns []ledger.Status // to choose from
+	User      string          // the filter
+	Lines     []recordLine
+	More      string // link to the older ones; empty: there are none
+	Of        bool   // the page is one campaign's
 }
 
 // A recordLine is a line of the audit log in words.
@@ -53,6 +54,9 @@ func (c *Console) showRecords(v *view) error {
 		page.Campaign, page.Of, tabs = string(s.ID), true, tabsOf(&s, "changes")
 	}
 	var err error
+	if !page.Of {
+		page.Campaigns = c.choices(v)
+	}
 	if page.Campaign != "" {
 		if filter.Campaign, err = firstcome.ParseCampaignID(page.Campaign); err != nil {
 			return &firstcome.FieldError{Field: "campaign", Reason: err.Error()}

@@ -124,6 +124,8 @@ var concludes = map[string][]any{
 	"Retire":         {"c", flow.GateState{}, time.Hour},
 	"Retiring":       {time.Hour, time.Hour},
 	"RevokeKey":      {"test", "none"},
+	"EndSessions":    {"none", stage.Epoch},
+	"Foreign":        {stage.Epoch},
 	"Serve":          {"c", 9},
 	"SetTerms":       {"test", "c", 7, func(*firstcome.Terms) {}},
 	"StateRetired":   {"c"},

@@ -119,7 +119,7 @@ function press() {
     else say(headline() + " " + words[lang].again(seconds(view.until)), true);
     return;
   }
-  if (["open", "left"].includes(view.state)) claim();
+  if (["open", "left", "voided", "lost"].includes(view.state)) claim();
 }
 
 async function settle({ status, body }) {
@@ -147,7 +147,7 @@ async function wait(place) {
   if (following !== mine || !end) return;
   following = null;
   if (end.coupon) hold("issued", end.coupon);
-  else if (end.outcome === "left") show({ state: "left" });
+  else if (["left", "voided", "lost"].includes(end.outcome)) show({ state: end.outcome });
   else await settle({ status: 200, body: end });
 }
 
@@ -210,6 +210,8 @@ function more() {
     case "waiting": return view.place.serving === false ? w.held : view.place.likely === false ? w.unlikely : w.waitingMore;
     case "unknown": return view.until ? w.again(seconds(view.until)) : "";
     case "left": return w.leftMore;
+    case "voided": return w.voidedMore;
+    case "lost": return w.lostMore;
     case "mistake": return w.mistakeMore(view.code);
     default: return "";
   }
@@ -247,7 +249,7 @@ function renderWords() {
 
 function renderActs() {
   const w = words[lang], act = at("act"), { state } = view;
-  const label = { not_open: w.wait, open: w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join }[state];
+  const label = { not_open: w.wait, open: w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join, voided: w.join, lost: w.join }[state];
   // A button keeps the focus while it has nothing to do.
   act.setAttribute("aria-disabled", state === "not_open" || state === "asking");
   const lost = [act, at("leave"), at("copy")].find((b) => b === document.activeElement);
