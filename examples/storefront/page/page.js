@@ -50,7 +50,7 @@ async function known(question) {
   }
 }
 
-// readCampaign reads the campaign, and tells whether it could.
+// readCampaign reads the campaign, and reports whether it could.
 async function readCampaign(insist) {
   const asked = performance.now();
   const answer = insist ? await known(firstcome.readCampaign) : await firstcome.readCampaign();
@@ -130,7 +130,7 @@ async function settle({ status, body }) {
     case "waiting": return wait(body);
     case "issued": case "already_issued": return hold(body.outcome, body.coupon);
     case "not_open": case "paused": case "sold_out": case "closed":
-      // Since then stock may have come back, or an operator changed something: whoever is refused sees how it is now.
+      // Since then stock may have come back, or an operator changed something: a refused user sees the campaign as it is now.
       if ((await readCampaign(false)) && terms.state !== "unknown") return showCampaign();
       return show({ state: body.outcome, at: body.opens_at });
     default: show({ state: "mistake", code: body.code ?? status });
