@@ -36,8 +36,10 @@ func TestNoKoreanPageSaysASentenceInEnglish(t *testing.T) {
 	for _, path := range pagesToLookAt(t, h) {
 		koreanOnly(t, path, b.get(path))
 	}
-	form := url.Values{"id": {"NO ID"}, "name": {""}, "quantity": {"-1"}, "opens_at": {"2026-12-02T00:00"}, "closes_at": {"2026-12-01T00:00"}, "answer": {"never"}, "line": {"none"},
-		"standby": {"on"}, "valid_for": {"99999999"}, "valid_unit": {"days"}, "valid_until": {"2026-12-02T00:00"}, "step": {"check"}, "version": {"1"}}
+	form := url.Values{
+		"id": {"NO ID"}, "name": {""}, "quantity": {"-1"}, "opens_at": {"2026-12-02T00:00"}, "closes_at": {"2026-12-01T00:00"}, "answer": {"never"}, "line": {"none"},
+		"standby": {"on"}, "valid_for": {"99999999"}, "valid_unit": {"days"}, "valid_until": {"2026-12-02T00:00"}, "step": {"check"}, "version": {"1"},
+	}
 	for _, path := range []string{"/console/campaigns", "/console/campaigns/spring/terms", "/console/keys"} {
 		got := b.post(path, form)
 		if got.status != http.StatusUnprocessableEntity {
