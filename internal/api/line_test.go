@@ -127,7 +127,7 @@ func TestACouponNamesItsTicketWhereverItIsTold(t *testing.T) {
 			t.Errorf("of a direct issue it is %v", coupon)
 		}
 	}
-	for n, want := range []string{"1 2", " "} {
+	for n, want := range []string{"1 2 false", "  true"} {
 		if row := s.table(',', "?voided=include", "Accept", "text/csv")[n+1]; strings.Join(row[11:], " ") != want {
 			t.Errorf("as CSV it ends with %q", row[11:])
 		}
