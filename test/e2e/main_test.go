@@ -19,9 +19,6 @@ import (
 // binaryVariable names the binary to a test that runs itself again in a child process.
 const binaryVariable = "E2E_BINARY"
 
-// patience bounds every wait of these tests, for slow machines under the race detector.
-const patience = 60 * time.Second
-
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (status int) {
