@@ -7,5 +7,5 @@ import "time"
 // underRace tells whether these tests run under the race detector.
 const underRace = false
 
-// patience bounds every wait of these tests, for slow machines under the race detector.
+// patience bounds every wait of these tests, on slow machines.
 const patience = time.Minute

@@ -7,5 +7,5 @@ import "time"
 // underRace tells whether these tests run under the race detector.
 const underRace = true
 
-// patience bounds every wait of these tests, for slow machines under the race detector. The detector makes everything slower.
+// patience bounds every wait of these tests, on slow machines and under the detector.
 const patience = 5 * time.Minute
