@@ -48,7 +48,7 @@ type walked struct {
 // words are what pages call what a newcomer's claim gets.
 var stateWords = map[firstcome.Outcome][2]string{
 	firstcome.NotOpen: {"오픈 전", "not open yet"}, firstcome.Issued: {"진행 중", "open"}, firstcome.SoldOut: {"소진", "sold out"},
-	firstcome.Paused: {"일시정지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
+	firstcome.Paused: {"일시중지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
 }
 
 // steps are every state of a campaign without a line. Each begins where the claim of the newcomer before has left it.
