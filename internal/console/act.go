@@ -62,7 +62,7 @@ func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) err
 		return err
 	}
 	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Where: v.where(s.Terms), InTopic: s.Feed != nil, Ask: ask, Wrong: wrong}
-	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("운영", "Operate"), page)
+	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("진행 관리", "Operate"), page)
 }
 
 // shownVersion returns the campaign's version that the form showed.
@@ -181,7 +181,7 @@ func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(v.form.Get("per_second")), 10, 64)
 	if err != nil || n < 1 || n > firstcome.MaxPace {
-		return nil, v.say("속도는 초당 1장부터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
+		return nil, v.say("속도는 초당 1원장터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
 	}
 	return &firstcome.Pace{PerSecond: n}, ""
 }

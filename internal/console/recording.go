@@ -89,7 +89,7 @@ func (c *Console) showRecording(v *view) error {
 		page.Gates = c.stopped(v, page.Campaign)
 	}
 	page.Campaigns = c.choices(v)
-	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
+	return v.render(http.StatusOK, "recording", v.say("기록 현황", "Recording"), page)
 }
 
 // read reads what the ledger has of the page.

@@ -104,5 +104,5 @@ func (v *view) answered(when firstcome.AnswerWhen) string {
 	if when == firstcome.Decided {
 		return v.say("게이트가 결정하자마자", "as soon as the gate decided")
 	}
-	return v.say("장부에 기록된 뒤", "once it is in the ledger")
+	return v.say("원장에 기록된 뒤", "once it is in the ledger")
 }

@@ -231,7 +231,7 @@ func (v *view) done() string {
 	}
 	switch note.Done {
 	case "paused":
-		return v.say("일시정지했습니다.", "It is paused.")
+		return v.say("일시중지했습니다.", "It is paused.")
 	case "resumed":
 		return v.say("재개했습니다.", "It goes on.")
 	case "closed":

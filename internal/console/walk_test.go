@@ -54,7 +54,7 @@ type walked struct {
 // words are what pages call what a newcomer's claim gets.
 var stateWords = map[firstcome.Outcome][2]string{
 	firstcome.NotOpen: {"오픈 전", "not open yet"}, firstcome.Issued: {"진행 중", "open"}, firstcome.SoldOut: {"소진", "sold out"},
-	firstcome.Paused: {"일시정지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
+	firstcome.Paused: {"일시중지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
 }
 
 // steps are every state of a campaign without a line. Each begins where the claim of the newcomer before has left it.
@@ -333,7 +333,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They were gone for the first time at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
 		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
-		0:                 say("지금 답하지 않아", "does not answer now"),
+		0:                 say("지금 응답하지 않아", "does not answer now"),
 	}
 	got := b.get("/console/customer?campaign=spring&user_id=nobody")
 	for gets, sentence := range chances {
@@ -343,7 +343,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 	}
 	for user, number := range w.held {
 		got := b.get("/console/customer?campaign=spring&user_id=" + user).text()
-		if want := fmt.Sprintf(say("쿠폰 %d번을 받으셨습니다", "You got number %d of"), number); !strings.Contains(got, want) {
+		if want := fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), number); !strings.Contains(got, want) {
 			w.t.Errorf("%s: %s holds number %d, and support is told: %s", step.name, user, number, got)
 		}
 		break
