@@ -22,7 +22,7 @@ type room struct {
 	all      bool // it may import every room
 	imports  []string
 	tests    []string // what its tests import besides
-	standard bool // and else only the standard library
+	standard bool     // and else only the standard library
 }
 
 // rooms reads the table in docs/ARCHITECTURE.md.
