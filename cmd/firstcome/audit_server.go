@@ -183,7 +183,7 @@ func (r *remote) coupons(ctx context.Context, _ firstcome.CampaignID, each func(
 func (r *remote) coupon(c *client.Coupon) (coupon audit.Coupon, known bool) {
 	coupon.Coupon = firstcome.Coupon{
 		Campaign: firstcome.CampaignID(c.CampaignID), Number: c.Number, User: firstcome.UserID(c.UserID),
-		Code: c.Code, IssuedAt: c.IssuedAt.Time, Recorded: c.Recorded, Generation: given(c.Generation), Ticket: given(c.Ticket),
+		Code: c.Code, IssuedAt: c.IssuedAt.Time, Recorded: c.Recorded, Generation: given(c.Generation), Ticket: given(c.Ticket), Direct: c.Direct,
 	}
 	issue, known := r.issued[c.Number]
 	if known {

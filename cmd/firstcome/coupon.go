@@ -18,7 +18,7 @@ type couponCmd struct {
 	List   couponListCmd   `cmd:"" help:"List coupons of a campaign: a user's, a code's, or all."`
 	Show   couponShowCmd   `cmd:"" help:"Show one coupon by its number or its code."`
 	Void   couponVoidCmd   `cmd:"" help:"Take a coupon back: its stock returns, and its user may claim again."`
-	Issue  couponIssueCmd  `cmd:"" help:"Issue coupons to users directly, in the order given, by the same rule as claims."`
+	Issue  couponIssueCmd  `cmd:"" help:"Issue coupons to users directly, in the order given, also before the opening and in a pause."`
 	Export couponExportCmd `cmd:"" help:"Write all coupons of a campaign, as they are at one instant, as CSV or JSON lines."`
 }
 
@@ -242,6 +242,9 @@ func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 		fmt.Fprintf(w, "benefit\t%s\nissued at\t%s\nexpires at\t%s\nrecorded\t%t\n", c.Benefit, f.TZ.text(&c.IssuedAt), f.TZ.text(c.ExpiresAt), c.Recorded)
 		if c.Ticket != nil && c.Generation != nil {
 			fmt.Fprintf(w, "ticket\t%d of generation %d\n", *c.Ticket, *c.Generation)
+		}
+		if c.Direct {
+			fmt.Fprintln(w, "issued\tdirectly")
 		}
 	})
 }

@@ -44,6 +44,7 @@ var actions = []action{
 	{"POST /console/campaigns/{id}/terms", (*clicker).changeTerms},
 	{"POST /console/campaigns/{id}/rebuild", (*clicker).rebuild},
 	{"POST /console/campaigns/{id}/coupons/{number}/void", (*clicker).voidOne},
+	{"POST /console/customer/issue", (*clicker).issueOne},
 	{"POST /console/campaigns/{id}/coupons/void", (*clicker).voidSeveral},
 	{"GET /console/campaigns/{id}/coupons.csv", (*clicker).export},
 	{"POST /console/campaigns/{id}/proof", (*clicker).prove},
@@ -111,7 +112,7 @@ func openClicker(t *testing.T) *clicker {
 		h.config.Doctor = somethingFound
 		h.asked = c.note
 	})
-	for _, id := range []string{"voids", "switched", "steered", "proved"} {
+	for _, id := range []string{"voids", "issues", "switched", "steered", "proved"} {
 		c.campaign(id, 10)
 		c.claim(firstcome.CampaignID(id), "mina", "jun", "sua")
 	}
@@ -286,6 +287,21 @@ func (c *clicker) changePace() {
 	p.Press("form[action$='/pace'] button")
 	p.Await("It is changed.")
 	c.want("steered", "without a line", func(s firstcome.Campaign) bool { return s.Pace == nil })
+}
+
+func (c *clicker) issueOne() {
+	records := func(at bool) { c.gate.Set(func() { c.gate.Records = at }) }
+	records(true) // nobody records here meanwhile
+	defer records(false)
+	p := c.at("/customer?campaign=issues&user_id=sorry")
+	p.Await("You have no coupon of")
+	p.Press("details[id=issue] summary")
+	p.Type("details[id=issue] [name=reason]", "our mistake")
+	p.Press("details[id=issue] button")
+	p.Await("The coupon is issued.")
+	p.Await("mina of admin: our mistake")
+	c.gate.Record(c.t, c.ledger, "issues")
+	c.inForce("issues", 4, "an issue")
 }
 
 func (c *clicker) voidOne() {

@@ -42,6 +42,8 @@ type Config struct {
 	Journal  *Journal // nil: the ledger decides
 	// Excel answers an actor with all coupons of a campaign, as api.Server.Excel does.
 	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error
+	// Decided hears of the outcome of each direct issue, as that of api.Observer does; nil: nobody does.
+	Decided func(firstcome.CampaignID, firstcome.Outcome)
 	// Doctor examines this node's set-up; nil: nobody does.
 	Doctor func(context.Context) doctor.Findings
 	// Prove audits a campaign for its page.

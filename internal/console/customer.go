@@ -31,6 +31,8 @@ type customerPage struct {
 	// ByProof has the page ask for a proof: the line is in a topic, and the user, who has no coupon, may be in it.
 	ByProof    bool
 	WrongProof string
+	// Of the form that issues a coupon: why it did not, and the reason as it was written.
+	NotIssued, Reason string
 }
 
 // A customerCoupon is a coupon with what happened to it.
@@ -160,7 +162,7 @@ func (c *Console) wallet(v *view, page *customerPage, user firstcome.UserID) err
 	}
 	page.More = len(found) > walletRows
 	for _, coupon := range found[:min(len(found), walletRows)] {
-		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, time.Time{}, nil)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, time.Time{}, nil, nil)})
 	}
 	return nil
 }
@@ -202,11 +204,15 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		return err
 	}
 	for _, coupon := range found {
-		var voided *recordLine
+		var issued, voided *recordLine
 		for n := range log {
-			if log[n].Number == coupon.Number && strings.HasSuffix(log[n].Action, ".void") {
-				line := v.lineOf(&log[n], names)
+			line := v.lineOf(&log[n], names)
+			switch {
+			case log[n].Number != coupon.Number:
+			case strings.HasSuffix(log[n].Action, ".void"):
 				voided = &line
+			case log[n].Action == ledger.CouponIssue:
+				issued = &line
 			}
 		}
 		steps, err := c.Ledger.StepsAt(ctx, s.ID, []int64{coupon.Number})
@@ -217,7 +223,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		if len(steps) > 0 {
 			recorded = steps[0].RecordedAt
 		}
-		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, recorded, voided)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, recorded, issued, voided)})
 	}
 	for n := range log {
 		if lost, is := v.lostOf(&log[n]); is {
@@ -256,12 +262,20 @@ func (c *Console) placeOf(v *view, page *customerPage, s *ledger.Status, user fi
 	return c.Places.Place(v.r.Context(), s.ID, user)
 }
 
-// happened returns what happened to a coupon, in order.
-func (v *view) happened(c firstcome.Coupon, recorded time.Time, voided *recordLine) (events []event) {
+// happened returns what happened to a coupon, in order. The lines of the audit log, if there are any, say who issued it directly and who
+// voided it, and why.
+func (v *view) happened(c firstcome.Coupon, recorded time.Time, issued, voided *recordLine) (events []event) {
 	if c.Ticket > 0 {
 		events = append(events, event{What: v.say("대기열에 들어왔습니다: 순번 %s", "stood in line: ticket %s", v.lang.number(c.Ticket))})
 	}
-	events = append(events, event{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt})
+	e := event{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt}
+	if c.Direct {
+		e.What = v.say("직접 발급되었습니다: 번호 %s", "was issued number %s directly", v.lang.number(c.Number))
+	}
+	if issued != nil {
+		e.Note = issued.by()
+	}
+	events = append(events, e)
 	switch {
 	case !recorded.IsZero():
 		events = append(events, event{What: v.say("원장에 기록되었습니다", "was recorded in the ledger"), At: recorded})
@@ -271,7 +285,7 @@ func (v *view) happened(c firstcome.Coupon, recorded time.Time, voided *recordLi
 	if !c.VoidedAt.IsZero() {
 		e := event{What: v.say("회수되었습니다", "was voided"), At: c.VoidedAt}
 		if voided != nil {
-			e.Note = voided.Actor + ": " + voided.Note
+			e.Note = voided.by()
 		}
 		events = append(events, e)
 	}
@@ -344,6 +358,68 @@ func (v *view) reason() (string, error) {
 		return "", &firstcome.FieldError{Field: v.say("사유", "reason"), Reason: v.say("1자에서 %d자까지 적어 주세요", "must have 1 to %d characters", firstcome.MaxReason)}
 	}
 	return reason, nil
+}
+
+// issueCoupon issues a coupon to one user, whatever became of an earlier one. The page says what came of it.
+func (c *Console) issueCoupon(v *view) error {
+	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
+	page := customerPage{User: get("user_id"), Campaign: get("campaign"), Reason: get("reason")}
+	outcome, err := c.issueTo(v, &page)
+	if err != nil {
+		return err
+	}
+	status := http.StatusConflict
+	switch outcome {
+	case 0:
+		status = http.StatusUnprocessableEntity
+	case firstcome.Issued:
+		return v.leadDone(Root+"/customer", url.Values{"campaign": {page.Campaign}, "user_id": {page.User}}, "issued")
+	case firstcome.AlreadyIssued:
+		page.NotIssued = v.say("발급하지 않았습니다. 고객이 이미 쿠폰을 가지고 있습니다.", "No coupon was issued: the customer holds one already.")
+	case firstcome.SoldOut:
+		page.NotIssued = v.say("발급하지 않았습니다. 남은 쿠폰이 없습니다. 먼저 수량을 늘리세요.", "No coupon was issued: none is left. Raise the quantity first.")
+	default: // nothing else refuses a direct issue
+		page.NotIssued = v.say("발급하지 않았습니다. 캠페인이 마감되었습니다.", "No coupon was issued: the campaign is closed.")
+	}
+	if outcome != 0 {
+		page.Asked = true
+		if err := c.lookUp(v, &page); err != nil {
+			return err
+		}
+	}
+	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
+}
+
+// issueTo issues what a form asks for. If it cannot, the page says why, and there is no outcome.
+func (c *Console) issueTo(v *view, page *customerPage) (o firstcome.Outcome, err error) {
+	user, err := firstcome.ParseUserID(page.User)
+	if err != nil {
+		page.NotIssued = v.say("고객 ID를 확인하세요. 발급하지 않았습니다.", "Check the user id: no coupon was issued.")
+		return 0, nil
+	}
+	reason, err := v.reason()
+	if err != nil {
+		page.NotIssued = err.Error()
+		return 0, nil
+	}
+	id, err := firstcome.ParseCampaignID(page.Campaign)
+	var decisions []firstcome.Decision
+	if err == nil {
+		decisions, err = c.Operator.Issue(v.r.Context(), flow.Order{Actor: v.who.Actor, Reason: reason}, id, []firstcome.UserID{user})
+	} else {
+		err = firstcome.ErrNoCampaign
+	}
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		page.NotIssued = v.say("그런 캠페인이 없습니다. 발급하지 않았습니다.", "There is no such campaign: no coupon was issued.")
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if o = decisions[0].Outcome; c.Decided != nil {
+		c.Decided(id, o)
+	}
+	return o, nil
 }
 
 // voidCoupon takes one coupon back.

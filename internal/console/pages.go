@@ -72,6 +72,7 @@ func (c *Console) pages() []page {
 		{"GET", "/campaigns/{id}/changes", run, c.showRecords, short},
 
 		{"GET", "/customer", look, c.showCustomer, short},
+		{"POST", "/customer/issue", run, c.issueCoupon, short},
 		{"GET", "/health", see, c.showHealth, short},
 		{"POST", "/health/examine", see, c.examine, short},
 		{"GET", "/help", see, c.showHelp, short},

@@ -38,6 +38,7 @@ var surface = []struct {
 	{"POST /console/campaigns/{id}/coupons/void", url.Values{"numbers": {"1"}, "reason": {"r"}}, reads},
 	{"POST /console/campaigns/{id}/coupons/{number}/void", url.Values{"reason": {"r"}}, [5]int{404, 404, 404, 403, 303}},
 	{"GET /console/customer", nil, looks},
+	{"POST /console/customer/issue", url.Values{"campaign": {"none"}, "user_id": {"mina"}, "reason": {"r"}}, [5]int{422, 422, 403, 403, 303}},
 	{"GET /console/health", nil, sees},
 	{"POST /console/health/examine", url.Values{}, [5]int{303, 303, 303, 303, 303}},
 	{"GET /console/help", nil, sees},

@@ -82,8 +82,8 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease = 0
-	h.issuer = flow.NewIssuer(h.gate, flow.Limits{})
 	over := &flow.Over{RemoteGate: h.gate, Book: h.ledger}
+	h.issuer = flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records

@@ -240,6 +240,8 @@ func (v *view) done() string {
 		return v.say("바꿨습니다.", "It is changed.")
 	case "created":
 		return v.say("캠페인을 만들었습니다.", "The campaign is made.")
+	case "issued":
+		return v.say("쿠폰을 발급했습니다.", "The coupon is issued.")
 	case "voided":
 		return v.say("회수했습니다.", "It is voided.")
 	case "replayed":

@@ -2,14 +2,38 @@ package kafka
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 )
+
+// TestARecordSaysWhatWasIssuedDirectly has a direct issue between two claims' coupons.
+func TestARecordSaysWhatWasIssuedDirectly(t *testing.T) {
+	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var coupons []firstcome.Coupon
+	for n := range int64(6) {
+		coupons = append(coupons, firstcome.Coupon{
+			Campaign: "c", Number: n + 1, User: firstcome.UserID(fmt.Sprint("u", n)), Code: secret.Code("c", n+1),
+			IssuedAt: time.UnixMicro(9).UTC(), TermsVersion: 1, Direct: n/2 == 1,
+		})
+	}
+	records, err := recordsOf(flow.Batch{Campaign: "c", Marker: "m", Epoch: 1, Coupons: coupons})
+	if err != nil || len(records) != 1 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if got, err := readBatch(secret, records[0]); err != nil || !slices.Equal(got.Coupons, coupons) {
+		t.Errorf("it is read as %+v, %v", got.Coupons, err)
+	}
+}
 
 // TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage, in one run or in several.
 func TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {

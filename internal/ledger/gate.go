@@ -161,6 +161,9 @@ func (l *Ledger) LogDirect(ctx context.Context, order flow.Order, id firstcome.C
 	return wrap(err, "log a direct issue of %s", id)
 }
 
+// CouponIssue is the action of a line of the audit log about a direct issue.
+const CouponIssue = "coupon.issue"
+
 // logDirect notes in the audit log what a direct issue issued, and how many people in line that passed.
 func (t *tx) logDirect(c *claims) error {
 	if c.direct == nil {
@@ -184,7 +187,7 @@ func (t *tx) logDirect(c *claims) error {
 	if c.direct.Reason != "" {
 		detail["reason"] = c.direct.Reason
 	}
-	return t.logJSON(c.decisions[0].At, c.direct.Actor, "coupon.issue", detail, about)
+	return t.logJSON(c.decisions[0].At, c.direct.Actor, CouponIssue, detail, about)
 }
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are

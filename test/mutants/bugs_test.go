@@ -69,7 +69,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "what may be repeated is not forgotten when a change begins",
-		file: "internal/flow/queue.go", old: "	q.local.Store(nil)\n", new: "",
+		file: "internal/flow/queue.go", old: "	q.changes.Add(1)\n	q.local.Store(nil)\n", new: "	q.changes.Add(1)\n",
 		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
 	},
 	{
