@@ -132,7 +132,9 @@ type Coupon struct {
 	// line.
 	Generation int64
 	Ticket     int64
-	Recorded   bool // in the ledger's durable storage
+	// Direct means that an operator or a service issued it directly: perhaps before the opening, or in a pause. It has no ticket.
+	Direct   bool
+	Recorded bool // in the ledger's durable storage
 	// Buried tells that the coupon became a dead letter, as far as its gate knows: what became of that
 	// only the ledger knows.
 	Buried bool

@@ -90,3 +90,10 @@ func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome
 	}
 	return Issued
 }
+
+// Direct returns the campaign as a direct issue finds it: without a line, without an opening and never paused. So [Decide]
+// refuses a direct issue only if the user holds a coupon, the campaign is closed, or no stock is left.
+func (c Campaign) Direct() Campaign {
+	c.Pace, c.OpensAt, c.Paused = nil, time.Time{}, false
+	return c
+}

@@ -120,6 +120,7 @@ type Coupon struct {
 	// Generation and Ticket are the place in the waiting line that it was issued to; nil: it was issued without a line.
 	Generation *int64 `json:"generation"`
 	Ticket     *int64 `json:"ticket"`
+	Direct     bool   `json:"direct,omitempty"` // it was issued directly, so perhaps before the opening or in a pause
 }
 
 // An Answer is what a claim got: a coupon, a place in line, or a refusal.
@@ -189,6 +190,7 @@ type Fact struct {
 	At           Time   `json:"at"`            // issued or voided at
 	Generation   *int64 `json:"generation"`    // and Ticket: as of Coupon
 	Ticket       *int64 `json:"ticket"`
+	Direct       bool   `json:"direct,omitempty"`
 }
 
 // A Change is a numbered change of a campaign.

@@ -73,7 +73,7 @@ func (c *counter) someone(random *rand.Rand) {
 	var err error
 	switch random.IntN(10) {
 	case 0:
-		_, err = c.gate.Issue(ctx, "op", "drop", []firstcome.UserID{user})
+		_, err = c.gate.Issue(ctx, flow.Order{Actor: "op"}, "drop", []firstcome.UserID{user})
 	case 1, 2:
 		err = c.gate.Leave(ctx, "drop", user)
 	default:

@@ -102,10 +102,12 @@ func (l *leadBack) back() { l.leads(l.pair.Replica) }
 func (l *leadBack) refused() map[string]func() error {
 	t := l.t
 	return map[string]func() error{
-		"a claim":        func() error { return stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))) },
-		"a direct issue": func() error { return stage.Err(l.over.Issue(t.Context(), "op", "c", people("late-", 1))) },
-		"the line":       func() error { return stage.Err(l.over.Serve(t.Context(), "c", 1)) },
-		"a change":       func() error { return l.rebuild.Newest(t.Context(), "c") },
+		"a claim": func() error { return stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))) },
+		"a direct issue": func() error {
+			return stage.Err(l.over.Issue(t.Context(), flow.Order{Actor: "op"}, "c", people("late-", 1)))
+		},
+		"the line": func() error { return stage.Err(l.over.Serve(t.Context(), "c", 1)) },
+		"a change": func() error { return l.rebuild.Newest(t.Context(), "c") },
 		"a change from elsewhere": func() error {
 			return stage.Err(l.over.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: 9, Kind: firstcome.ChangePause}))
 		},

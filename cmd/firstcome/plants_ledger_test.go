@@ -148,7 +148,7 @@ func (s *scene) lines() {
 	join("queue", "a", "b", "c", "d", "e")
 	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "b"))
 	serve("queue", 1, 1)
-	_, err := s.Issue(s.t.Context(), "op", "queue", []firstcome.UserID{"d"})
+	_, err := s.Issue(s.t.Context(), flow.Order{Actor: "op"}, "queue", []firstcome.UserID{"d"})
 	stage.Must(s.t, err)
 	serve("queue", 9, 1)
 	s.quantity("queue", 6)

@@ -60,7 +60,7 @@ func (r *rewind) records() {
 // directly issues past the line.
 func (r *rewind) directly(user firstcome.UserID) {
 	r.t.Helper()
-	stage.Must(r.t, stage.Err(r.remote.gate.Issue(r.t.Context(), "test", "c", []firstcome.UserID{user})))
+	stage.Must(r.t, stage.Err(r.remote.gate.Issue(r.t.Context(), flow.Order{Actor: "test"}, "c", []firstcome.UserID{user})))
 }
 
 func (r *rewind) leaves(user firstcome.UserID) {

@@ -145,11 +145,13 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 		r.LookBack(t.Context())
 		before := d.status()
 		for what, try := range map[string]func() error{
-			"a claim":        func() error { return stage.Err(over.Claim(t.Context(), "c", people("new-", 1))) },
-			"a direct issue": func() error { return stage.Err(over.Issue(t.Context(), "op", "c", people("new-", 1))) },
-			"a change":       func() error { return r.Newest(t.Context(), "c") },
-			"a rebuild":      func() error { return stage.Err(r.Rebuild(t.Context(), "op", "c", false)) },
-			"a recording":    func() error { return stage.Err(r.Guard(d.ledger).Record(t.Context(), batch())) },
+			"a claim": func() error { return stage.Err(over.Claim(t.Context(), "c", people("new-", 1))) },
+			"a direct issue": func() error {
+				return stage.Err(over.Issue(t.Context(), flow.Order{Actor: "op"}, "c", people("new-", 1)))
+			},
+			"a change":    func() error { return r.Newest(t.Context(), "c") },
+			"a rebuild":   func() error { return stage.Err(r.Rebuild(t.Context(), "op", "c", false)) },
+			"a recording": func() error { return stage.Err(r.Guard(d.ledger).Record(t.Context(), batch())) },
 			"a dead letter": func() error {
 				return stage.Err(d.rebuilder().Guard(d.ledger).Bury(t.Context(), batch(firstcome.Coupon{Campaign: "c", Number: 22, User: "u"}), "a trial"))
 			},

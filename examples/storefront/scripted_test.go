@@ -102,7 +102,7 @@ func TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 			g.sees("지금 받을 수 있어요", "Ready when you are")
 			g.Press("#act")
 			g.looks("쿠폰이 회수됐어요", "Your coupon was taken back")
-			g.sees("다시 줄 서기", "Join the line again")
+			g.sees("다시 대기하기", "Join the line again")
 		}
 	}
 }
@@ -118,12 +118,81 @@ func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
 		g.Go(shop)
 		g.sees("지금 받을 수 있어요", "Ready when you are")
 		g.Press("#act")
-		g.sees("남은 쿠폰보다 앞사람이 많아요.", "More people are ahead than coupons are left.")
+		g.sees("지금대로라면 받지 못할 수 있어요.", "As it stands, you may not get one.")
 		g.sees("약 2초", "about 2 s")
 	}
 	server.says(map[string]string{"GET /line": fmt.Sprintf(lineAt, 1, 3, 2, 3)})
 	for _, g := range guests {
-		g.sees("화면을 닫아도 자리는 그대로예요.", "Your place is kept, even if you close this page.")
+		g.sees("화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page.")
 		g.sees("약 1초", "about 1 s")
+	}
+}
+
+// TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow: the line ended, and then 970 coupons were added, or the campaign was paused. Where the campaign
+// cannot be read, they see what they were told.
+func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
+	server, guests, shop := scripts(t)
+	for what, test := range map[string]struct{ campaign, ko, en, word string }{
+		"970 more":     {state("open", 1000, 970, ""), "1,000장 중 970장 남았어요", "970 of 1,000 left", "open"},
+		"paused":       {state("paused", 30, 0, ""), "일시중지됐어요", "On hold", "paused"},
+		"still so":     {state("sold_out", 30, 0, `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`), "분에 처음 소진됐어요", "First sold out at", "sold_out"},
+		"nobody knows": {state("unknown", 30, 0, ""), "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone", "sold_out"},
+		"not read":     {`503 {"code":"busy"}`, "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone", "sold_out"},
+	} {
+		server.says(map[string]string{
+			"GET ": state("open", 30, 1, ""), "POST /claims": fmt.Sprintf(inLine, true),
+			"GET /claims/u/events": "404 {}", "GET /line": fmt.Sprintf(lineAt, 1, 3, 3, 9),
+		})
+		for _, g := range guests {
+			t.Log(what, g.look)
+			g.Go(shop)
+			g.sees("지금 받을 수 있어요", "Ready when you are")
+			g.Press("#act")
+			g.sees("내 앞에 최대 2명", "At most 2 ahead of you")
+			browser.Eval[bool](g.Page, `(() => { const stub = document.querySelector("#stub"); window.states = [];
+				new MutationObserver(() => states.push(stub.dataset.state)).observe(stub, { attributes: true }); return true; })()`)
+		}
+		server.says(map[string]string{
+			"GET ": test.campaign, "GET /claims/u?place=1.3": `404 {"code":"not_found","outcome":"sold_out"}`,
+			"GET /line": strings.Replace(fmt.Sprintf(lineAt, 1, 0, 0, 0), `"generation":1`, `"generation":2`, 1),
+		})
+		for _, g := range guests {
+			g.looks(test.ko, test.en)
+			if states := browser.Eval[string](g.Page, `[...new Set(states)].join(" ")`); strings.TrimPrefix(states, "waiting ") != test.word {
+				t.Errorf("%s: the page shows %s", what, states) // and not only once it looks again
+			}
+			if offered := browser.Eval[bool](g.Page, `!document.querySelector("#act").hidden`); offered != (test.word == "open") {
+				t.Errorf("%s: a coupon is offered: %v", what, offered)
+			}
+		}
+	}
+}
+
+// TestInTheBrowserTheCountdownGoesByTheServersClock, which is years from the phone's: before the opening, and in a line whose campaign opens
+// later.
+func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {
+	server, guests, shop := scripts(t)
+	at := func(instant string) string {
+		return strings.Replace(state("not_open", 5000, 5000, ""), `"opens_at":null`, `"opens_at":"`+instant+`"`, 1)
+	}
+	place := strings.Replace(fmt.Sprintf(inLine, true), `"serving":true,"why":null,"until":null`, `"serving":false,"why":"not_open","until":"2031-05-05T04:00:00.000000Z"`, 1)
+	server.says(map[string]string{"GET ": at("2031-05-05T03:00:00.000000Z"), "GET /claims/u/events": "404 {}", "GET /line": "503 {}"})
+	for _, g := range guests {
+		g.Go(shop)
+		g.looks("남음", "to go")
+		left := `document.querySelector("#words .big").textContent`
+		before := browser.Eval[string](g.Page, left)
+		if !strings.HasPrefix(before, "1:5") && before != "2:00:00" {
+			t.Errorf("%v: two hours before the opening %s are left", g.look, before)
+		}
+		g.Until(left + " !== " + browser.Quote(before)) // it goes on
+	}
+	server.says(map[string]string{"GET /claims/u": strings.Replace(place, "202", "200", 1)})
+	for _, g := range guests {
+		g.Go(shop)
+		g.looks("순번은 유지돼요.", "to go. Your place is kept.")
+		if more := browser.Eval[string](g.Page, `document.querySelector("#more").textContent`); !strings.Contains(more, "2:59:") && !strings.Contains(more, "3:00:00") {
+			t.Errorf("%v: three hours before the opening the page says %s", g.look, more)
+		}
 	}
 }

@@ -42,7 +42,11 @@ func appendCoupon(b []byte, c *firstcome.Coupon, t *terms) []byte {
 	b = append(b, `,"generation":`...)
 	b = appendOrNull(b, c.Generation)
 	b = append(b, `,"ticket":`...)
-	return append(appendOrNull(b, c.Ticket), '}')
+	b = appendOrNull(b, c.Ticket)
+	if c.Direct {
+		b = append(b, `,"direct":true`...)
+	}
+	return append(b, '}')
 }
 
 // appendOrNull appends part of a coupon's ticket; 0, of one that was issued without a line, is null.

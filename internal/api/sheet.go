@@ -15,7 +15,7 @@ import (
 // columns are those of a CSV export.
 var columns = []string{
 	"campaign_id", "number", "user_id", "code", "state", "benefit", "issued_at", "expires_at", "recorded", "voided_at", "void_reason",
-	"generation", "ticket",
+	"generation", "ticket", "direct",
 }
 
 // A sheet is how a campaign is written as CSV (RFC 4180): exactly, for programs, or for Excel.
@@ -40,7 +40,7 @@ func (s *Server) cells(out io.Writer, as sheet) func(context.Context, *firstcome
 			row = as.appendRow(row, as.ordered(
 				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), state(c), as.safe(string(t.benefit)),
 				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), as.safe(reason),
-				place(c.Generation), place(c.Ticket))...)
+				place(c.Generation), place(c.Ticket), strconv.FormatBool(c.Direct))...)
 		}
 		_, err := out.Write(row)
 		row = row[:0]

@@ -91,3 +91,17 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 		t.Errorf("the client ends with %+v, %v", answer, err)
 	}
 }
+
+// TestWhoseCouponOfARemoteGateWasVoidedIsNotToldThatTheyLeft: the gate keeps the line, and the ledger knows what was voided.
+func TestWhoseCouponOfARemoteGateWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"c","name":"n","quantity":9,"pace":{}}`)
+	for _, user := range []string{"a", "leaver"} {
+		f.claim("c", user).want(t, 202, "waiting")
+	}
+	f.served()
+	f.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 200, "")
+	f.call("DELETE", "/v1/campaigns/c/claims/leaver", "").want(t, 200, "")
+	f.call("GET", "/v1/campaigns/c/claims/a?place=1.1", "").want(t, 404, "voided")
+	f.call("GET", "/v1/campaigns/c/claims/leaver?place=1.2", "").want(t, 404, "left")
+}

@@ -58,7 +58,8 @@ type couponAudit struct {
 	secret   *firstcome.Secret
 	history  *history
 	campaign *Campaign
-	logged   bool // the audit log was read
+	logged   bool    // the audit log was read
+	direct   numbers // issued directly, by the audit log
 	holders  map[firstcome.UserID]held
 	rows     rows
 	inForce  int64
@@ -68,10 +69,11 @@ type couponAudit struct {
 	full   [2]time.Time
 	behind [2]int   // changes that were before the last coupon
 	voided [2]int64 // voids among them
-	// Of the lowest number.
+	// Of the lowest number that was not issued directly.
 	first      time.Time
 	opening    time.Time // the first coupon or ticket
 	firstTerms int64
+	early      bool // a lower number was issued directly
 	// again holds, where a remote gate decides, the number that a user had before, by
 	// that of the user's next coupon: the clocks of gate and ledger differ, so
 	// the facts say whether it was voided by then.
@@ -90,6 +92,7 @@ func (a *couponAudit) coupon(c Coupon) {
 	if !a.campaign.Remote {
 		a.instants(c, index, terms)
 	}
+	a.directly(c.Coupon)
 	a.oneAUser(c.Coupon)
 	a.void(c)
 	r := row{number: c.Number, position: c.Position, terms: int32(index)}
@@ -98,8 +101,11 @@ func (a *couponAudit) coupon(c Coupon) {
 	} else {
 		r.state = voidedRow
 	}
-	if len(a.rows) == 0 {
+	switch {
+	case a.first.IsZero() && !c.Direct:
 		a.first, a.firstTerms = c.IssuedAt, c.TermsVersion
+	case a.first.IsZero():
+		a.early = true
 	}
 	a.rows = append(a.rows, r)
 	a.last = c
@@ -183,7 +189,8 @@ func (a *couponAudit) sequence(c firstcome.Coupon) {
 	}
 }
 
-// window checks that a coupon was issued while its terms were open: both are by the gate's clock.
+// window checks that a coupon was issued while its terms were open: both are by the gate's clock. A direct issue may come before the
+// opening.
 func (a *couponAudit) window(c firstcome.Coupon, terms *termsFrom) {
 	if !c.VoidedAt.IsZero() && c.VoidedAt.Before(c.IssuedAt) {
 		a.add("P4", "number %d was voided at %s, before it was issued at %s", c.Number, text(c.VoidedAt), text(c.IssuedAt))
@@ -192,7 +199,7 @@ func (a *couponAudit) window(c firstcome.Coupon, terms *termsFrom) {
 		a.add("changes", "number %d has the terms of version %d, which are none", c.Number, c.TermsVersion)
 		return
 	}
-	if !terms.opensAt.IsZero() && c.IssuedAt.Before(terms.opensAt) {
+	if !c.Direct && !terms.opensAt.IsZero() && c.IssuedAt.Before(terms.opensAt) {
 		a.add("P7", "number %d was issued at %s, before the opening at %s", c.Number, text(c.IssuedAt), text(terms.opensAt))
 	}
 	if !terms.closesAt.IsZero() && !c.IssuedAt.Before(terms.closesAt) {
@@ -206,7 +213,7 @@ func (a *couponAudit) instants(c Coupon, index int, terms *termsFrom) {
 	if !c.RecordedAt.IsZero() && !c.RecordedAt.Equal(c.IssuedAt) {
 		a.add("P5", "number %d was issued at %s and recorded at %s, and the ledger does both at once", c.Number, text(c.IssuedAt), text(c.RecordedAt))
 	}
-	if s := a.history.barred(c.IssuedAt); s != nil {
+	if s := a.history.barred(c.IssuedAt); s != nil && !(c.Direct && s.pause) {
 		a.add("P7", "number %d was issued at %s, after %s at %s", c.Number, text(c.IssuedAt), s.why, text(s.from))
 	}
 	if terms == nil {
@@ -216,6 +223,18 @@ func (a *couponAudit) instants(c Coupon, index int, terms *termsFrom) {
 	next := a.history.terms[index+1:]
 	if c.IssuedAt.Before(terms.at) || len(next) > 0 && c.IssuedAt.After(next[0].at) {
 		a.add("P4", "number %d was issued at %s and has the terms of version %d, which were not those of that instant", c.Number, text(c.IssuedAt), terms.version)
+	}
+}
+
+// directly holds whether a coupon was issued directly against the audit log, where an issue has a line. If another gate decides, the line
+// comes after the coupons, so a node that died may have left it out.
+func (a *couponAudit) directly(c firstcome.Coupon) {
+	switch logged := a.direct.has(c.Number); {
+	case !a.logged || logged == c.Direct:
+	case logged:
+		a.add("log", "number %d was issued directly by the audit log, and the coupon does not say so", c.Number)
+	case !a.campaign.Remote:
+		a.add("log", "number %d was issued directly, and no line of the audit log says so", c.Number)
 	}
 }
 

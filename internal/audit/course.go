@@ -98,7 +98,8 @@ func (a *couponAudit) fills(c Coupon, terms *termsFrom) {
 }
 
 // opened holds the opening against the first coupon or ticket, which the decision that opened the campaign
-// gave, unless there were none. Who claims a place in a topic may open it before, and the ledger has no ticket of them.
+// gave, unless there were none. Who claims a place in a topic may open it before, and the ledger has no ticket of them. So may a direct
+// issue, and a claim that got nothing because direct issues had taken all.
 func (a *couponAudit) opened() {
 	at, h := a.campaign.OpenedAt, a.history
 	empty := false // once, until the first coupon
@@ -108,7 +109,7 @@ func (a *couponAudit) opened() {
 	if s := h.barred(at); s != nil && !at.IsZero() {
 		a.add("counters", "the campaign opened at %s, after %s at %s", text(at), s.why, text(s.from))
 	}
-	if !empty && !at.Equal(a.opening) && a.campaign.Feed == nil {
+	if !empty && !a.early && !at.Equal(a.opening) && a.campaign.Feed == nil {
 		a.add("counters", "the campaign opened at %s, its first coupon was issued at %s", text(at), text(a.opening))
 		return
 	}
@@ -119,14 +120,14 @@ func (a *couponAudit) opened() {
 func (a *couponAudit) openedFar() {
 	at := a.campaign.OpenedAt
 	early := !a.campaign.Remote && !at.IsZero() && at.Before(a.campaign.CreatedAt)
-	if early || len(a.rows) > 0 && (at.IsZero() || at.After(a.first)) {
+	if early || !a.first.IsZero() && (at.IsZero() || at.After(a.first)) {
 		a.add("counters", "the campaign opened at %s, it was made at %s and its first coupon was issued at %s", text(at), text(a.campaign.CreatedAt), text(a.first))
 	}
 }
 
-// saw keeps a coupon if its number is the lowest or the highest of those that were seen.
+// saw keeps a coupon if its number is the highest of those that were seen, or the lowest that was not issued directly.
 func (c *comparison) saw(coupon firstcome.Coupon) {
-	if c.first.Number == 0 || coupon.Number < c.first.Number {
+	if !coupon.Direct && (c.first.Number == 0 || coupon.Number < c.first.Number) {
 		c.first = coupon
 	}
 	if coupon.Number > c.last.Number {

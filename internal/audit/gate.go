@@ -110,7 +110,7 @@ type comparison struct {
 	line          lineComparison
 	highest       int64 // number that ledger, dead letters or journal know
 	unrecorded    int64
-	first, last   firstcome.Coupon     // of the lowest and the highest number, of ledger and journal
+	first, last   firstcome.Coupon     // of the lowest number that was not issued directly, and of the highest, of ledger and journal
 	differ        map[difference]int64 // by the order in which they were found
 }
 

@@ -32,10 +32,11 @@ type termsFrom struct {
 	standby  bool
 }
 
-// A span is a time in which nobody may be issued anything, ends excluded.
+// A span is a time in which no claim may be issued anything, ends excluded.
 type span struct {
 	from, to time.Time // to zero: it goes on
 	why      string
+	pause    bool // a direct issue passes it
 }
 
 // history reads the changes of a campaign and says what they made of it.
@@ -116,7 +117,7 @@ func (h *history) reconcile(c Change) {
 	h.effective = len(h.terms) - 1
 	h.paused, h.closed = c.Paused, c.Closed
 	if c.Paused || c.Closed {
-		h.spans = append(h.spans, span{from: c.At, why: "the reconcile"})
+		h.spans = append(h.spans, span{from: c.At, why: "the reconcile", pause: !c.Closed})
 	}
 	h.closedAt = c.ClosedAt
 }
@@ -135,7 +136,7 @@ func (h *history) turn(c firstcome.Change) {
 	switch c.Kind {
 	case firstcome.ChangePause:
 		h.paused = true
-		h.spans = append(h.spans, span{from: c.At, why: "the pause"})
+		h.spans = append(h.spans, span{from: c.At, why: "the pause", pause: true})
 	case firstcome.ChangeResume:
 		h.paused = false
 	case firstcome.ChangeClose:

@@ -101,7 +101,7 @@ func (a *ledgerAudit) readLog(ctx context.Context) error {
 func (a *ledgerAudit) readCoupons(ctx context.Context) error {
 	a.coupons = couponAudit{
 		Breaches: a.Breaches, id: a.id, secret: a.secret, history: a.history, campaign: &a.campaign, again: map[int64]int64{},
-		holders: make(map[firstcome.UserID]held, min(max(a.campaign.InForce, 0), 1_000_000)), logged: a.source.Log != nil,
+		holders: make(map[firstcome.UserID]held, min(max(a.campaign.InForce, 0), 1_000_000)), logged: a.source.Log != nil, direct: a.log.direct,
 	}
 	a.line = newLineAudit(a.Breaches, &a.campaign, a.history)
 	err := a.source.Coupons(ctx, a.id, func(c Coupon) {

@@ -128,6 +128,12 @@ func (b *books) take(terms firstcome.Terms, at time.Time) {
 	b.campaign.SoldOutAt = b.campaign.SoldOut(b.campaign.InForce, at)
 }
 
+// direct has a number issued directly, which the audit log says.
+func (b *books) direct(number int64) {
+	b.coupons[number-1].Direct = true
+	b.log = append(b.log, audit.Line{ID: 1000 + number, Action: "coupon.issue", About: audit.About{Issued: 1, LastNumber: number}})
+}
+
 func (b *books) turn(kind firstcome.ChangeKind, at time.Time) {
 	b.order("campaign."+string(kind), firstcome.Change{Kind: kind, At: at}, audit.Line{Detail: "{}"})
 	b.campaign.Paused = kind == firstcome.ChangePause || kind == firstcome.ChangeClose && b.campaign.Paused
@@ -149,6 +155,35 @@ func sound() *books {
 	b.void(2)
 	b.issue("b")
 	return b
+}
+
+func TestADirectIssueMayComeBeforeTheOpeningAndInAPause(t *testing.T) {
+	for name, plant := range map[string]func(*books){
+		"before the opening": func(b *books) {
+			b.coupons[0].IssuedAt, b.coupons[0].RecordedAt, b.campaign.OpenedAt = at(-1), at(-1), at(1)
+			b.direct(1)
+		},
+		"all before it opened": func(b *books) {
+			for n := range b.coupons {
+				b.coupons[n].IssuedAt, b.coupons[n].RecordedAt = at(n-20), at(n-20)
+				b.direct(int64(n + 1))
+			}
+			b.changes[1].At, b.log[1].At, b.coupons[1].VoidedAt = at(-18), at(-18), at(-18)
+			b.campaign.OpenedAt, b.campaign.SoldOutAt, b.campaign.Row.DecidedAt = time.Time{}, at(-18), at(-17)
+		},
+		"in a pause": func(b *books) {
+			b.turn(firstcome.ChangePause, at(2))
+			b.direct(4)
+			b.campaign.Row.DecidedAt = at(3)
+		},
+		"first, while it is open": func(b *books) { b.direct(1) },
+	} {
+		b := sound()
+		plant(b)
+		if got := auditOf(t, b); got.Breaches.Total != 0 {
+			t.Errorf("%s: %v", name, got.Breaches)
+		}
+	}
 }
 
 func auditOf(t *testing.T, b *books) audit.Report {
@@ -238,6 +273,24 @@ func TestEveryBreachOfALedgerIsFound(t *testing.T) {
 		"issued at the closing": {func(b *books) {
 			b.coupons[3].IssuedAt, b.coupons[3].RecordedAt, b.campaign.Row.DecidedAt = at(3600), at(3600), at(3600)
 		}, "P7 counters", "not before the closing"},
+		"issued directly after the close": {func(b *books) {
+			b.turn(firstcome.ChangeClose, at(2))
+			b.direct(4)
+		}, "P7 counters", "after the close at"},
+		"issued directly at the closing": {func(b *books) {
+			b.coupons[3].IssuedAt, b.coupons[3].RecordedAt, b.campaign.Row.DecidedAt = at(3600), at(3600), at(3600)
+			b.direct(4)
+		}, "P7 counters", "not before the closing"},
+		"issued directly, not logged": {func(b *books) { b.coupons[1].Direct = true }, "log", "number 2 was issued directly, and no line"},
+		"logged, not issued directly": {func(b *books) {
+			b.direct(1)
+			b.direct(2)
+			b.coupons[1].Direct = false
+		}, "log", "number 2 was issued directly by the audit log"},
+		"opened after a claim": {func(b *books) {
+			b.direct(1)
+			b.campaign.OpenedAt = at(2)
+		}, "counters", "the campaign opened at"},
 		"another campaign's coupon": {func(b *books) { b.coupons[0].Campaign = "d" }, "identity", `campaign "d"`},
 		"a user that is none":       {func(b *books) { b.coupons[0].User = "a\n" }, "identity", "control"},
 		"a code that is none":       {func(b *books) { b.coupons[0].Code = "ILOU" }, "identity", "Crockford"},

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,27 @@ type logAudit struct {
 	next      int // change without a line
 	retiredAt time.Time
 	letters   map[int64]Line // that resolved dead letters
+	direct    numbers        // issued directly
+}
+
+// numbers are ranges of numbers in their order, none next to another.
+type numbers []Range
+
+// add adds a range. Ranges come nearly in order.
+func (n *numbers) add(r Range) {
+	last := len(*n) - 1
+	if last >= 0 && (*n)[last].last()+1 == r.First {
+		(*n)[last].Count += r.Count
+		return
+	}
+	at, _ := slices.BinarySearchFunc(*n, r.First, func(one Range, first int64) int { return cmp.Compare(one.First, first) })
+	*n = slices.Insert(*n, at, r)
+}
+
+// has tells whether a number is in one of the ranges.
+func (n numbers) has(number int64) bool {
+	at, found := slices.BinarySearchFunc(n, number, func(one Range, number int64) int { return cmp.Compare(one.First, number) })
+	return found || at > 0 && n[at-1].last() >= number
 }
 
 const (
@@ -26,6 +48,8 @@ const (
 
 func (a *logAudit) line(l Line) {
 	switch {
+	case l.Action == "coupon.issue" && l.Issued > 0 && l.LastNumber >= l.Issued:
+		a.direct.add(Range{First: l.LastNumber - l.Issued + 1, Count: l.Issued})
 	case l.Action == "campaign.retire":
 		a.retiredAt = l.At
 	case l.Action == letterVoided || l.Action == letterReplayed:

@@ -163,9 +163,9 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 		}
 	}
 	if err != nil {
-		p.Wrong["id"] = err.Error()
+		p.Wrong["id"] = v.whyID("campaign", err)
 	}
-	p.refuse(t.Check())
+	p.refuse(v, t.Check())
 	return id
 }
 
@@ -255,12 +255,12 @@ func (p *newPage) instant(v *view, field, text string) time.Time {
 }
 
 // refuse puts what is wrong with terms to its fields.
-func (p *newPage) refuse(err error) {
+func (p *newPage) refuse(v *view, err error) {
 	var field *firstcome.FieldError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Terms.Check joins them
 		for _, one := range joined.Unwrap() {
 			if errors.As(one, &field) && p.Wrong[field.Field] == "" {
-				p.Wrong[field.Field] = field.Reason
+				p.Wrong[field.Field] = v.fieldWrong(field)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
 	id := h.campaign("spring", 3)
 	h.claim(id, "mina", "jun", "sua", "late")
-	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "줄", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
+	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "대기열", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
 	h.claim("line", "first", "second")
 	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 2, "asked for it")))
 	code := stage.Secret().Code(id, 3)
@@ -195,5 +195,24 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 	}
 	if got := b.get("/console/recording?campaign=none"); got.status != http.StatusNotFound {
 		t.Errorf("of no campaign: %d", got.status)
+	}
+}
+
+// TestCouponsThatWereChosenInTheListAreVoidedTogether sends what a browser does of two boxes that were ticked and an empty field.
+func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
+	h := openHouse(t)
+	h.claim(h.campaign("spring", 5), "a", "b", "c")
+	b := h.browser()
+	if got := b.get("/console/campaigns/spring/coupons").body; strings.Count(got, `type="checkbox" name="numbers"`) != 3 {
+		t.Errorf("the list has no box for each coupon: %s", got)
+	}
+	form := url.Values{"numbers": {"1", "3", ""}, "reason": {"a mistake"}, "version": {"1"}}
+	if got := b.post("/console/campaigns/spring/coupons/void", form).text(); !strings.Contains(got, "in force → voided 2 coupons") {
+		t.Errorf("the preview says %s", got)
+	}
+	form.Set("typed", "spring")
+	b.post("/console/campaigns/spring/coupons/void", form)
+	if s := h.status("spring"); s.InForce != 1 || s.Issued != 3 {
+		t.Errorf("%d of %d coupons are in force", s.InForce, s.Issued)
 	}
 }

@@ -112,15 +112,15 @@ func (v *view) refusalOf(err error) refusal {
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, errLost):
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
-		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: field.Field + ": " + field.Reason + ". " + nothing}
+		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: v.why(field) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused):
-		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: err.Error() + ". " + nothing}
+		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrFeedAway), errors.Is(err, firstcome.ErrFeedTaken):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열의 Kafka가 응답하지 않습니다", "Kafka, which keeps the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	case errors.Is(err, firstcome.ErrFeedLost):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 운영 화면에서 속도를 다시 적으면 다른 파티션에서 새 대기열이 시작됩니다.", "The topic was made again, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
 	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: err.Error() + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
 	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
 	case errors.Is(err, firstcome.ErrNotRecorded):

@@ -69,7 +69,7 @@ func (c *Console) changeTerms(v *view) error {
 	page := termsPage{newPage: newPage{Form: v.typedForm(), Wrong: map[string]string{}}}
 	asked := s.Terms
 	page.readInto(v, &asked)
-	page.refuse(asked.Check())
+	page.refuse(v, asked.Check())
 	if len(page.Wrong) > 0 {
 		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
 	}

@@ -61,8 +61,8 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 }
 
 // Issue asks for a coupon for each of users: see Issuer.Issue. Together they wait no longer than one would.
-func (a *Answerer) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := a.Issuer.Issue(ctx, actor, id, users)
+func (a *Answerer) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := a.Issuer.Issue(ctx, order, id, users)
 	if err != nil {
 		return nil, err
 	}

@@ -413,7 +413,7 @@ func TestADirectIssueIsABatchOfItsOwnAndPassesTheLine(t *testing.T) {
 		}
 		issue := func(actor string, users ...firstcome.UserID) {
 			all.Go(func() {
-				decisions, err := i.Issue(t.Context(), actor, "c", users)
+				decisions, err := i.Issue(t.Context(), flow.Order{Actor: actor}, "c", users)
 				if err != nil || decisions[0].Outcome != firstcome.Issued || decisions[0].InLine == 0 {
 					t.Errorf("the direct issue got %+v, %v", decisions, err)
 				}

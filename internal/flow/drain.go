@@ -42,11 +42,13 @@ func (i *Issuer) forgetUnknown(q *queue) {
 func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
 	rest := batch[:0]
 	for _, c := range batch {
-		if d, ok := i.repeat(q, c.user); ok {
-			c.answer(d, nil)
-		} else {
-			rest = append(rest, c)
+		if c.direct == nil { // a direct issue is not refused what claims are
+			if d, ok := i.repeat(q, c.user); ok {
+				c.answer(d, nil)
+				continue
+			}
 		}
+		rest = append(rest, c)
 	}
 	return rest
 }
@@ -79,6 +81,9 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 			i.shed(q)
 		}
 		return
+	}
+	if batch[0].direct != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued }) {
+		q.forget() // claims hear not_open, but not these users any more
 	}
 	if learn {
 		i.learn(q, decisions, sent, changes)
@@ -113,10 +118,10 @@ func (i *Issuer) shed(q *queue) {
 }
 
 // ask calls the gate, within the time that it may take.
-func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *issue) (decisions []firstcome.Decision, err error) {
+func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *Order) (decisions []firstcome.Decision, err error) {
 	past, lined := i.gate.(Direct)
 	if direct != nil && lined {
-		decisions, err = past.Issue(i.calls.context(), direct.actor, id, users)
+		decisions, err = past.Issue(i.calls.context(), *direct, id, users)
 	} else {
 		decisions, err = i.gate.Claim(i.calls.context(), id, users)
 	}

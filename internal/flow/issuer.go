@@ -117,17 +117,14 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 	return i.await(ctx, c)
 }
 
-// An issue is one call of Issue: its claims pass the waiting line, if there is one.
-type issue struct{ actor string }
-
 // Issue asks for a coupon for each of users, in order and without another claim in between, and returns a decision for
-// each. It passes the waiting line, at a gate that keeps one: see Direct, which wants the actor. If it returns an error,
+// each. It passes the waiting line, at a gate that keeps one: see Direct. If it returns an error,
 // some may have been decided; asking again is safe.
-func (i *Issuer) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	all, direct := make([]*claim, len(users)), &issue{actor}
+func (i *Issuer) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	all := make([]*claim, len(users))
 	for n, user := range users {
 		all[n] = i.claims.Get().(*claim)
-		all[n].user, all[n].direct = user, direct
+		all[n].user, all[n].direct = user, &order
 	}
 	if err := i.enqueue(id, i.queue(id), all...); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"hash/maphash"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,12 +59,14 @@ func holderOf(q *queue, user firstcome.UserID) (holder, bool) {
 
 // An entry is a coupon without what its key already says.
 type entry struct {
-	number, terms, version int64
-	generation, ticket     int64
-	issuedAt, at           int64 // microseconds since 1970
-	until                  time.Duration
-	changes                uint64
-	code                   [16]byte
+	number, version    int64
+	generation, ticket int64
+	issuedAt, at       int64 // microseconds since 1970
+	terms              uint32
+	direct             bool
+	until              time.Duration
+	changes            uint64
+	code               [16]byte
 }
 
 func newKnown() *known { return &known{seed: maphash.MakeSeed()} }
@@ -89,7 +92,7 @@ func (s *set) find(h *holder, tag uint32) int {
 func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, changes uint64) {
 	e := entry{
 		generation: d.Coupon.Generation, ticket: d.Coupon.Ticket,
-		number: d.Coupon.Number, terms: d.Coupon.TermsVersion, version: d.Version,
+		number: d.Coupon.Number, terms: uint32(d.Coupon.TermsVersion & math.MaxUint32), version: d.Version, direct: d.Coupon.Direct,
 		issuedAt: d.Coupon.IssuedAt.UnixMicro(), at: d.At.UnixMicro(), until: until, changes: changes,
 	}
 	h, short := holderOf(q, d.Coupon.User)
@@ -134,7 +137,7 @@ func (k *known) get(q *queue, user firstcome.UserID, now time.Duration) (firstco
 		Version: e.version,
 		Coupon: firstcome.Coupon{
 			Campaign: q.id, Number: e.number, User: user, Code: string(e.code[:]),
-			IssuedAt: time.UnixMicro(e.issuedAt).UTC(), TermsVersion: e.terms, Generation: e.generation, Ticket: e.ticket, Recorded: true,
+			IssuedAt: time.UnixMicro(e.issuedAt).UTC(), TermsVersion: int64(e.terms), Generation: e.generation, Ticket: e.ticket, Direct: e.direct, Recorded: true,
 		},
 	}, true
 }

@@ -14,8 +14,8 @@ type RetiredBook interface {
 	LostLines
 	FedBook
 	Recorded
-	// LogDirect notes in the audit log that a direct issue passed people in line, if it did: see Direct.
-	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
+	// LogDirect notes in the audit log what was issued directly, if anything was: see Direct.
+	LogDirect(ctx context.Context, order Order, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
 // Retired answers for retired campaigns.
@@ -110,15 +110,15 @@ func (o *Over) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 }
 
 // Issue is a Direct's. The gate issues first and the ledger logs it then: an error may be only of the log.
-func (o *Over) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (o *Over) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := unless(ctx, o, id,
-		func() ([]firstcome.Decision, error) { return o.RemoteGate.Issue(ctx, actor, id, users) },
+		func() ([]firstcome.Decision, error) { return o.RemoteGate.Issue(ctx, order, id, users) },
 		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
-	passed := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued && d.InLine > 0 })
-	if err != nil || !passed {
+	issued := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued })
+	if err != nil || !issued {
 		return decisions, err
 	}
-	return decisions, o.Book.LogDirect(ctx, actor, id, decisions)
+	return decisions, o.Book.LogDirect(ctx, order, id, decisions)
 }
 
 // Serve is a Line's. Nobody is in line of a campaign that the gate has forgotten.

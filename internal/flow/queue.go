@@ -12,7 +12,7 @@ import (
 // A claim is one caller's request, from arrival to answer.
 type claim struct {
 	user     firstcome.UserID
-	direct   *issue // whose it is; nil: a claim of its own
+	direct   *Order // whose it is; nil: a claim of its own
 	decision firstcome.Decision
 	err      error
 	done     chan struct{} // has room for the one signal, so that answering never waits for the caller
@@ -168,6 +168,13 @@ func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, changes ui
 	return build
 }
 
+// forget has the node ask the gate again instead of repeating its refusal.
+func (q *queue) forget() {
+	q.mu.Lock()
+	q.local.Store(nil)
+	q.mu.Unlock()
+}
+
 // lastRefusal returns the last decision that is a refusal under lease. A place in line is none: it is one user's, and changes.
 func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	for i := len(decisions) - 1; i >= 0; i-- {
@@ -181,8 +188,8 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 // sameState tells whether nobody can have been issued a coupon between two
 // refusals, so that the holders are the same: a gate that said sold_out or closed
 // says so until the campaign's version changes, and the clock goes from not_open
-// to open but never back. A refusal with another number in force shows that the
-// gate lost or issued some all the same.
+// to open but never back. A refusal with another number in force shows that some
+// were issued directly meanwhile, or that the gate lost some.
 func sameState(a, b firstcome.Decision) bool {
 	return a.Version == b.Version && a.Outcome == b.Outcome && a.InForce == b.InForce
 }

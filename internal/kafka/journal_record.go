@@ -40,13 +40,15 @@ type recordedRun struct {
 	At         int64              `json:"at"` // microseconds since 1970
 	Terms      int64              `json:"terms"`
 	Generation int64              `json:"generation,omitempty"`
+	Direct     bool               `json:"direct,omitempty"`
 	Users      []firstcome.UserID `json:"users"`
 	Tickets    []int64            `json:"tickets,omitempty"` // of those who were in line: one for each of users
 }
 
 // goesOn tells whether a coupon belongs to a run.
 func (r *recordedRun) goesOn(c *firstcome.Coupon) bool {
-	return c.Number == r.First+int64(len(r.Users)) && c.IssuedAt.UnixMicro() == r.At && c.TermsVersion == r.Terms && c.Generation == r.Generation
+	return c.Number == r.First+int64(len(r.Users)) && c.IssuedAt.UnixMicro() == r.At && c.TermsVersion == r.Terms &&
+		c.Generation == r.Generation && c.Direct == r.Direct
 }
 
 // runsOf returns coupons, in number order, as runs.
@@ -54,7 +56,7 @@ func runsOf(coupons []firstcome.Coupon) (runs []recordedRun) {
 	for n := range coupons {
 		c := &coupons[n]
 		if len(runs) == 0 || !runs[len(runs)-1].goesOn(c) {
-			runs = append(runs, recordedRun{First: c.Number, At: c.IssuedAt.UnixMicro(), Terms: c.TermsVersion, Generation: c.Generation})
+			runs = append(runs, recordedRun{First: c.Number, At: c.IssuedAt.UnixMicro(), Terms: c.TermsVersion, Generation: c.Generation, Direct: c.Direct})
 		}
 		last := &runs[len(runs)-1]
 		if last.Users = append(last.Users, c.User); c.Generation > 0 {
@@ -123,7 +125,8 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 				return b, fmt.Errorf("its user %d: %w", n+1, err)
 			}
 			c := firstcome.Coupon{
-				Campaign: b.Campaign, Number: run.First + int64(n), User: user, IssuedAt: time.UnixMicro(run.At).UTC(), TermsVersion: run.Terms, Generation: run.Generation,
+				Campaign: b.Campaign, Number: run.First + int64(n), User: user, IssuedAt: time.UnixMicro(run.At).UTC(), TermsVersion: run.Terms,
+				Generation: run.Generation, Direct: run.Direct,
 			}
 			if c.Code = secret.Code(c.Campaign, c.Number); run.Generation > 0 {
 				c.Ticket = run.Tickets[n]

@@ -44,8 +44,6 @@ type LineLedger interface {
 	flow.Feeder
 	// FreePartition returns a partition, of so many of a topic, that no campaign has to itself, or firstcome.ErrNoPartition.
 	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
-	// LogDirect notes in the audit log that a direct issue passed people in line.
-	LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
 // A Line is a gate whose campaigns may have their waiting lines in a topic, each in a partition of its own. A claim that would join the line

@@ -201,24 +201,20 @@ func (f *fed) rests() error {
 	return nil
 }
 
-// Issue issues past the line: see flow.Direct. The audit log has how many people in the topic were passed.
-func (l *Line) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := l.FedGate.Issue(ctx, actor, id, users)
-	if err != nil || l.known(id) == nil {
-		return decisions, err
+// Issue issues past the line: see flow.Direct. The audit log has how many people were in the topic before.
+func (l *Line) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	if l.known(id) != nil {
+		state, err := l.LineOf(ctx, id)
+		if err != nil { // the coupons are issued all the same
+			l.alarms.Tell(id, fmt.Errorf("nobody can say how many people a direct issue passes: %w", err))
+		}
+		order.Passed = state.Line.Waiting
 	}
-	state, err := l.LineOf(ctx, id)
-	if err != nil { // the coupons are issued all the same
-		l.alarms.Tell(id, fmt.Errorf("nobody can say how many people a direct issue passed: %w", err))
-		return decisions, nil
-	}
-	if state.Line.Waiting == 0 {
-		return decisions, nil
-	}
+	decisions, err := l.FedGate.Issue(ctx, order, id, users)
 	for n := range decisions {
-		decisions[n].InLine = state.Line.Waiting
+		decisions[n].InLine = max(decisions[n].InLine, order.Passed)
 	}
-	return decisions, l.options.Ledger.LogDirect(ctx, actor, id, decisions)
+	return decisions, err
 }
 
 // LineOf returns a campaign's line: see flow.Places. Where the topic keeps it, it counts the topic's records.

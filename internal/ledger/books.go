@@ -128,9 +128,9 @@ func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(
 	return every(ctx, b, "the coupons", each, func(take scan) (audit.Coupon, error) {
 		c := audit.Coupon{Coupon: firstcome.Coupon{Recorded: true}}
 		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.RecordedAt), &c.Position,
-			when(&c.VoidedAt), orZero(&c.Reason), orZero(&c.Generation), orZero(&c.Ticket))
+			when(&c.VoidedAt), orZero(&c.Reason), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct)
 		return c, err
-	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason, generation, ticket
+	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason, generation, ticket, direct
 		FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 

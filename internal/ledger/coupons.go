@@ -9,14 +9,14 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at, generation, ticket`
+const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at, generation, ticket, direct`
 
 // scanCoupons calls each with the coupon of every row of an answer, until it returns an error. What else a
 // row has is scanned into more.
 func scanCoupons(rows *sql.Rows, err error, each func(firstcome.Coupon) error, more ...any) error {
 	var c firstcome.Coupon
 	into := append([]any{
-		&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket),
+		&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct,
 	}, more...)
 	return eachRow(rows, err, func(take scan) error {
 		c = firstcome.Coupon{Recorded: true}

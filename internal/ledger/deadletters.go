@@ -60,6 +60,7 @@ type storedCoupon struct {
 	TermsVersion int64                `json:"terms_version"`
 	Generation   int64                `json:"generation,omitempty"`
 	Ticket       int64                `json:"ticket,omitempty"`
+	Direct       bool                 `json:"direct,omitempty"`
 	Epoch        int64                `json:"epoch"`
 	// BuriedIn is the campaign's epoch at the time of the burial. It is 0, and the letter has no number, if there was no such
 	// campaign, or if the number was far above the ceiling. If the coupon was of that epoch, the letter may be replayed in any later one.
@@ -69,14 +70,14 @@ type storedCoupon struct {
 func (s storedCoupon) coupon() firstcome.Coupon {
 	return firstcome.Coupon{
 		Campaign: s.Campaign, Number: s.Number, User: s.User, Code: s.Code,
-		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion, Generation: s.Generation, Ticket: s.Ticket,
+		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion, Generation: s.Generation, Ticket: s.Ticket, Direct: s.Direct,
 	}
 }
 
 func stored(c firstcome.Coupon, epoch int64) storedCoupon {
 	return storedCoupon{
 		Campaign: c.Campaign, Number: c.Number, User: c.User, Code: c.Code,
-		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Generation: c.Generation, Ticket: c.Ticket, Epoch: epoch,
+		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Generation: c.Generation, Ticket: c.Ticket, Direct: c.Direct, Epoch: epoch,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // refusalLease is how long a node may repeat a refusal: at most
@@ -32,8 +33,7 @@ func (l *Ledger) remote() bool { return l.gate != gateKind }
 type claims struct {
 	id        firstcome.CampaignID
 	users     []firstcome.UserID
-	direct    bool                 // past the line: see flow.Direct
-	actor     string               // whose direct issue it is
+	direct    *flow.Order          // whose direct issue it is; nil: claims
 	decisions []firstcome.Decision // once they are made, of each of users
 	err       error                // why nothing is decided here
 }
@@ -153,31 +153,38 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 	return t.flush()
 }
 
-// LogDirect notes in the audit log that an actor's direct issue at another gate passed people in line.
-func (l *Ledger) LogDirect(ctx context.Context, actor string, id firstcome.CampaignID, decisions []firstcome.Decision) error {
+// LogDirect notes in the audit log what was issued directly at another gate, if anything was.
+func (l *Ledger) LogDirect(ctx context.Context, order flow.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
 	err := l.update(ctx, func(t *tx) error {
-		return t.logDirect(&claims{id: id, direct: true, actor: actor, decisions: decisions})
+		return t.logDirect(&claims{id: id, direct: &order, decisions: decisions})
 	})
 	return wrap(err, "log a direct issue of %s", id)
 }
 
-// logDirect notes in the audit log that a direct issue passed people in line.
+// logDirect notes in the audit log what a direct issue issued, and how many people in line that passed.
 func (t *tx) logDirect(c *claims) error {
-	if !c.direct {
+	if c.direct == nil {
 		return nil
 	}
-	var issued, waiting, last int64
+	issued, waiting := int64(0), c.direct.Passed
+	var last firstcome.Coupon
 	for n := range c.decisions {
 		d := &c.decisions[n]
 		if waiting = max(waiting, d.InLine); d.Outcome == firstcome.Issued {
-			issued, last = issued+1, d.Coupon.Number
+			issued, last = issued+1, d.Coupon
 		}
 	}
-	if issued == 0 || waiting == 0 {
+	if issued == 0 {
 		return nil
 	}
-	detail := map[string]any{"issued": issued, "last_number": last, "waiting": waiting}
-	return t.logJSON(c.decisions[0].At, c.actor, "coupon.issue", detail, entry{campaign: c.id})
+	about, detail := entry{campaign: c.id}, map[string]any{"issued": issued, "last_number": last.Number, "waiting": waiting}
+	if issued == 1 {
+		about.user, about.number = last.User, last.Number
+	}
+	if c.direct.Reason != "" {
+		detail["reason"] = c.direct.Reason
+	}
+	return t.logJSON(c.decisions[0].At, c.direct.Actor, "coupon.issue", detail, about)
 }
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
@@ -190,12 +197,13 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		clear(waits)
 	}
 	campaign, cooling := s.seen(), s.cooling.coupons
-	if c.direct {
-		campaign.Pace = nil
+	opened := campaign.Opened(now)
+	if c.direct != nil {
+		campaign = campaign.Direct()
 	} else if campaign.Pace != nil && !s.cooling.soldOut {
 		cooling = 0 // whoever joins waits until that has cooled
 	}
-	campaign.OpenedAt = campaign.Opened(now)
+	campaign.OpenedAt = opened
 	c.decisions = make([]firstcome.Decision, len(c.users))
 	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
 	var joins *firstcome.Joins
@@ -206,7 +214,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		coupon := holds[user]
 		ticket := waits[user]
 		var undecided error
-		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, ticket > 0 && !c.direct)
+		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, ticket > 0 && c.direct == nil)
 		if outcome == firstcome.Waiting && ticket == 0 && joins == nil {
 			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
 				waits[user] = ticket
@@ -218,6 +226,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 			issued = append(issued, l.issue(&s, user, now))
 			campaign.SoldOutAt = campaign.SoldOut(s.inForce, now)
 			coupon = &issued[len(issued)-1]
+			coupon.Direct = c.direct != nil
 			holds[user] = coupon
 			if ticket > 0 {
 				t.end(&s, ticket, user, held, now)
@@ -232,8 +241,8 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 			Outcome: outcome, Undecided: undecided, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
 			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome), InLine: s.line.Waiting,
 		}
-		if c.direct && !outcome.HasCoupon() && s.Pace != nil {
-			d.Lease = 0 // others join
+		if c.direct != nil && !outcome.HasCoupon() {
+			d.Lease = 0 // others may hear otherwise
 		}
 		switch {
 		case outcome == firstcome.Waiting && joins != nil:

@@ -52,8 +52,8 @@ func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 	return f.turn().Claim(ctx, id, users)
 }
 
-func (f *fleet) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return f.turn().Issue(ctx, actor, id, users)
+func (f *fleet) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return f.turn().Issue(ctx, order, id, users)
 }
 
 func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {

@@ -146,8 +146,8 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 }
 
 // Issue decides claims past the line: see flow.Direct.
-func (l *Ledger) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return l.decisions(ctx, &claims{id: id, users: users, direct: true, actor: actor})
+func (l *Ledger) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return l.decisions(ctx, &claims{id: id, users: users, direct: &order})
 }
 
 // Serve issues coupons to those next in line: see flow.Line.

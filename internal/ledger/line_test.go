@@ -54,7 +54,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 				case 0:
 					left[n] = inTime(func() error { return l.Leave(ctx, "c", user) })
 				case 1:
-					issue := func() (err error) { d, err = l.Issue(ctx, "test", "c", users(user)); return err }
+					issue := func() (err error) { d, err = l.Issue(ctx, flow.Order{Actor: "test"}, "c", users(user)); return err }
 					if err := inTime(issue); err != nil {
 						return err
 					}

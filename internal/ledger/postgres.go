@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,6 +187,17 @@ func lookPostgreSQL(t *tx, all []*claims, each func(firstcome.Coupon) error) err
 	})
 }
 
+// insertPostgreSQLQuery inserts coupons. Those of which none was issued directly leave out the column that says so.
+const insertPostgreSQLQuery = `INSERT INTO coupons
+	(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket%s)
+	SELECT a, b, c, d, e, f, g, h, nullif(i, 0), nullif(j, 0)%s FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[],
+		?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]%s) AS of(a, b, c, d, e, f, g, h, i, j%s)`
+
+var (
+	insertClaimedPostgreSQL = fmt.Sprintf(insertPostgreSQLQuery, "", "", "", "")
+	insertDirectPostgreSQL  = fmt.Sprintf(insertPostgreSQLQuery, ", direct", ", k", ", ?::boolean[]", ", k")
+)
+
 // insertPostgreSQL is dialect.insert: columns instead of rows, so that one prepared
 // statement serves every number of rows.
 func insertPostgreSQL(t *tx, coupons []placed) error {
@@ -200,11 +212,15 @@ func insertPostgreSQL(t *tx, coupons []placed) error {
 			versions[k], at[k], recorded[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position
 			generations[k], tickets[k] = c.Generation, c.Ticket
 		}
-		_, err := t.change(`INSERT INTO coupons
-			(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket)
-			SELECT a, b, c, d, e, f, g, h, nullif(i, 0), nullif(j, 0) FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[],
-				?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]) AS of(a, b, c, d, e, f, g, h, i, j)`,
-			campaigns, numbers, users, codes, versions, at, recorded, positions, generations, tickets)
+		query, args := insertClaimedPostgreSQL, []any{campaigns, numbers, users, codes, versions, at, recorded, positions, generations, tickets}
+		if slices.ContainsFunc(coupons, func(c placed) bool { return c.Direct }) {
+			direct := make([]bool, n)
+			for k := range coupons {
+				direct[k] = coupons[k].Direct
+			}
+			query, args = insertDirectPostgreSQL, append(args, direct)
+		}
+		_, err := t.change(query, args...)
 		return err
 	})
 }

@@ -137,9 +137,10 @@ func (s *stock) takesLine(frozen flow.Frozen) bool {
 	return l.Later(s.line)
 }
 
-// firstIssue returns when the campaign's first coupon was issued, the zero time if none was.
+// firstIssue returns when the campaign's first claim was issued a coupon, the zero time if none was. A direct issue may have come
+// before the opening.
 func (t *tx) firstIssue(s stock) (at time.Time, err error) {
-	err = t.row(`SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
+	err = t.row(`SELECT issued_at FROM coupons WHERE campaign_id = ? AND NOT direct ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

@@ -55,7 +55,7 @@ func refuse(c firstcome.Coupon, why string, args ...any) error {
 // sameCoupon reports whether a and b are the same coupon of a campaign. Neither voids nor epochs matter.
 func sameCoupon(a, b firstcome.Coupon) bool {
 	return a.Number == b.Number && a.User == b.User && a.Code == b.Code &&
-		a.IssuedAt.UnixMicro() == b.IssuedAt.UnixMicro() && a.TermsVersion == b.TermsVersion && a.Generation == b.Generation && a.Ticket == b.Ticket
+		a.IssuedAt.UnixMicro() == b.IssuedAt.UnixMicro() && a.TermsVersion == b.TermsVersion && a.Generation == b.Generation && a.Ticket == b.Ticket && a.Direct == b.Direct
 }
 
 // inNumberOrder returns the coupons in number order, each once. It refuses a coupon that cannot be one of the
@@ -102,6 +102,9 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	}
 	if (c.Generation > 0) != (c.Ticket > 0) || c.Generation < 0 || c.Ticket < 0 {
 		return refuse(c, "is of the ticket %d.%d", c.Generation, c.Ticket)
+	}
+	if c.Direct && c.Ticket > 0 {
+		return refuse(c, "is of the ticket %d.%d, and was issued directly", c.Generation, c.Ticket)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ var concludes = map[string][]any{
 	"LineOf":         {"c"},
 	"Lined":          {},
 	"Lines":          {func(firstcome.CampaignID) {}},
-	"LogDirect":      {"test", "c", []firstcome.Decision{{Outcome: firstcome.Issued, InLine: 1}}},
+	"LogDirect":      {flow.Order{Actor: "test"}, "c", []firstcome.Decision{{Outcome: firstcome.Issued, InLine: 1}}},
 	"LoseLine":       {"c"},
 	"Mismatched":     {stage.Secret()},
 	"OtherGates":     {},

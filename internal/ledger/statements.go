@@ -142,18 +142,18 @@ func (t *tx) flush() error {
 	return t.dialect.update(t)
 }
 
-// The columns of a coupon that is inserted, and its arguments. Coupons of which none names a ticket leave out what they do
-// not have; a recorder may have some of both.
+// The columns of a coupon that is inserted, and its arguments. Coupons of which none names a ticket or was issued directly leave
+// out what they do not have; a recorder may have some of each.
 const (
 	issuedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)`
 	aCoupon     = `(?,?,?,?,?,?,?,?)`
-	servedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket)`
-	aServed     = `(?,?,?,?,?,?,?,?,?,?)`
+	servedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket, direct)`
+	aServed     = `(?,?,?,?,?,?,?,?,?,?,?)`
 )
 
-// anyServed tells whether any of coupons was issued to a ticket.
+// anyServed tells whether any of coupons was issued to a ticket, or directly.
 func anyServed(coupons []placed) bool {
-	return slices.ContainsFunc(coupons, func(c placed) bool { return c.Ticket > 0 })
+	return slices.ContainsFunc(coupons, func(c placed) bool { return c.Ticket > 0 || c.Direct })
 }
 
 func couponArgs(args []any, coupons []placed, served bool) []any {
@@ -161,7 +161,7 @@ func couponArgs(args []any, coupons []placed, served bool) []any {
 		c := &coupons[n]
 		args = append(args, string(c.Campaign), c.Number, string(c.User), c.Code, c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position)
 		if served {
-			args = append(args, sql.NullInt64{Int64: c.Generation, Valid: c.Generation > 0}, sql.NullInt64{Int64: c.Ticket, Valid: c.Ticket > 0})
+			args = append(args, sql.NullInt64{Int64: c.Generation, Valid: c.Generation > 0}, sql.NullInt64{Int64: c.Ticket, Valid: c.Ticket > 0}, c.Direct)
 		}
 	}
 	return args

@@ -62,7 +62,7 @@ type Rebuilder interface {
 
 // Claims answer direct issues: see flow.Answerer.
 type Claims interface {
-	Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+	Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
 // An Operator does what operators ask for. Each method takes the actor's name, for the audit log.
@@ -273,8 +273,8 @@ func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (flow.
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.
 // It is a claim, not a change, so no lease ends.
-func (o *Operator) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return o.claims.Issue(ctx, actor, id, users)
+func (o *Operator) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return o.claims.Issue(ctx, order, id, users)
 }
 
 // Void takes a coupon back. firstcome.ErrNotRecorded says that the number is issued and not in the ledger yet.

@@ -71,7 +71,7 @@ func (d *desk) VoidLetter(context.Context, string, int64, string) error {
 
 func (d *desk) Replay(context.Context, string, int64) error { return d.step("replay") }
 
-func (d *desk) Issue(context.Context, string, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+func (d *desk) Issue(context.Context, flow.Order, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
 	return nil, d.step("claim")
 }
 

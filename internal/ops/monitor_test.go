@@ -33,7 +33,7 @@ type watched struct {
 	*ops.Monitor
 	t      testing.TB
 	ledger *ledger.Ledger
-	file   string // the ledger's
+	file   string       // the ledger's
 	log    bytes.Buffer // slog writes a line at a time, under its lock
 }
 

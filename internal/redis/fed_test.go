@@ -115,7 +115,7 @@ func TestP9EveryTicketOfAFeedIsServedOnceWhoeverReadsIt(t *testing.T) {
 		if left[user] = err == nil; err != nil && !errors.Is(err, firstcome.ErrServed) {
 			t.Error(err)
 		}
-		stage.Must(t, stage.Err(s.gate.Issue(t.Context(), "test", "c", feed[n+1:n+2])))
+		stage.Must(t, stage.Err(s.gate.Issue(t.Context(), flow.Order{Actor: "test"}, "c", feed[n+1:n+2])))
 	}
 	all.Wait()
 	served := map[firstcome.UserID]int64{}

@@ -167,7 +167,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome
 				d.Undecided = firstcome.ErrLineFull // the script looks at the backlog only where nobody joins
 			}
 		case firstcome.Issued:
-			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion}
+			d.Coupon = firstcome.Coupon{Campaign: id, Number: number, User: user, IssuedAt: at, TermsVersion: v.termsVersion, Direct: want == wantIssue}
 			number++
 			inForce++
 		case firstcome.AlreadyIssued:
@@ -182,6 +182,9 @@ func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome
 		}
 		if d.Outcome.HasCoupon() {
 			d.Coupon.Code = g.options.Secret.Code(id, d.Coupon.Number)
+		}
+		if want == wantIssue && !d.Outcome.HasCoupon() {
+			d.Lease = 0 // others may hear otherwise
 		}
 		d.InForce = inForce
 		decisions[n] = d
@@ -216,12 +219,13 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 }
 
 // entryBytes is the length of what the holders hash keeps of a coupon: its number in
-// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian. One
-// that was issued to the line has its generation and its ticket behind them, in ticketBytes. A
+// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian, whose highest bit
+// says that it was issued directly. One that was issued to the line has its generation and its ticket behind them, in ticketBytes. A
 // dead letter has one byte more, a flag.
 const (
 	entryBytes  = 6 + 7 + 4
 	ticketBytes = 6 + 6
+	directBit   = 1 << 31
 )
 
 // appendEntry appends what the holders hash keeps of a coupon.
@@ -229,7 +233,11 @@ func appendEntry(to []byte, c firstcome.Coupon) []byte {
 	var padded [3 * 8]byte
 	binary.BigEndian.PutUint64(padded[:8], uint64(c.Number))
 	binary.BigEndian.PutUint64(padded[8:16], uint64(c.IssuedAt.UnixMicro()))
-	binary.BigEndian.PutUint64(padded[16:], uint64(c.TermsVersion))
+	terms := uint64(c.TermsVersion)
+	if c.Direct {
+		terms |= directBit
+	}
+	binary.BigEndian.PutUint64(padded[16:], terms)
 	to = append(to, padded[2:8]...)
 	to = append(to, padded[9:16]...)
 	return append(to, padded[20:24]...)
@@ -253,7 +261,7 @@ func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (fi
 	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16]))
 	terms := int64(binary.BigEndian.Uint64(padded[16:]))
 	c := firstcome.Coupon{
-		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms,
+		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms &^ directBit, Direct: terms&directBit != 0,
 		Buried: flags > 0,
 	}
 	if lined {

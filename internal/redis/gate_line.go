@@ -143,9 +143,6 @@ func (v *verdict) places(id firstcome.CampaignID, want string, decisions []first
 			d.Joins = all
 		case want == wantIssue:
 			waiting, tickets = tickets[0], tickets[1:]
-			if !d.Outcome.HasCoupon() && v.line.pace != nil {
-				d.Lease = 0 // others join
-			}
 		case takes:
 			ticket := tickets[0]
 			tickets = tickets[1:]
@@ -162,7 +159,7 @@ func (v *verdict) places(id firstcome.CampaignID, want string, decisions []first
 }
 
 // Issue decides claims past the line: see flow.Direct. Who asked for it is not the gate's.
-func (g *Gate) Issue(ctx context.Context, _ string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (g *Gate) Issue(ctx context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decide(ctx, id, wantIssue, users)
 }
 

@@ -78,6 +78,10 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons
 	if n := e.claims(); n > flow.MaxBatch {
 		return nil, fmt.Errorf("it has %d users, and no script issues more than %d coupons at once", n, flow.MaxBatch)
 	}
+	direct, said := e.fields["direct"]
+	if said && direct != "1" {
+		return nil, fmt.Errorf("its field direct is %q", direct)
+	}
 	users := strings.Split(e.fields["users"], separator)
 	generation, tickets, err := e.tickets(len(users))
 	if err != nil {
@@ -97,7 +101,7 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons
 		number := first + int64(n)
 		coupons[n] = firstcome.Coupon{
 			Campaign: id, Number: number, User: user, Code: secret.Code(id, number),
-			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Generation: generation, Ticket: tickets[n],
+			IssuedAt: time.UnixMicro(at).UTC(), TermsVersion: terms, Generation: generation, Ticket: tickets[n], Direct: said,
 		}
 	}
 	return coupons, nil

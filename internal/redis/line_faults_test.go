@@ -116,10 +116,12 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 // lineCalls are what a node does to a campaign with people in line: user-0 to user-2.
 func lineCalls(g *redis.Gate) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"a join":         func(ctx context.Context) error { return stage.Err(g.Claim(ctx, "c", crowd(5, 5))) },
-		"a service":      func(ctx context.Context) error { return stage.Err(g.Serve(ctx, "c", 2)) },
-		"a direct issue": func(ctx context.Context) error { return stage.Err(g.Issue(ctx, "test", "c", crowd(1, 9))) },
-		"a leave":        func(ctx context.Context) error { return g.Leave(ctx, "c", "user-1") },
+		"a join":    func(ctx context.Context) error { return stage.Err(g.Claim(ctx, "c", crowd(5, 5))) },
+		"a service": func(ctx context.Context) error { return stage.Err(g.Serve(ctx, "c", 2)) },
+		"a direct issue": func(ctx context.Context) error {
+			return stage.Err(g.Issue(ctx, flow.Order{Actor: "test"}, "c", crowd(1, 9)))
+		},
+		"a leave": func(ctx context.Context) error { return g.Leave(ctx, "c", "user-1") },
 		"a close": func(ctx context.Context) error {
 			return stage.Err(g.Apply(ctx, firstcome.Change{Campaign: "c", Version: 3, Kind: firstcome.ChangeClose}))
 		},

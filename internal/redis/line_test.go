@@ -140,7 +140,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 			case 0:
 				left[n] = g.Leave(ctx, "c", user)
 			case 1:
-				d, err := g.Issue(ctx, "test", "c", []firstcome.UserID{user})
+				d, err := g.Issue(ctx, flow.Order{Actor: "test"}, "c", []firstcome.UserID{user})
 				if err != nil {
 					t.Error(err)
 					return

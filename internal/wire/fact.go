@@ -26,7 +26,7 @@ func FactOf(f *firstcome.Fact) Fact {
 	}
 	user := string(c.User)
 	wire.UserID, wire.Code, wire.TermsVersion, wire.At = &user, &c.Code, &c.TermsVersion, Time(f.At())
-	wire.Generation, wire.Ticket = Place(c.Generation), Place(c.Ticket)
+	wire.Generation, wire.Ticket, wire.Direct = Place(c.Generation), Place(c.Ticket), c.Direct
 	return wire
 }
 

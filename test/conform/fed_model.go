@@ -63,7 +63,7 @@ func (m *model) serveUsers(users []firstcome.UserID, now time.Time) (coupons []f
 			}
 			turns--
 			m.opens(now)
-			coupons = append(coupons, m.issue(user, now, waiter{generation: m.Generation, ticket: ticket}))
+			coupons = append(coupons, m.issue(user, now, waiter{generation: m.Generation, ticket: ticket}, false))
 			holds = true
 		}
 		if holds {

@@ -115,10 +115,7 @@ func runVectors(t *testing.T, s Subject, from embed.FS, directory string, run fu
 // stock that came back, the clock goes on until it is released.
 func runVector(t *testing.T, s Subject, v vector) {
 	t.Helper()
-	if cools := coolsFor(s); cools > 0 {
-		s = &patient{Subject: s, cools: cools}
-	}
-	runCoolingVector(t, s, v)
+	runCoolingVector(t, patiently(s), v)
 }
 
 // A patient subject sets the clock past the end of the cooling after each change
@@ -127,6 +124,19 @@ type patient struct {
 	Subject
 	cools  time.Duration
 	latest time.Time // that the clock has shown
+}
+
+// patiently returns a subject as a patient one, if its stock cools.
+func patiently(s Subject) Subject {
+	cools := coolsFor(s)
+	if cools == 0 {
+		return s
+	}
+	p := patient{Subject: s, cools: cools}
+	if l, is := s.(Liner); is {
+		return &patientLine{Liner: l, patient: p}
+	}
+	return &p
 }
 
 func (p *patient) SetClock(at time.Time) {

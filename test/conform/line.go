@@ -35,14 +35,8 @@ var lineVectors embed.FS
 // and clock jumps during which the model and the gate agree at every step.
 func Line(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t).(Liner)
-	cools := coolsFor(s)
-	runVectors(t, s, lineVectors, "testdata/line", func(t *testing.T, s Subject, v vector) {
-		if cools > 0 {
-			s = &patientLine{Liner: s.(Liner), patient: patient{Subject: s, cools: cools}}
-		}
-		runCoolingVector(t, s, v)
-	})
-	if cools > 0 {
+	runVectors(t, s, lineVectors, "testdata/line", runVector)
+	if coolsFor(s) > 0 {
 		runVectors(t, s, lineVectors, "testdata/line/cooling", runCoolingVector)
 	}
 	t.Run("who is next when who was before has left", func(t *testing.T) { nextJoins(t, s) })
@@ -100,7 +94,7 @@ func runLineCommand(ctx context.Context, s Liner, id firstcome.CampaignID, words
 		served, err := s.Serve(ctx, id, limit)
 		return spellServed(served), err
 	case "direct":
-		decisions, err := s.Issue(ctx, "test", id, userIDs(args))
+		decisions, err := s.Issue(ctx, flow.Order{Actor: "test"}, id, userIDs(args))
 		return spell(decisions), err
 	case "leave":
 		return refusal(s.Leave(ctx, id, firstcome.UserID(args[0])))
@@ -205,7 +199,7 @@ var lineUsers = []firstcome.UserID{"a", "b", "c", "d", "e", "f", "g", "h", "A", 
 func (w *lineWalk) claim(r *rapid.T) { w.decide(r, w.s.Claim, false) }
 func (w *lineWalk) direct(r *rapid.T) {
 	w.decide(r, func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-		return w.s.Issue(ctx, "test", id, users)
+		return w.s.Issue(ctx, flow.Order{Actor: "test"}, id, users)
 	}, true)
 }
 

@@ -128,7 +128,7 @@ func (m *model) serve(limit int64) (coupons []firstcome.Coupon, ended string) {
 		}
 		for range turns {
 			next := m.queue[0]
-			coupons = append(coupons, m.issue(next.user, now, next))
+			coupons = append(coupons, m.issue(next.user, now, next, false))
 			m.ServedThrough = next.ticket
 			m.leave(next.user, true)
 		}

@@ -135,7 +135,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 	number, holds := m.holds[user]
 	seen, inForce := m.asSeen(), int64(len(m.holds))
 	if direct {
-		seen.Pace = nil
+		seen = seen.Direct()
 	}
 	if seen.Pace == nil || m.wasSoldOut {
 		inForce += m.cooling
@@ -145,7 +145,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 	d := firstcome.Decision{Outcome: outcome, At: now, Version: m.Version, TermsVersion: m.termsVersion}
 	switch outcome {
 	case firstcome.Issued:
-		number = m.issue(user, now, waiter{}).Number
+		number = m.issue(user, now, waiter{}, direct).Number
 		m.leave(user, true)
 	case firstcome.Waiting:
 		if m.Feed != nil { // it is for others to append them
@@ -177,8 +177,8 @@ func (m *model) opens(now time.Time) bool {
 	return opens
 }
 
-func (m *model) issue(user firstcome.UserID, now time.Time, place waiter) firstcome.Coupon {
-	c := firstcome.Coupon{Campaign: m.ID, Number: int64(len(m.coupons)) + 1, User: user, IssuedAt: now, Generation: place.generation, Ticket: place.ticket}
+func (m *model) issue(user firstcome.UserID, now time.Time, place waiter, direct bool) firstcome.Coupon {
+	c := firstcome.Coupon{Campaign: m.ID, Number: int64(len(m.coupons)) + 1, User: user, IssuedAt: now, Generation: place.generation, Ticket: place.ticket, Direct: direct}
 	m.holds[user] = c.Number
 	m.coupons = append(m.coupons, c)
 	return c

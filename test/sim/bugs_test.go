@@ -179,7 +179,7 @@ var bugs = []bug{
 	{name: "a gate decides a lost answer anew", models: claims(func(c *course, users []firstcome.UserID, decisions []firstcome.Decision) {
 		for n, d := range decisions {
 			if d.Outcome == firstcome.AlreadyIssued && !d.Coupon.Recorded && c.inForce() < c.Quantity {
-				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At, 0, 0)
+				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At, 0, 0, false)
 			}
 		}
 	})},
@@ -187,7 +187,7 @@ var bugs = []bug{
 		issued := false
 		for n, d := range decisions {
 			if d.Outcome == firstcome.SoldOut && issued {
-				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At, 0, 0)
+				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At, 0, 0, false)
 			}
 			issued = issued || d.Outcome == firstcome.Issued
 		}

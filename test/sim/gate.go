@@ -169,8 +169,8 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 		for _, user := range users {
 			d, over := c.decide(user, now, direct)
 			ended = append(ended, over...)
-			if d.Lease = c.lease(d, clock, g.Lease); direct && c.Pace != nil {
-				d.Lease = 0 // others join
+			if d.Lease = c.lease(d, clock, g.Lease); direct && !d.Outcome.HasCoupon() {
+				d.Lease = 0 // others may hear otherwise
 			}
 			if d.Lease > 0 {
 				g.leased = time.Now()
@@ -192,8 +192,9 @@ func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 	before := c.line
 	ended = c.sendAway(now, false)
 	seen, taken := c.asSeen(), c.inForce()
+	opened := seen.Opened(now)
 	if direct {
-		seen.Pace = nil
+		seen = seen.Direct()
 	}
 	if seen.Pace == nil || c.wasSoldOut {
 		taken += c.stock
@@ -205,12 +206,11 @@ func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 	if d.Outcome == firstcome.Issued && c.ceiling > 0 && c.last >= c.ceiling {
 		return firstcome.Decision{}, ended // the ledger knows by the ceiling what may have been given
 	}
-	opened := seen.Opened(now)
-	moved := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(seen, now) != phase(seen, c.seen)
+	moved := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(c.asSeen(), now) != phase(c.asSeen(), c.seen)
 	c.OpenedAt = opened
 	switch d.Outcome {
 	case firstcome.Issued:
-		held = c.issue(user, now, 0, 0)
+		held = c.issue(user, now, 0, 0, direct)
 		c.stop(user, true)
 	case firstcome.Waiting:
 		joins := c.ticketOf(user) == 0
@@ -234,11 +234,11 @@ func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 }
 
 // issue gives a user the next number, for a ticket if there is one.
-func (c *course) issue(user firstcome.UserID, now time.Time, generation, ticket int64) firstcome.Coupon {
+func (c *course) issue(user firstcome.UserID, now time.Time, generation, ticket int64, direct bool) firstcome.Coupon {
 	c.last++
 	issued := firstcome.Coupon{
 		Campaign: c.ID, Number: c.last, User: user, Code: stage.Secret().Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion,
-		Generation: generation, Ticket: ticket,
+		Generation: generation, Ticket: ticket, Direct: direct,
 	}
 	c.holders[user] = issued
 	c.did(happening{issued: issued})

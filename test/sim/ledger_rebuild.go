@@ -248,7 +248,7 @@ func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen, carried flow.Carried)
 	lostPlaces := a.carry(frozen.Line, carried)
 	begins := a.Campaign
 	for _, c := range a.coupons {
-		if begins.OpenedAt.IsZero() || c.IssuedAt.Before(begins.OpenedAt) {
+		if !c.Direct && (begins.OpenedAt.IsZero() || c.IssuedAt.Before(begins.OpenedAt)) {
 			begins.OpenedAt = c.IssuedAt
 		}
 	}

@@ -192,7 +192,7 @@ func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served flow.
 // serveNext issues to whoever is next.
 func (c *course) serveNext(now time.Time) firstcome.Coupon {
 	next := c.people[0]
-	issued := c.issue(next.user, now, c.line.Generation, next.ticket)
+	issued := c.issue(next.user, now, c.line.Generation, next.ticket, false)
 	c.line.ServedThrough = next.ticket
 	c.stop(next.user, true)
 	return issued
@@ -331,6 +331,6 @@ func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.Li
 }
 
 // Issue is flow.Direct's.
-func (g *Gate) Issue(_ context.Context, _ string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (g *Gate) Issue(_ context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decides(id, users, true)
 }

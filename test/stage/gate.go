@@ -126,15 +126,15 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 	now, before := g.now(c), c.Line
 	c.endLine(now, false)
 	campaign := c.lined()
+	opened := campaign.Opened(now)
 	if direct {
-		campaign.Pace = nil
+		campaign = campaign.Direct()
 	}
 	held, holds := c.Holders[user]
 	ticket, waits := c.Tickets[user]
 	d := firstcome.Decision{
 		Outcome: firstcome.Decide(campaign, now, int64(len(c.Holders)), holds, waits && !direct), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
 	}
-	opened := c.Opened(now)
 	moves := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || c.window(now) != c.window(c.seen)
 	c.OpenedAt = opened
 	switch d.Outcome {
@@ -146,7 +146,7 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 			return firstcome.Decision{}
 		}
 	case firstcome.Issued:
-		if held = g.issue(c, user, now); waits {
+		if held = g.issue(c, user, now, direct); waits {
 			c.end(user, true)
 		}
 	}
@@ -159,18 +159,18 @@ func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.D
 		d.Coupon = c.told(held)
 	}
 	d.Lease = c.lease(d, g.Lease)
-	if direct && !d.Outcome.HasCoupon() && c.Pace != nil {
-		d.Lease = 0 // others join
+	if direct && !d.Outcome.HasCoupon() {
+		d.Lease = 0 // others may hear otherwise
 	}
 	c.endLine(now, false)
 	d.InLine = c.Line.Waiting
 	return d
 }
 
-func (g *Gate) issue(c *Course, user firstcome.UserID, now time.Time) firstcome.Coupon {
+func (g *Gate) issue(c *Course, user firstcome.UserID, now time.Time, direct bool) firstcome.Coupon {
 	c.Last++
 	issued := firstcome.Coupon{
-		Campaign: c.ID, Number: c.Last, User: user, Code: Secret().Code(c.ID, c.Last), IssuedAt: now, TermsVersion: c.TermsVersion,
+		Campaign: c.ID, Number: c.Last, User: user, Code: Secret().Code(c.ID, c.Last), IssuedAt: now, TermsVersion: c.TermsVersion, Direct: direct,
 	}
 	c.Holders[user], c.Journal = issued, append(c.Journal, issued)
 	if g.Records {

@@ -92,7 +92,7 @@ func (c *Course) next(turns int64) (all []firstcome.UserID) {
 }
 
 // Issue is flow.Direct's. There is no audit log.
-func (g *Gate) Issue(ctx context.Context, _ string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (g *Gate) Issue(ctx context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.claim(ctx, id, users, true)
 }
 
@@ -123,7 +123,7 @@ func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
 		}
 		for _, user := range c.next(turns) {
 			ticket := c.Tickets[user]
-			coupon := g.issue(c, user, now)
+			coupon := g.issue(c, user, now, false)
 			coupon.Generation, coupon.Ticket = c.Line.Generation, ticket
 			c.Holders[user], c.Journal[len(c.Journal)-1] = coupon, coupon
 			served.Coupons = append(served.Coupons, coupon)

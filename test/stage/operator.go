@@ -68,8 +68,8 @@ func (o *Operator) Claim(ctx context.Context, id firstcome.CampaignID, users []f
 }
 
 // Issue is flow.Direct's.
-func (o *Operator) Issue(ctx context.Context, actor string, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := o.Gates[0].Issue(ctx, actor, id, users)
+func (o *Operator) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := o.Gates[0].Issue(ctx, order, id, users)
 	o.record(id, decisions)
 	return o.counted(id, decisions), err
 }

@@ -6,7 +6,7 @@
 --       2 how many numbers may be undrained, or '' for any; with more, nothing is issued
 --       3 the channel that wakes recorders, 4 the campaign's id
 --       5 how long stock that came back cools, in microseconds
---       6 what the users want: claim a coupon; issue, which passes the line; or leave the line. Or serve, and the users are
+--       6 what the users want: claim a coupon; issue, which passes the line, the opening and a pause; or leave the line. Or serve, and the users are
 --         those next in line. Or turn, and the users are in the line that a feed keeps, one behind the other; an empty one is
 --         nobody
 --       7 of claim how many people may be in line, of serve how many are served at most, of turn its generation and the
@@ -102,6 +102,9 @@ end
 local before_stock = phase(now)
 if before_stock ~= NOT_OPEN and closed then before_stock = CLOSED end
 if before_stock == ISSUED and paused then before_stock = PAUSED end
+local is_open = before_stock == ISSUED
+local direct = want == 'issue'
+if direct then before_stock = (closed or closes_at and now >= closes_at) and CLOSED or ISSUED end
 
 local may_issue = want == 'serve' and limit or users
 if backlog ~= '' then may_issue = math.max(0, tonumber(backlog) - (last_number - drained)) end
@@ -153,7 +156,7 @@ local function recorded(entry) return unflagged(entry) and struct.unpack('>I6', 
 local outcomes, entries, winners, pairs_of, new = {}, {}, {}, {}, {}
 local places, joined, joined_pairs = {}, {}, {} -- joined has tickets, by user, and the users in their order
 local stopped, over = {}, {} -- of tickets that ended before their turn: their ids, and users and entries
-local suffix = struct.pack('>I7I4', now, terms_version)
+local suffix = struct.pack('>I7I4', now, direct and terms_version + DIRECT or terms_version)
 local lined = line and want == 'claim' and (line.pace or line.waiting > 0 or line.feed)
 -- Where nodes may still repeat sold_out, who joins here would hear there that they have not.
 local taken = was_sold_out and in_force + cooling or in_force
@@ -253,7 +256,7 @@ end
 local won = #winners
 local serves = want == 'serve' or want == 'turn'
 local fields = {}
-local opens = not opened_at and before_stock == ISSUED and (want == 'claim' or want == 'issue' or (want == 'turn' and won or users) > 0)
+local opens = not opened_at and is_open and (want == 'claim' or want == 'issue' or (want == 'turn' and won or users) > 0)
 local changed = line and line.moved()
 if won > 0 or opens or changed or phase(now) ~= phase(decided_at) then fields = {'decided_at', whole(now)} end
 if opens then
@@ -288,6 +291,7 @@ if won > 0 or changed and line.ended then
   if won > 0 then
     add('first', whole(last_number + 1))
     add('users', table.concat(winners, '\n'))
+    if direct then add('direct', '1') end
   end
   if line then line.tell(add, serves and won > 0 and places) end
   local appended = redis.pcall('XADD', journal_key, '*', unpack(entry))

@@ -79,6 +79,7 @@ CREATE TABLE IF NOT EXISTS coupons (
     void_reason   MEDIUMTEXT,
     generation    BIGINT,
     ticket        BIGINT,
+    direct        BOOLEAN        NOT NULL DEFAULT 0,
     -- The user who holds the coupon. A unique index takes no condition here, and ignores NULL.
     holder        VARBINARY(128) AS (CASE WHEN voided_at IS NULL THEN user_id END) VIRTUAL,
     PRIMARY KEY (campaign_id, number),         -- P4: a number names one coupon

@@ -77,6 +77,7 @@ CREATE TABLE coupons (
     void_reason   TEXT,
     generation    BIGINT,
     ticket        BIGINT,
+    direct        BOOLEAN          NOT NULL DEFAULT false,
     PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
 );
 

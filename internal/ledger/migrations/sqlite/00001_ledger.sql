@@ -76,6 +76,7 @@ CREATE TABLE coupons (
     void_reason   TEXT,
     generation    INTEGER,
     ticket        INTEGER,
+    direct        INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (campaign_id, number)          -- P4: a number names one coupon
 ) STRICT, WITHOUT ROWID;
 

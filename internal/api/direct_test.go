@@ -1,0 +1,52 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestF61ADirectIssueComesBeforeTheOpeningAndInAPause has the node know by heart that claims hear not_open, too.
+func TestF61ADirectIssueComesBeforeTheOpeningAndInAPause(t *testing.T) {
+	s := openAtNoon(t)
+	s.create(`{"id":"c","name":"n","quantity":4,"opens_at":"2026-11-20T12:00:10Z","closes_at":"2026-11-20T13:00:00Z"}`)
+	issue := func(users string) (outcomes []any) {
+		for _, item := range s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":[`+users+`]}`).want(t, 200, "").items() {
+			outcomes = append(outcomes, item["outcome"])
+			if coupon, has := item["coupon"].(map[string]any); has && coupon["direct"] != true {
+				t.Errorf("the coupon is %v", coupon)
+			}
+		}
+		return outcomes
+	}
+	for range 3 {
+		s.claim("c", "early").want(t, 403, "not_open")
+	}
+	stage.Same(t, "before the opening", []any{"issued", "issued"}, issue(`"a","b"`))
+	s.claim("c", "early").want(t, 403, "not_open")
+	if c := s.claim("c", "a").want(t, 200, "already_issued").json("coupon").(map[string]any); c["direct"] != true {
+		t.Errorf("its user hears of %v", c)
+	}
+	s.later(10 * time.Second)
+	s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
+	s.claim("c", "late").want(t, 403, "paused")
+	stage.Same(t, "in a pause", []any{"issued", "already_issued"}, issue(`"c","a"`))
+	s.call("POST", "/v1/campaigns/c/resume", "").want(t, 200, "")
+	if c := s.claim("c", "d").want(t, 201, "issued").json("coupon").(map[string]any); c["direct"] != nil {
+		t.Errorf("a claim is issued %v", c)
+	}
+	for _, item := range s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["e"]}`).want(t, 200, "").items() {
+		stage.Same(t, "without stock", any("sold_out"), item["outcome"])
+	}
+	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 200, "")
+	s.later(time.Hour)
+	stage.Same(t, "after the window", []any{"closed"}, issue(`"e"`))
+
+	var direct []any
+	for _, item := range s.call("GET", "/v1/campaigns/c/coupons?voided=include", "").want(t, 200, "").items() {
+		direct = append(direct, item["direct"])
+	}
+	stage.Same(t, "which coupons say so", []any{true, true, true, nil}, direct)
+	stage.Same(t, "the facts", any(true), s.call("GET", "/v1/campaigns/c/facts", "").want(t, 200, "").items()[1]["direct"])
+}
