@@ -16,17 +16,18 @@ const (
 	Support  Role = "support"  // what a viewer reads, one user or code at a time, and voids
 	Viewer   Role = "viewer"   // campaigns and counts; no user's id
 	Service  Role = "service"  // claims and reads for any user
+	Shop     Role = "shop"     // what a service does, and the facts, direct issues and voids
 )
 
 // Roles returns every role.
-func Roles() []Role { return []Role{Admin, Operator, Support, Viewer, Service} }
+func Roles() []Role { return []Role{Admin, Operator, Support, Viewer, Service, Shop} }
 
 // ParseRole returns the role that a word names.
 func ParseRole(word string) (Role, error) {
 	if r := Role(word); slices.Contains(Roles(), r) {
 		return r, nil
 	}
-	return "", fmt.Errorf("there is no role %q: it is admin, operator, support, viewer or service", word)
+	return "", fmt.Errorf("there is no role %q: it is admin, operator, support, viewer, service or shop", word)
 }
 
 // A Key is an API key as the ledger keeps it: without the key itself.

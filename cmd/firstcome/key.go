@@ -23,7 +23,7 @@ type keyCreateCmd struct {
 	ledgerFlag
 	outputFlag
 	Name string `required:"" placeholder:"NAME" help:"Who or what uses the key."`
-	Role string `variable:"none" enum:"admin,operator,support,viewer,service" default:"service" placeholder:"service" help:"admin: everything; operator: campaigns, exports, dead letters, audit log; support: one user or code at a time, and voids; viewer: campaigns and counts, no user ids; service: claims and reads for any user (default: service)."`
+	Role string `variable:"none" enum:"admin,operator,support,viewer,service,shop" default:"service" placeholder:"service" help:"admin: everything; operator: campaigns, exports, dead letters, audit log; support: one user or code at a time, and voids; viewer: campaigns and counts, no user ids; service: claims and reads for any user; shop: that, and facts, direct issues and voids, for a shop's backend (default: service)."`
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {

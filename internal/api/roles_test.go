@@ -17,7 +17,7 @@ import (
 )
 
 // callers are everyone who may ask.
-var callers = []string{"admin", "operator", "support", "viewer", "service", "the user", "another user", "nobody"}
+var callers = []string{"admin", "operator", "support", "viewer", "service", "shop", "the user", "another user", "nobody"}
 
 // me is the user whom the table is about: a text that no answer has by accident.
 const me = "user-4711"
@@ -27,50 +27,53 @@ const me = "user-4711"
 // each caller, w for whole, m for masked and - for not at all; empty is - for all.
 var surface = []struct {
 	operation, query, accept, body string
-	status                         [8]int
+	status                         [9]int
 	ids                            string
 	code                           bool // it is an error that names the user
 }{
 	{operation: "POST /v1/campaigns", body: `{"name":"n","quantity":1}`, status: runs(201)},
-	{operation: "GET /v1/campaigns", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
-	{operation: "GET /v1/campaigns/{id}", status: [8]int{200, 200, 200, 200, 200, 200, 200, 401}},
+	{operation: "GET /v1/campaigns", status: [9]int{200, 200, 200, 200, 403, 403, 403, 403, 401}},
+	{operation: "GET /v1/campaigns/{id}", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 401}},
 	{operation: "PATCH /v1/campaigns/{id}", body: `{"name":"m"}`, status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/pause", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/resume", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/close", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/rebuild", status: runs(409)},
 	{operation: "GET /v1/campaigns/{id}/reconcile", status: runs(409)},
-	{operation: "POST /v1/campaigns/{id}/reconcile", status: [8]int{409, 403, 403, 403, 403, 403, 403, 401}},
-	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww------"},
-	{operation: "GET /v1/campaigns/{id}/ledger", status: [8]int{200, 200, 200, 200, 403, 403, 403, 401}},
-	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [8]int{200, 200, 403, 403, 200, 200, 404, 401}, ids: "ww--ww--"},
-	{operation: "GET /v1/campaigns/{id}/claims/{user_id}", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
-	{operation: "GET /v1/campaigns/{id}/claims/{user_id}/events", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
-	{operation: "DELETE /v1/campaigns/{id}/claims/{user_id}", status: [8]int{409, 409, 403, 403, 409, 409, 404, 401}, code: true},
-	{operation: "GET /v1/campaigns/{id}/line", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
-	{operation: "POST /v1/campaigns/{id}/coupons", body: `{"user_ids":["user-4711"]}`, status: runs(200), ids: "ww------"},
-	{operation: "GET /v1/campaigns/{id}/coupons", status: looks(200), ids: "wwm-----"},
-	{operation: "GET /v1/campaigns/{id}/coupons", query: "?number=2", status: looks(200), ids: "wwm-----"},
-	{operation: "GET /v1/campaigns/{id}/coupons", query: "?voided=include&user_id=user-4711", status: looks(200), ids: "www-----"},
-	{operation: "GET /v1/campaigns/{id}/coupons", query: "?code={code}", status: looks(200), ids: "www-----"},
-	{operation: "GET /v1/campaigns/{id}/coupons", accept: "text/csv", status: runs(200), ids: "ww------"},
-	{operation: "GET /v1/campaigns/{id}/coupons", accept: "application/x-ndjson", status: runs(200), ids: "ww------"},
-	{operation: "POST /v1/campaigns/{id}/coupons/{number}/void", body: `{"reason":"r"}`, status: looks(404)},
-	{operation: "GET /v1/campaigns/{id}/facts", status: runs(200), ids: "ww------"},
+	{operation: "POST /v1/campaigns/{id}/reconcile", status: [9]int{409, 403, 403, 403, 403, 403, 403, 403, 401}},
+	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww-------"},
+	{operation: "GET /v1/campaigns/{id}/ledger", status: [9]int{200, 200, 200, 200, 403, 403, 403, 403, 401}},
+	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [9]int{200, 200, 403, 403, 200, 200, 200, 404, 401}, ids: "ww--www--"},
+	{operation: "GET /v1/campaigns/{id}/claims/{user_id}", status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},
+	{operation: "GET /v1/campaigns/{id}/claims/{user_id}/events", status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},
+	{operation: "DELETE /v1/campaigns/{id}/claims/{user_id}", status: [9]int{409, 409, 403, 403, 409, 409, 409, 404, 401}, code: true},
+	{operation: "GET /v1/campaigns/{id}/line", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "POST /v1/campaigns/{id}/coupons", body: `{"user_ids":["user-4711"]}`, status: shops(200), ids: "ww---w---"},
+	{operation: "GET /v1/campaigns/{id}/coupons", status: looks(200), ids: "wwm------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", query: "?number=2", status: looks(200), ids: "wwm------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", query: "?voided=include&user_id=user-4711", status: looks(200), ids: "www------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", query: "?code={code}", status: looks(200), ids: "www------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", accept: "text/csv", status: runs(200), ids: "ww-------"},
+	{operation: "GET /v1/campaigns/{id}/coupons", accept: "application/x-ndjson", status: runs(200), ids: "ww-------"},
+	{operation: "POST /v1/campaigns/{id}/coupons/{number}/void", body: `{"reason":"r"}`, status: [9]int{404, 404, 404, 403, 403, 404, 403, 403, 401}},
+	{operation: "GET /v1/campaigns/{id}/facts", status: shops(200), ids: "ww---w---"},
 	{operation: "GET /v1/dead-letters", status: runs(200)},
 	{operation: "POST /v1/dead-letters/{letter}/replay", status: runs(404)},
 	{operation: "POST /v1/dead-letters/{letter}/void", body: `{"reason":"r"}`, status: runs(404)},
-	{operation: "GET /v1/users/{user_id}/coupons", status: [8]int{200, 200, 200, 403, 200, 200, 404, 401}, ids: "www-ww--"},
-	{operation: "GET /v1/audit-log", status: runs(200), ids: "ww------"},
-	{operation: "GET /", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
-	{operation: "GET /livez", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
-	{operation: "GET /readyz", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
-	{operation: "GET /openapi.yaml", status: [8]int{200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /v1/users/{user_id}/coupons", status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},
+	{operation: "GET /v1/audit-log", status: runs(200), ids: "ww-------"},
+	{operation: "GET /", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /livez", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /readyz", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
+	{operation: "GET /openapi.yaml", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
 }
 
-// runs has the statuses of an operation for operators, looks those of one for support too.
-func runs(status int) [8]int  { return [8]int{status, status, 403, 403, 403, 403, 403, 401} }
-func looks(status int) [8]int { return [8]int{status, status, status, 403, 403, 403, 403, 401} }
+// runs has the statuses of an operation for operators, looks those of one for support too, shops for shops.
+func runs(status int) [9]int { return [9]int{status, status, 403, 403, 403, 403, 403, 403, 401} }
+
+func looks(status int) [9]int { return [9]int{status, status, status, 403, 403, 403, 403, 403, 401} }
+
+func shops(status int) [9]int { return [9]int{status, status, 403, 403, 403, status, 403, 403, 401} }
 
 // naming says how an answer names the user.
 func (r reply) naming(code string) string {
@@ -97,9 +100,9 @@ func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 	headers = append(headers, s.token(me), s.token("other"), nil)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9}`, headers[0]...).want(t, 201, "")
 	s.call("POST", "/v1/campaigns", `{"id":"closing","name":"n","quantity":9}`, headers[0]...).want(t, 201, "")
-	s.call("POST", "/v1/campaigns/c/claims", "", headers[5]...).want(t, 201, "issued")
+	s.call("POST", "/v1/campaigns/c/claims", "", headers[6]...).want(t, 201, "issued")
 	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`, headers[0]...).want(t, 200, "")
-	code := s.call("POST", "/v1/campaigns/c/claims", "", headers[5]...).want(t, 201, "issued").text("coupon", "code")
+	code := s.call("POST", "/v1/campaigns/c/claims", "", headers[6]...).want(t, 201, "issued").text("coupon", "code")
 
 	tested := map[string]bool{}
 	for _, want := range surface {
@@ -146,7 +149,7 @@ func TestTheTablesOfRolesSayTheSame(t *testing.T) {
 	spec, err := readContract()
 	stage.Must(t, err)
 	inDocs := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` ((?:\\|[^|\n]*){6})\\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` ((?:\\|[^|\n]*){7})\\|$").FindAllStringSubmatch(string(text), -1) {
 		for n, cell := range strings.Split(row[2], "|")[1:] {
 			if strings.TrimSpace(cell) != "" {
 				inDocs[row[1]] = append(inDocs[row[1]], callers[n])
@@ -155,8 +158,8 @@ func TestTheTablesOfRolesSayTheSame(t *testing.T) {
 	}
 	want := map[string][]string{}
 	for _, row := range surface {
-		for n, caller := range callers[:6] {
-			if row.accept == "" && row.query == "" && row.status[7] == 401 && row.status[n] != 403 {
+		for n, caller := range callers[:7] {
+			if row.accept == "" && row.query == "" && row.status[8] == 401 && row.status[n] != 403 {
 				want[row.operation] = append(want[row.operation], caller)
 			}
 		}

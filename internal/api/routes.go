@@ -44,12 +44,13 @@ func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.Ca
 
 // routes is the whole surface.
 func (s *Server) routes() []route {
-	const run = auth.SeesAll            // all of a campaign
-	const look = run | auth.Support     // a user's coupons, one user at a time
-	const counts = look | auth.Viewer   // no user's id
-	const claim = run | auth.Service    // for any user
-	const ask = look | auth.Service     // about any user
-	const staff = counts | auth.Service // every key
+	const run = auth.SeesAll          // all of a campaign
+	const look = run | auth.Support   // a user's coupons, one user at a time
+	const counts = look | auth.Viewer // no user's id
+	const shop = run | auth.Shop      // what a shop's backend does with coupons
+	const claim = shop | auth.Service // for any user
+	const ask = look | claim          // about any user
+	const staff = counts | claim      // every key
 	const self, public, everyone = auth.Self, auth.Public, auth.Everyone
 	return []route{
 		{"POST", "/v1/campaigns", run, "", s.createCampaign, short},
@@ -70,10 +71,10 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}/events", ask | self, "proof", of(s.followPlace), endless},
 		{"DELETE", "/v1/campaigns/{id}/claims/{user_id}", claim | self, "proof", of(s.leaveLine), short},
 		{"GET", "/v1/campaigns/{id}/line", public, "", of(s.readLine), short},
-		{"POST", "/v1/campaigns/{id}/coupons", run, "", of(s.issueCoupons), short},
+		{"POST", "/v1/campaigns/{id}/coupons", shop, "", of(s.issueCoupons), short},
 		{"GET", "/v1/campaigns/{id}/coupons", look, "after limit voided user_id code number excel tz", of(s.listCoupons), long},
-		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look, "", of(s.voidCoupon), short},
-		{"GET", "/v1/campaigns/{id}/facts", run, "after limit wait", of(s.listFacts), long},
+		{"POST", "/v1/campaigns/{id}/coupons/{number}/void", look | shop, "", of(s.voidCoupon), short},
+		{"GET", "/v1/campaigns/{id}/facts", shop, "after limit wait", of(s.listFacts), long},
 
 		{"GET", "/v1/users/{user_id}/coupons", ask | self, "after limit", s.readWallet, short},
 

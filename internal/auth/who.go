@@ -3,7 +3,7 @@ package auth
 import "github.com/firstcome/firstcome"
 
 // Who is a set of those who may call an operation or see a page.
-type Who uint8
+type Who uint16
 
 // The members of a Who.
 const (
@@ -12,6 +12,7 @@ const (
 	Support                  //
 	Viewer                   //
 	Service                  //
+	Shop                     //
 	Self                     // a user's own token, about themself alone
 	Public                   // also without credentials, as often as from any address
 	Everyone                 // also without credentials, as often as they like
@@ -32,5 +33,6 @@ func (w Who) Has(c Caller) bool {
 func (w Who) HasRole(r firstcome.Role) bool { return w&roles[r] != 0 }
 
 var roles = map[firstcome.Role]Who{
-	firstcome.Admin: Admin, firstcome.Operator: Operator, firstcome.Support: Support, firstcome.Viewer: Viewer, firstcome.Service: Service,
+	firstcome.Admin: Admin, firstcome.Operator: Operator, firstcome.Support: Support, firstcome.Viewer: Viewer,
+	firstcome.Service: Service, firstcome.Shop: Shop,
 }

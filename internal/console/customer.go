@@ -296,7 +296,7 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 	of := page.Of
 	switch {
 	case page.Place != nil:
-		return v.say("고객님은 지금 대기 중이십니다. 순번은 %s, 앞에 최대 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
+		return v.say("고객님은 지금 대기열에 계십니다. 순번은 %s, 앞에 최대 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
 			v.lang.number(page.Place.Ticket), v.lang.number(page.Place.Ahead))
 	case voided != nil:
 		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
@@ -328,7 +328,7 @@ func (v *view) chance(s *ledger.Status, page *customerPage) string {
 	case of.State == "paused":
 		return v.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
 	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
-		return v.say("대기 중이신지는 신청할 때 받으신 대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
+		return v.say("대기열에 계신지는 신청할 때 받으신 대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
 	case s.Pace != nil:
 		return v.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:

@@ -139,7 +139,7 @@ func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 
 
 // roleWords are the roles of keys, and of nodes.
 var roleWords = map[string]string{
-	string(firstcome.Viewer): "조회", string(firstcome.Support): "상담", string(firstcome.Operator): "운영", string(firstcome.Admin): "관리자", string(firstcome.Service): "시스템",
+	string(firstcome.Viewer): "조회", string(firstcome.Support): "상담", string(firstcome.Operator): "운영", string(firstcome.Admin): "관리자", string(firstcome.Service): "시스템", string(firstcome.Shop): "상점",
 	"all": "전체", "api": "응답", "recorder": "레코더",
 }
 

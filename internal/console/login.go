@@ -29,7 +29,7 @@ func (c *Console) login(v *view) error {
 	case err != nil:
 		wrong = v.say("이 키는 없거나 폐기되었습니다.", "There is no such key, or it was revoked.")
 	case !see.HasRole(key.Role):
-		wrong = v.say("service 키는 시스템이 쓰는 키라서 로그인할 수 없습니다. 담당자 키를 쓰세요.", "A service key is for systems and cannot log in. Use a key of your own.")
+		wrong = v.say("service와 shop 키는 시스템이 쓰는 키라서 로그인할 수 없습니다. 담당자 키를 쓰세요.", "A key of the role service or shop is for systems and cannot log in. Use a key of your own.")
 	}
 	if wrong != "" {
 		return v.render(http.StatusForbidden, "login", v.say("로그인", "Log in"), loginPage{Next: next, Wrong: wrong})

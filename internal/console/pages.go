@@ -34,7 +34,7 @@ const (
 	mostPages = 128
 )
 
-// Those who may. A service key is for systems, and has no pages.
+// Those who may. A key of the role service or shop is for systems, and has no pages.
 const (
 	run  = auth.SeesAll       // steer a campaign
 	look = run | auth.Support // look one user up

@@ -41,9 +41,10 @@ func TestALoginLeadsNowhereElse(t *testing.T) {
 func TestWhoMayNotLogIn(t *testing.T) {
 	h := openHouse(t, withKeys)
 	service, _ := h.key(firstcome.Service)
+	shop, _ := h.key(firstcome.Shop)
 	_, revoked := h.key(firstcome.Admin)
 	stage.Must(t, h.ledger.RevokeKey(context.Background(), "a test", revoked.ID))
-	for name, key := range map[string]string{"a service key": service, "no key": "", "nonsense": "fc_nonsense", "half a key": service[:20]} {
+	for name, key := range map[string]string{"a service key": service, "a shop key": shop, "no key": "", "nonsense": "fc_nonsense", "half a key": service[:20]} {
 		b := h.browser()
 		if got := b.post("/console/login", url.Values{"key": {key}}); got.status != http.StatusForbidden || !strings.Contains(got.body, `role="alert"`) {
 			t.Errorf("%s: %d %s", name, got.status, got.text())

@@ -147,7 +147,7 @@ func TestAPlaceInATopicIsFoundByTheProofThatSomebodyTypes(t *testing.T) {
 	h, _ := openTopic(t)
 	h.paced("drop", 500)
 	h.claim("drop", "mina", "jun")
-	for lang, said := range map[string]string{"ko": "지금 대기 중입니다", "en": "In line now"} {
+	for lang, said := range map[string]string{"ko": "지금 대기열에 있습니다", "en": "In line now"} {
 		r := h.reader()
 		r.lang = lang
 		h.findsByProof(r, said)

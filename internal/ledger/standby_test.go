@@ -104,7 +104,7 @@ var concludes = map[string][]any{
 	"ReplayAllFacts": {"test", "topic"},
 	"Has":            {"c", []firstcome.Coupon{{Campaign: "c", Number: 1, User: "a"}}},
 	"Holders":        {"c", func(firstcome.UserID) {}},
-	"Issue":          {"test", "c", users("a")},
+	"Issue":          {flow.Order{Actor: "test"}, "c", users("a")},
 	"Keys":           {},
 	"LastDecision":   {},
 	"Leave":          {"c", "a"},

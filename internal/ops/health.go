@@ -150,11 +150,11 @@ func (m *Monitor) gateState(ctx context.Context) string {
 			return "does not answer: the log says why"
 		}
 	}
-	if open, foreign, err := m.ledger.Foreign(ctx, time.Now()); err == nil && open > 0 && foreign == open {
+	name := m.ledger.GateName()
+	if open, foreign, err := m.ledger.Foreign(ctx, time.Now()); err == nil && name != "" && open > 0 && foreign == open {
 		return "all open campaigns have another gate or code secret than this node: the log of the start says which"
 	}
 	others, err := m.ledger.OtherGates(ctx)
-	name := m.ledger.GateName()
 	switch {
 	case err != nil || len(others) == 0 || name == "ledger":
 		return ""

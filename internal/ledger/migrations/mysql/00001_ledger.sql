@@ -187,7 +187,7 @@ CREATE TABLE IF NOT EXISTS audit_log (
 CREATE TABLE IF NOT EXISTS api_keys (
     id            VARBINARY(64)  NOT NULL PRIMARY KEY,
     name          MEDIUMTEXT     NOT NULL,
-    role          VARBINARY(16)  NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
+    role          VARBINARY(16)  NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service', 'shop')),
     hash          VARBINARY(32)  NOT NULL UNIQUE,
     created_at    BIGINT         NOT NULL,
     revoked_at    BIGINT,

@@ -185,7 +185,7 @@ CREATE INDEX audit_log_user ON audit_log (user_id, id) WHERE user_id IS NOT NULL
 CREATE TABLE api_keys (
     id            TEXT    NOT NULL PRIMARY KEY,
     name          TEXT    NOT NULL,
-    role          TEXT    NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service')),
+    role          TEXT    NOT NULL CHECK (role IN ('admin', 'operator', 'support', 'viewer', 'service', 'shop')),
     hash          BLOB    NOT NULL UNIQUE,
     created_at    INTEGER NOT NULL,
     revoked_at    INTEGER,
