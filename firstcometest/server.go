@@ -1,7 +1,7 @@
 // Package firstcometest starts firstcome in a test of a service that calls it, as net/http/httptest starts a server.
 //
 //	s := firstcometest.New(t)
-//	shop := NewShop(s.URL, s.NewKey(t, firstcome.Service)) // the code under test
+//	shop := NewShop(s.URL, s.NewKey(t, firstcome.Shop)) // the code under test
 //
 // The server is firstcome's own: the same HTTP API, the same decisions, a ledger in SQLite. It needs no binary and no
 // other process, listens on 127.0.0.1, and forgets everything at its end. It has no console and no metrics, takes no

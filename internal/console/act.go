@@ -181,7 +181,7 @@ func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(v.form.Get("per_second")), 10, 64)
 	if err != nil || n < 1 || n > firstcome.MaxPace {
-		return nil, v.say("속도는 초당 1원장터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
+		return nil, v.say("속도는 초당 1장부터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
 	}
 	return &firstcome.Pace{PerSecond: n}, ""
 }

@@ -186,7 +186,7 @@ func (d *day) voidsACoupon() {
 	d.Press(".tabs a[href$='/coupons']")
 	d.looks("여러 장 회수", "Void several")
 	d.Press("a[href*='user_id=jun']")
-	d.looks("쿠폰(번호 2)을", "You got number 2")
+	d.looks("(번호 2)", "You got number 2")
 	d.Press("main details:not(.help) summary")
 	d.Type("[name=reason]", "she asked")
 	d.Press("button.danger")

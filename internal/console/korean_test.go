@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -33,6 +34,11 @@ func TestNoKoreanPageSaysASentenceInEnglish(t *testing.T) {
 	plain, _ := h.key(firstcome.Admin)
 	b := h.login(plain)
 	b.lang = "ko"
+	for path, said := range map[string]string{"/console": `class="tag">관리자<`, "/console/keys": `<td>관리자</td>`} {
+		if got := b.get(path); !strings.Contains(got.body, said) {
+			t.Errorf("%s does not say %s", path, said)
+		}
+	}
 	for _, path := range pagesToLookAt(t, h) {
 		koreanOnly(t, path, b.get(path))
 	}

@@ -21,7 +21,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
 	id := h.campaign("spring", 3)
 	h.claim(id, "mina", "jun", "sua", "late")
-	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "줄", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
+	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "대기열", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
 	h.claim("line", "first", "second")
 	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 2, "asked for it")))
 	code := stage.Secret().Code(id, 3)
