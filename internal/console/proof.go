@@ -241,8 +241,8 @@ func (c *Console) renderProof(v *view, name, title string) error {
 		return err
 	}
 	page := proofPage{Row: rowOf(&s, now), Issued: now.Issued, ClosedAt: s.ClosedAt, Kinds: outcomesInPlots}
-	if ring := c.Watcher.Ring(s.ID); len(ring) > 0 {
-		page.Totals = ring[len(ring)-1].Totals
+	if name == "report" {
+		page.Totals = c.Watcher.Claims(v.r.Context(), s.ID)
 	}
 	proofs, err := c.proved(v.r.Context(), s.ID)
 	if err != nil {

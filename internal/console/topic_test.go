@@ -93,7 +93,7 @@ func TestThoseWhoWaitInATopicAreCounted(t *testing.T) {
 	if one, listed := waiting(); one != nil || listed != nil {
 		t.Errorf("while the topic is away %v and %v wait", one, listed)
 	}
-	alone := figures.NewWatcher(h.ledger, nil, &figures.Alone{})
+	alone := figures.NewWatcher(h.ledger, nil, nil)
 	if s, err := alone.Now(t.Context(), "c"); err != nil || s.Waiting != nil {
 		t.Errorf("a node without the topic says that %v wait, %v", s.Waiting, err)
 	}

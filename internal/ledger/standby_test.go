@@ -76,6 +76,7 @@ var concludes = map[string][]any{
 	"Claim":          {"c", users("a")},
 	"Clock":          {},
 	"Nodes":          {},
+	"TakeNode":       {ledger.NodeRow{Host: "here"}},
 	"WriteNode":      {ledger.NodeRow{Host: "here", Counts: []byte("{}")}, false},
 	"ClaimRetired":   {"c", users("a")},
 	"Counts":         {},
