@@ -2,6 +2,7 @@ package firstcome
 
 import (
 	"cmp"
+	"math"
 	"time"
 )
 
@@ -103,10 +104,10 @@ type Place struct {
 	Ticket     int64
 	// Ahead is how many tickets are before this one at most: those whose users left are counted until their turn.
 	Ahead int64
-	// ETA is how long it takes until this ticket is served, if the pace is kept. Negative: unknown.
+	// ETA is how long it takes until this ticket is served, if the pace is kept and those who left are spread evenly over
+	// the line. It is negative if unknown.
 	ETA time.Duration
-	// Likely tells that there will be a coupon, if nothing changes: the coupons left are enough for everybody ahead and
-	// this user, and the campaign does not close before.
+	// Likely reports whether there will be a coupon if nothing changes: see LikelyThrough.
 	Likely bool
 	// Serving tells that the line is served now. Else Why says why not, NotOpen or Paused, and Until until when, if that
 	// is known.
@@ -124,11 +125,10 @@ const unknownETA = time.Duration(-1)
 
 // Place returns where a ticket stands that has not ended, while inForce coupons are in force.
 func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
-	p := Place{Generation: l.Generation, Ticket: ticket, Ahead: max(0, ticket-l.Serving()), Likely: true, ClosesAt: c.ClosesAt}
-	if c.Pace == nil {
-		c.Pace = &Pace{}
-	}
-	enough := p.Ahead < c.Quantity-inForce
+	p := Place{Generation: l.Generation, Ticket: ticket, Ahead: max(0, ticket-l.Serving()), ClosesAt: c.ClosesAt}
+	p.Likely = ticket <= c.LikelyThrough(l, inForce, now)
+	waiting, tickets := l.others()
+	people := float64(p.Ahead) * waiting / tickets
 	switch why := Decide(c, now, 0, false, false); why {
 	case NotOpen, Paused:
 		p.Why = why
@@ -139,13 +139,53 @@ func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
 	if p.Why == NotOpen {
 		p.Until = c.OpensAt
 	}
-	if c.Pace.PerSecond > 0 && !c.Paused && (enough || !c.Standby) {
-		p.ETA = time.Duration(float64(p.Ahead) / float64(c.Pace.PerSecond) * float64(time.Second))
+	if rate := c.rate(); rate > 0 && (people < float64(c.Quantity-inForce) || !c.Standby) {
+		p.ETA = time.Duration(people / rate * float64(time.Second))
 		if p.Why == NotOpen {
 			p.ETA += c.OpensAt.Sub(now)
 		}
 	}
-	late := !c.ClosesAt.IsZero() && p.ETA >= 0 && !now.Add(p.ETA).Before(c.ClosesAt)
-	p.Likely = (enough || c.Standby) && !late
 	return p
+}
+
+// LikelyThrough returns the last ticket of a line for which there will be a coupon if nothing changes: as many are left, or
+// the line stands by, and its turn comes before the campaign closes. It is math.MaxInt64 if all tickets are likely.
+func (c Campaign) LikelyThrough(l Line, inForce int64, now time.Time) int64 {
+	people := math.Inf(1) // how many more will be served
+	if !c.Standby {
+		people = float64(c.Quantity - inForce)
+	}
+	if rate := c.rate(); rate > 0 && !c.ClosesAt.IsZero() {
+		begins := now
+		if c.OpensAt.After(now) {
+			begins = c.OpensAt
+		}
+		people = min(people, rate*c.ClosesAt.Sub(begins).Seconds())
+	}
+	if people <= 0 {
+		return l.ServedThrough
+	}
+	waiting, tickets := l.others()
+	likely := math.Ceil(people * tickets / waiting)
+	if likely > float64(MaxQuantity) {
+		return math.MaxInt64
+	}
+	return l.ServedThrough + int64(likely)
+}
+
+// rate returns how many people a second the line is served at, or 0 if nobody knows.
+func (c Campaign) rate() float64 {
+	if c.Pace == nil || c.Paused {
+		return 0
+	}
+	return float64(c.Pace.PerSecond)
+}
+
+// others returns how many of the tickets that were not served yet have users who are still in line, without the user who
+// asks. All of them do where a Feed keeps the line, because only the topic knows who left.
+func (l Line) others() (waiting, tickets float64) {
+	if l.Waiting < 1 || l.LastTicket <= l.Serving() {
+		return 1, 1
+	}
+	return float64(l.Waiting - 1), float64(l.LastTicket - l.Serving())
 }

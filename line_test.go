@@ -1,6 +1,7 @@
 package firstcome_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -143,6 +144,48 @@ func TestAPlaceSaysHowLongAndHowLikely(t *testing.T) {
 		stands := campaign.Paused || campaign.OpensAt.After(opens)
 		if p.Serving == stands || stands != (p.Why != 0) || p.Until.IsZero() != (p.Why != firstcome.NotOpen) {
 			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// TestWhoLeftIsNotWaitedFor: a gate that keeps the line knows how many people of it are left, and nobody knows where they stand.
+func TestWhoLeftIsNotWaitedFor(t *testing.T) {
+	type c = firstcome.Campaign
+	type l = firstcome.Line
+	const every = math.MaxInt64
+	for name, test := range map[string]struct {
+		line   l
+		edit   func(*c)
+		ticket int64
+		eta    time.Duration
+		likely int64 // the last ticket
+	}{
+		"nobody left":                    {l{LastTicket: 1001, Waiting: 1001}, func(*c) {}, 1001, 100 * time.Second, 500},
+		"300 of the others left":         {l{LastTicket: 1001, Waiting: 701}, func(*c) {}, 1001, 70 * time.Second, 715},
+		"after some were served":         {l{LastTicket: 1011, ServedThrough: 10, Waiting: 701}, func(*c) {}, 1011, 70 * time.Second, 725},
+		"in the middle":                  {l{LastTicket: 1001, Waiting: 701}, func(*c) {}, 501, 35 * time.Second, 715},
+		"just enough":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Quantity = 701 }, 1001, 70 * time.Second, 1002},
+		"one too few":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Quantity = 700 }, 1001, 70 * time.Second, 1000},
+		"all others left":                {l{LastTicket: 1001, Waiting: 1}, func(*c) {}, 1001, 0, every},
+		"all others left, none is left":  {l{LastTicket: 1001, Waiting: 1}, func(c *c) { c.Quantity = 0 }, 1001, 0, 0},
+		"only a topic knows who left":    {l{LastTicket: 600, ServedThrough: 600, Begun: true}, func(*c) {}, 1601, 100 * time.Second, 1100},
+		"nobody is said to wait":         {l{LastTicket: 1001}, func(*c) {}, 1001, 100 * time.Second, 500},
+		"for as long as it is open":      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.ClosesAt = opens.Add(7 * time.Second) }, 1001, 70 * time.Second, 100},
+		"open from later on":             {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.OpensAt, c.ClosesAt = opens.Add(time.Second), opens.Add(8*time.Second) }, 1001, 71 * time.Second, 100},
+		"standing by":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby = true }, 101, 7 * time.Second, every},
+		"standing by until it is closed": {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby, c.ClosesAt = true, opens.Add(7*time.Second) }, 101, 7 * time.Second, 100},
+		"unlimited":                      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Quantity = firstcome.Unlimited }, 1001, 70 * time.Second, every},
+	} {
+		campaign := campaign(func(c *c) {
+			c.Quantity, c.Pace, c.ClosesAt = 500, &firstcome.Pace{PerSecond: 10}, time.Time{}
+			test.edit(c)
+		})
+		p := campaign.Place(test.line, test.ticket, 0, opens)
+		if through := campaign.LikelyThrough(test.line, 0, opens); p.ETA != test.eta || through != test.likely || p.Likely != (test.ticket <= test.likely) {
+			t.Errorf("%s: likely through %d: %+v", name, through, p)
+		}
+		if p.Ahead != test.ticket-test.line.Serving() {
+			t.Errorf("%s: %d are ahead at most", name, p.Ahead)
 		}
 	}
 }

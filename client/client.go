@@ -187,10 +187,10 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.do(ctx, request{method: http.MethodGet, path: "/readyz"}, nil)
 }
 
-// refused returns the answer that a refusal of a claim is, or the error itself.
+// refused returns the answer that a refusal of a claim is, or the error itself. A 5xx is unknown, whatever its body says.
 func refused(err error) (Answer, error) {
 	var p *Problem
-	if errors.As(err, &p) && p.Outcome != "" {
+	if errors.As(err, &p) && p.Outcome != "" && p.Status < 500 {
 		return Answer{Outcome: p.Outcome, Refusal: p}, nil
 	}
 	return Answer{}, err

@@ -33,12 +33,16 @@ type claim struct {
 }
 
 // ClaimOf returns the coupon that a user holds of a campaign, or their place in its line, as the answer to a
-// repeated claim would. A Problem with status 404 says that there is neither.
+// repeated claim would. A Problem with status 404 says that there is neither, and what became of the place as Outcome, if from names one.
 //
 // from is the Place that the claim was answered, or one with its Proof alone. Where a topic of Kafka keeps the line, a place is found by that
 // only; in any other line the user is. Only the first Place counts.
 func (c *Client) ClaimOf(ctx context.Context, id, user string, from ...Place) (Answer, error) {
-	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user), query: proof(from)})
+	q := proof(from)
+	if len(from) > 0 && from[0].Ticket > 0 {
+		q.Set("place", fmt.Sprint(from[0].Generation, ".", from[0].Ticket))
+	}
+	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user), query: q})
 }
 
 // proof returns the parameter with the proof of a place, if it has one.

@@ -52,7 +52,7 @@ func follow(t *testing.T, stream func(n int, w http.ResponseWriter)) (outcome st
 
 // proven wants a request to name the proof of the place.
 func proven(t *testing.T, r *http.Request) {
-	if r.URL.RawQuery != "proof=1.2.A" {
+	if r.URL.Query().Get("proof") != "1.2.A" {
 		t.Errorf("%s is asked with the query %q", r.URL.Path, r.URL.RawQuery)
 	}
 }

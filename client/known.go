@@ -20,6 +20,9 @@ const (
 	Waiting       = "waiting"        // the user is in the campaign's waiting line: Place says where
 )
 
+// Voided is an outcome of a place in line, as Follow returns it: the user was served, and their coupon was voided before they heard of it.
+const Voided = "voided"
+
 const (
 	// firstAgain and longestAgain bound the waits of ClaimUntilKnown, which soon asks again for a
 	// lost answer and does not hammer a server that is down.

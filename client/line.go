@@ -27,7 +27,8 @@ func (c *Client) Leave(ctx context.Context, id, user string, from ...Place) erro
 // or the outcome with which everybody in line was sent away. It has the server tell each change by a stream. While there is
 // none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
 // server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
-// becomes known. A Problem with status 404 says that the user left. While the server does not answer, it asks again, no
+// becomes known. Voided is the outcome of who was served, and whose coupon was voided before they heard of it. A Problem with status 404 says
+// that the user left. While the server does not answer, it asks again, no
 // sooner than Retry-After says, until ctx ends.
 //
 // Over HTTP/1.1 a stream has a connection of its own. Whoever follows for many users lets a transport have as many
@@ -93,8 +94,10 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 		return answer, false, nil
 	}
 	answer, err = f.client.ClaimOf(ctx, f.id, f.user, f.place)
-	switch {
-	case missing(err):
+	switch became := missing(err); {
+	case became != nil && became.Outcome == Voided:
+		return Answer{Outcome: Voided}, true, nil
+	case became != nil:
 		return f.sentAway(ctx, err)
 	case err != nil:
 		return answer, false, err
@@ -108,21 +111,29 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 // Moved returns the place as it is once the line is so far. What only the user's own claim says stays as it was.
 func (p Place) Moved(l Line) Place {
 	p.Ahead, p.Serving, p.Why, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
+	p.Likely = l.LikelyThrough == nil || p.Ticket <= *l.LikelyThrough
 	switch {
 	case l.State == NotOpen, l.State == Paused:
 		p.Serving, p.Why = false, &l.State
 	case l.Pace != nil && l.Pace.PerSecond != nil:
-		eta := (p.Ahead + *l.Pace.PerSecond - 1) / *l.Pace.PerSecond
+		people := float64(p.Ahead)
+		if l.Waiting > 0 && l.LastTicket > l.Serving { // some may have left, who are not waited for
+			people *= float64(l.Waiting-1) / float64(l.LastTicket-l.Serving)
+		}
+		eta := int64(math.Ceil(people / float64(*l.Pace.PerSecond)))
 		p.ETASeconds = &eta
 	}
 	p.PollAfter = PollAfter(p)
 	return p
 }
 
-// missing tells whether an error is a Problem that says that there is no such thing.
-func missing(err error) bool {
+// missing returns the Problem that says that there is no such thing, if an error is one.
+func missing(err error) *Problem {
 	var p *Problem
-	return errors.As(err, &p) && p.Status == http.StatusNotFound
+	if errors.As(err, &p) && p.Status == http.StatusNotFound {
+		return p
+	}
+	return nil
 }
 
 // stale is how old the answer of a cache in between may be, and a little more.

@@ -8,7 +8,7 @@ import (
 
 // A Readiness is what a server says of itself.
 type Readiness struct {
-	Status  string `json:"status"`  // ready or draining
+	Status  string `json:"status"`  // ready, draining or mismatch
 	Version string `json:"version"` // of firstcome; empty: it does not say
 	Ledger  string `json:"ledger"`  // ok, or what is wrong with it; empty: it does not say
 	Gate    string `json:"gate"`    // what is wrong with the gate beside the ledger; empty: nothing known

@@ -98,7 +98,7 @@ type Campaign struct {
 	Issued    int64  `json:"issued"`
 	Recorded  int64  `json:"recorded"`
 	Remaining *int64 `json:"remaining"` // null: unlimited
-	// By the gate's clock; nil: not yet, or, for the latter two, not now.
+	// By the gate's clock, and nil until it happens.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
 	SoldOutAt  *Time `json:"sold_out_at"` // when nothing was left for the first time
 	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
@@ -140,7 +140,7 @@ type Place struct {
 	// Ahead is how many tickets are before this one, at most: those whose users left count until their turn.
 	Ahead      int64  `json:"ahead"`
 	ETASeconds *int64 `json:"eta_seconds"` // until it is this ticket's turn; nil: unknown
-	// Likely tells that there will be a coupon if nothing changes: as many are left, and the campaign does not close before.
+	// Likely reports whether there will be a coupon if nothing changes: as many are left, and the campaign does not close before.
 	Likely  bool    `json:"likely"`
 	Serving bool    `json:"serving"` // the line is served now
 	Why     *string `json:"why"`     // why it is not, not_open or paused
@@ -155,16 +155,18 @@ type Place struct {
 
 // A Line is a campaign's waiting line, as everybody may read it.
 type Line struct {
-	CampaignID   string      `json:"campaign_id"`
-	Generation   int64       `json:"generation"`     // one more each time that everybody in line was sent away
-	Serving      int64       `json:"serving"`        // the ticket that is served next; every one before it has ended
-	LastTicket   int64       `json:"last_ticket"`    // the one given last in this generation; 0: none
-	Waiting      int64       `json:"waiting"`        // people in line
-	NextJoinedAt *Time       `json:"next_joined_at"` // when who is next in line joined; nil: nobody is in line, or nobody says
-	Pace         *Pace       `json:"pace"`
-	State        string      `json:"state"` // as of a Campaign
-	Ended        []EndedLine `json:"ended"` // the last generations that ended, the latest first
-	ServerTime   Time        `json:"server_time"`
+	CampaignID string `json:"campaign_id"`
+	Generation int64  `json:"generation"`  // one more each time that everybody in line was sent away
+	Serving    int64  `json:"serving"`     // the ticket that is served next; every one before it has ended
+	LastTicket int64  `json:"last_ticket"` // the one given last in this generation; 0: none
+	Waiting    int64  `json:"waiting"`     // people in line
+	// LikelyThrough is the last ticket for which there will be a coupon if nothing changes. Nil if there is no such limit.
+	LikelyThrough *int64      `json:"likely_through"`
+	NextJoinedAt  *Time       `json:"next_joined_at"` // when who is next in line joined; nil: nobody is in line, or nobody says
+	Pace          *Pace       `json:"pace"`
+	State         string      `json:"state"` // as of a Campaign
+	Ended         []EndedLine `json:"ended"` // the last generations that ended, the latest first
+	ServerTime    Time        `json:"server_time"`
 }
 
 // An EndedLine is a generation of a line that ended: who was still in it was sent away.
@@ -348,10 +350,10 @@ type Problem struct {
 	Status   int    `json:"status"`
 	Code     string `json:"code"` // what it is, for programs: docs/api.md lists them; for a refused claim the outcome
 	Detail   string `json:"detail,omitempty"`
-	Outcome  string `json:"outcome,omitempty"` // of a refused claim
+	Outcome  string `json:"outcome,omitempty"` // of a refused claim; or how the place ended that was asked about
 	OpensAt  *Time  `json:"opens_at,omitempty"`
 	ClosesAt *Time  `json:"closes_at,omitempty"`
-	// Of a refused claim: when the campaign opened, since when every coupon is in force, and when the window
+	// Of a refused claim: when the campaign opened, when nothing was left for the first time, and when the window
 	// ended or an operator closed the campaign.
 	OpenedAt  *Time        `json:"opened_at,omitempty"`
 	SoldOutAt *Time        `json:"sold_out_at,omitempty"`

@@ -2,11 +2,10 @@
 package main
 
 import (
+	"clients/oapi/api"
 	"context"
 	"fmt"
 	"os"
-
-	"clients/oapi/api"
 )
 
 func main() {

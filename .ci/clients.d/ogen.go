@@ -2,14 +2,13 @@
 package main
 
 import (
+	"clients/ogen/api"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/ogen-go/ogen/ogenerrors"
-
-	"clients/ogen/api"
 )
 
 // nobody has no key: a server in development mode asks for none.

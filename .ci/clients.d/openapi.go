@@ -2,12 +2,11 @@
 package main
 
 import (
+	"clients/openapi/api"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-
-	"clients/openapi/api"
 )
 
 func main() {

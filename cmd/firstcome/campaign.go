@@ -273,6 +273,8 @@ func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 // stateText returns a campaign's state, and what is the matter with its gate.
 func stateText(c client.Campaign) string {
 	switch c.GateState {
+	case "unverified":
+		return c.State + " (Redis restarted, or another server took over: nodes verify it or rebuild it within seconds; the figures are the ledger's)"
 	case "lost":
 		return c.State + " (the gate has lost it; the figures are the ledger's)"
 	case "mismatch":

@@ -32,7 +32,7 @@ func (n *node) openConsole(api *httpd.Config, places flow.Places) {
 	if !own && !beside {
 		return
 	}
-	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.nodes())
+	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.board)
 	n.watcher.Lines = places
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.journal(), Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
@@ -113,21 +113,6 @@ func (n *node) relayBreaker() string {
 func (n *node) self() figures.Node {
 	host, _ := os.Hostname() // without a name the address has to do
 	return figures.Node{Host: host, Listen: n.whereabouts(), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
-}
-
-// nodes are those that share the ledger.
-func (n *node) nodes() figures.Nodes {
-	if n.board == nil {
-		return &figures.Alone{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker}
-	}
-	return n.board
-}
-
-// openBoard has the node tell others of itself, where others share its ledger.
-func (n *node) openBoard() {
-	if ledger.OnServer(n.flags.Ledger.path()) {
-		n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
-	}
 }
 
 // prove audits a campaign by the tables, as firstcome audit does, and what its gate has where there is one.

@@ -141,7 +141,7 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 	}
 	if len(of) > 0 {
 		found.Add(doctor.Warn, "lost numbers", "nothing: no number is given again. Whoever was answered \"recorded\": false with one may claim again; the audit log says when",
-			"rebuilds of gates lost at most %s: %s", counted(numbers, "coupon", "s"), someOf(of))
+			"rebuilds of gates lost %s: %s", counted(numbers, "number", "s"), someOf(of))
 	}
 	return found
 }

@@ -98,7 +98,10 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 }
 
 func tellRebuilt(w io.Writer, id string, done client.Rebuilt) {
-	fmt.Fprintf(w, "%s is decided again, in epoch %d; at most %d coupons that were answered with \"recorded\": false are lost.\n", id, done.Epoch, done.Lost)
+	fmt.Fprintf(w, "%s is decided again, in epoch %d.\n", id, done.Epoch)
+	if done.Lost > 0 {
+		fmt.Fprintf(w, "Numbers that are lost, and never given again: %d. Where it answers what is recorded, nobody was told one; else at most so many people were, with \"recorded\": false.\n", done.Lost)
+	}
 	if done.Carried > 0 {
 		fmt.Fprintf(w, "%d people in line kept their places.\n", done.Carried)
 	}

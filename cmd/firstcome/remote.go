@@ -227,7 +227,7 @@ func (n *node) join() {
 		n.records()
 	}
 	n.monitor.WatchGate(ops.Gate{
-		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
+		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Ping: r.gate.Ping, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
 		Topic: r.journal, Relay: r.relay,
 	})
 }

@@ -44,7 +44,7 @@ type node struct {
 	line     *kafka.Line      // nil: all lines are at the gate
 	operator *operate.Operator
 	counter  *figures.Counter
-	board    *figures.Board   // nil: no other node shares the ledger
+	board    *figures.Board
 	watcher  *figures.Watcher // nil: there is no console
 	people   *console.Console // nil likewise
 	auth     *auth.Authenticator
@@ -98,7 +98,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	if err := n.listen(ctx); err != nil {
 		return err
 	}
-	n.openBoard()
+	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
 	if n.flags.silent() {
 		return nil
 	}
@@ -278,12 +278,9 @@ func (n *node) run(ctx context.Context) error {
 
 // runs returns what runs beside the ledger's writer and the API.
 func (n *node) runs() []func(context.Context) error {
-	runs := n.remotely()
+	runs := append(n.remotely(), n.board.Run)
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
-	}
-	if n.board != nil {
-		runs = append(runs, n.board.Run)
 	}
 	if n.facts != nil {
 		runs = append(runs, n.facts.Run)

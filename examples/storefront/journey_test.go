@@ -225,7 +225,7 @@ func (g *guest) queues(shop string) {
 	g.Go(shop)
 	g.sees("지금 받을 수 있어요", "Ready when you are")
 	g.Press("#act")
-	g.looks("내 앞에", "ahead of you")
+	g.looks("내 앞에 최대", "ahead of you")
 	place := browser.Eval[string](g.Page, ticket)
 	g.Go(shop)
 	g.sees("내 앞에", "ahead of you")
@@ -243,13 +243,13 @@ func (g *guest) leaves(shop string) {
 	g.t.Helper()
 	place := browser.Eval[string](g.Page, ticket)
 	g.Press("#leave")
-	g.looks("줄에서 나갈까요?", "Leave the line?")
+	g.looks("대기를 취소할까요?", "Leave the line?")
 	g.Press("#go")
-	g.looks("줄에서 나왔어요", "You left the line")
+	g.looks("대기를 취소했어요", "You left the line")
 	g.Go(shop) // nobody is taken for somebody in line who left
 	g.sees("지금 받을 수 있어요", "Ready when you are")
 	g.Press("#act")
-	g.looks("남은 쿠폰보다 앞사람이 많아요.", "More people are ahead than coupons are left.")
+	g.looks("지금대로라면 받지 못할 수 있어요.", "As it stands, you may not get one.")
 	if again := browser.Eval[string](g.Page, ticket); again == place {
 		g.t.Errorf("who joins again has the ticket %s as before", again)
 	}
@@ -303,9 +303,9 @@ func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
 		g.sees("에 열려요", "pens at")
 		g.looks("남음", "to go")
 		g.Go(shops["rest"])
-		g.looks("잠시 멈췄어요", "On hold")
+		g.looks("일시중지됐어요", "On hold")
 		g.Go(shops["over"])
-		g.looks("행사가 끝났어요", "This event is over")
+		g.looks("이벤트가 끝났어요", "This event is over")
 		f.busyOnce(g)
 		g.Go(shops["more"])
 		g.sees("지금 받을 수 있어요", "Ready when you are")
@@ -362,9 +362,9 @@ func (f *firstcome) queueWinLose(winners, losers []*guest, proofs int) {
 		g.keeps(3, 0)
 	}
 	for _, g := range losers {
-		g.looks(fmt.Sprintf("준비한 %d장이 모두 나갔어요", quantity), fmt.Sprintf("All %d are gone", quantity))
+		g.looks("준비한 쿠폰이 모두 소진됐어요", "All coupons are gone")
 		g.Go(shop)
-		g.looks("마감됐어요", "The last one went at")
+		g.looks("에 처음 소진됐어요", "First sold out at")
 		g.keeps(0, 0)
 	}
 }

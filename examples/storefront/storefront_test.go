@@ -162,7 +162,17 @@ func TestThePageIsWholeInBothLanguages(t *testing.T) {
 	if a, b := strings.Join(keys(ko), " "), strings.Join(keys(en), " "); a != b {
 		t.Errorf("the keys in Korean are\n%s\nthose in English\n%s", a, b)
 	}
-	for _, said := range []string{"에 열려요", "쿠폰을 받았어요!", "이미 받은 쿠폰이에요", "장이 모두 나갔어요", "내 앞에 ", "아직 확인 중이에요. 다시 눌러도 한 장만 받아요."} {
+	sentence, latin := regexp.MustCompile("\"[^\"]*\"|`[^`]*`"), regexp.MustCompile(`[a-zA-Z]`)
+	for _, text := range sentence.FindAllString(ko, -1) {
+		said := regexp.MustCompile(`\$\{[^}]*\}`).ReplaceAllString(text, "")
+		if regexp.MustCompile(`\p{Hangul}`).MatchString(said) && latin.MatchString(said) {
+			t.Errorf("a sentence in Korean has English in it: %s", text)
+		}
+	}
+	if said := regexp.MustCompile(`.*\p{Hangul}.*`).FindString(en); said != "" {
+		t.Errorf("the English words have Korean in them: %s", said)
+	}
+	for _, said := range []string{"에 열려요", "쿠폰을 받았어요!", "이미 받은 쿠폰이에요", "모두 소진됐어요", "내 앞에 최대 ", "아직 확인 중이에요. 다시 눌러도 한 장만 받아요."} {
 		if !strings.Contains(ko, said) {
 			t.Errorf("nobody is told %q", said)
 		}

@@ -91,7 +91,15 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if err != nil {
 		return err
 	}
+	q := parseQuery(r)
+	at := q.place()
+	if q.err() != nil {
+		return q.err()
+	}
 	place, answer, err := s.claimOf(r.Context(), id, user, proof)
+	if isNone(err) && at != (firstcome.Ticket{}) {
+		return s.placeOver(r.Context(), id, user, at)
+	}
 	if err != nil {
 		return err
 	}
@@ -100,6 +108,17 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	}
 	writeBody(w, http.StatusOK, answer)
 	return nil
+}
+
+// placeOver returns the answer to a user who has neither a coupon nor a ticket, and asks what became of a place.
+func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
+	outcome, err := s.became(ctx, id, user, at)
+	if err != nil {
+		return err
+	}
+	p := notFound()
+	p.Outcome = outcome
+	return p
 }
 
 // userAndProof returns the user whom the path names, and the proof of their place, if there is one, if the caller may ask for the campaign.

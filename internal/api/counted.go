@@ -12,12 +12,13 @@ import (
 // What a node knows of a campaign from its gate, in the words of the wire. Unless it is gateOK, the counters are
 // the ledger's, and claims are answered 503.
 const (
-	gateOK       = "ok"
-	gateLost     = "lost"     // see flow.ErrLost
-	gateMismatch = "mismatch" // see firstcome.ErrGateMismatch
-	gateUnknown  = "unknown"  // the gate did not answer
-	gateAhead    = "ahead"    // see flow.OlderError
-	gateBehind   = "behind"   // see flow.GateOlderError
+	gateOK         = "ok"
+	gateLost       = "lost"       // see flow.ErrLost
+	gateUnverified = "unverified" // see flow.ErrUnverified
+	gateMismatch   = "mismatch"   // see firstcome.ErrGateMismatch
+	gateUnknown    = "unknown"    // the gate did not answer
+	gateAhead      = "ahead"      // see flow.OlderError
+	gateBehind     = "behind"     // see flow.GateOlderError
 )
 
 // stateUnknown is a campaign's state when nobody can say what a claim would get.
@@ -89,6 +90,8 @@ func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
 		return told{c, gateBehind}, nil
 	case errors.Is(err, flow.ErrLost) || err == nil && g.Lost:
 		return told{c, gateLost}, nil
+	case errors.Is(err, flow.ErrUnverified) || err == nil && g.Unverified:
+		return told{c, gateUnverified}, nil
 	case err != nil:
 		return told{c, gateUnknown}, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
 )
 
@@ -93,32 +92,20 @@ func (s *Server) placeOrEnd(ctx context.Context, f *follower, heard string) (ans
 		return nil, unavailable(busy, "too many people begin to follow their places at this moment. Ask again")
 	}
 	f.place, answer, err = s.claimOf(ctx, f.id, f.user, f.proof)
-	generation, _, _ := strings.Cut(heard, ".")
-	n, bad := strconv.ParseInt(generation, 10, 64)
-	if bad != nil || !isNone(err) {
+	at := ticketOf(heard)
+	if !isNone(err) || at.Generation == 0 {
 		return answer, err
 	}
-	if state, asked := s.Places.LineOf(ctx, f.id); asked == nil {
-		if ended := endOf(state, n); ended != nil {
-			return ended, nil
-		}
+	outcome, failed := s.became(ctx, f.id, f.user, at)
+	if failed != nil || outcome == "" || outcome == left {
+		return nil, err
 	}
-	return nil, err
+	return outcomeBody(outcome), nil
 }
 
 // isNone tells whether an error says that a user has neither a coupon nor a ticket.
 func isNone(err error) bool {
 	return errors.Is(err, firstcome.ErrNoCoupon) || errors.Is(err, firstcome.ErrNoTicket)
-}
-
-// endOf returns what became of those in line when a generation ended; nil: it goes on, or nobody knows any more.
-func endOf(state flow.LineState, generation int64) []byte {
-	for _, p := range state.Past {
-		if p.Generation == generation {
-			return outcomeBody(p.Reason)
-		}
-	}
-	return nil
 }
 
 func outcomeBody(reason string) []byte { return []byte(`{"outcome":"` + reason + `"}`) }
@@ -132,6 +119,15 @@ func eventID(p firstcome.Place) string {
 		b = append(append(b, '.'), p.Why.String()...)
 	}
 	return string(b)
+}
+
+// ticketOf returns the ticket of a place that eventID named; of another text, none that ever was.
+func ticketOf(event string) (at firstcome.Ticket) {
+	generation, rest, _ := strings.Cut(event, ".")
+	ticket, _, _ := strings.Cut(rest, ".")
+	at.Generation, _ = parseInteger(generation)
+	at.Number, _ = parseInteger(ticket)
+	return at
 }
 
 // appendPlaceEvent appends the event that tells a place.

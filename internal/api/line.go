@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -134,6 +135,9 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 	line := client.Line{
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
 		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
+	}
+	if through := at.Campaign.LikelyThrough(at.Line, at.InForce, at.Now); through < math.MaxInt64 {
+		line.LikelyThrough = &through
 	}
 	for _, p := range at.Past {
 		line.Ended = append(line.Ended, client.EndedLine{

@@ -11,6 +11,8 @@ import (
 	"time"
 	_ "time/tzdata" // for systems without zones, such as an image from scratch
 	"unicode/utf8"
+
+	"github.com/firstcome/firstcome"
 )
 
 // The items of a page.
@@ -117,6 +119,19 @@ func (q *query) proof() string {
 		q.refuse("proof", fmt.Sprintf("must be at most %d characters: it is the proof of the answer to the claim", maxProof))
 	}
 	return proof
+}
+
+// place returns the place in line that a parameter names; absent means none.
+func (q *query) place() (at firstcome.Ticket) {
+	text, ok := q.given("place")
+	if !ok {
+		return at
+	}
+	at = ticketOf(text)
+	if at.Generation < 1 || at.Number < 1 || strings.Count(text, ".") != 1 {
+		q.refuse("place", "must be the generation and the ticket of the answer to the claim, with a point between them, like 1.3")
+	}
+	return at
 }
 
 // limit returns how many items the page may have; absent, or empty, means the default.

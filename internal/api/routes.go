@@ -67,7 +67,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/campaigns/{id}/ledger", counts, "", of(s.readLedger), short},
 
 		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", of(s.claim), short},
-		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "proof", of(s.readClaim), short},
+		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "place proof", of(s.readClaim), short},
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}/events", ask | self, "proof", of(s.followPlace), endless},
 		{"DELETE", "/v1/campaigns/{id}/claims/{user_id}", claim | self, "proof", of(s.leaveLine), short},
 		{"GET", "/v1/campaigns/{id}/line", public, "", of(s.readLine), short},

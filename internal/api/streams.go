@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 const (
@@ -312,12 +313,12 @@ func (t *streams) tell(r lineRead) {
 	}
 }
 
-// move tells a follower a place that has changed. That a line which is not served yet is nearer to it is not told: the
-// client has a clock.
+// move tells a follower a place that has changed. A new ETA alone is not told: the client has a clock, and whenever somebody
+// leaves, the ETA of all later tickets changes a little.
 func (t *streams) move(f *follower, to firstcome.Place, now time.Time) {
 	was := f.place
 	to.Proof = was.Proof
-	if !to.Serving {
+	if !to.Serving || was.ETA >= 0 && to.ETA >= 0 {
 		was.ETA = to.ETA
 	}
 	if f.place = to; was == to {
@@ -351,26 +352,59 @@ func (t *streams) ask(ctx context.Context) {
 // errGone says that nobody knows any more what became of a place.
 var errGone = errors.New("it is not known any more what became of the place")
 
-// answerOf reads a follower's claim. Who has neither a coupon nor a ticket was sent away with the generation, or left: the
-// line is read after the claim, as it may have ended in between.
+// answerOf reads a follower's claim.
 func (s *Server) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
 	if a.place, a.answer, a.err = s.claimOf(ctx, f.id, f.user, f.proof); !isNone(a.err) {
 		return a
 	}
-	var state flow.LineState
-	if state, a.err = s.Places.LineOf(ctx, f.id); a.err != nil {
-		return a
+	outcome, err := s.became(ctx, f.id, f.user, firstcome.Ticket{Generation: f.place.Generation, Number: f.place.Ticket})
+	switch {
+	case err != nil:
+		return answerRead{err: err}
+	case outcome == "":
+		return answerRead{err: errGone}
 	}
-	a.err = errGone
-	if state.Line.Generation == f.place.Generation {
-		return answerRead{answer: outcomeBody("left")}
+	return answerRead{answer: outcomeBody(outcome)}
+}
+
+// The ends of a place whose user was not sent away with the generation.
+const (
+	left   = "left"
+	voided = "voided"
+)
+
+// became returns how a place in line ended whose user was found to have neither a coupon nor a ticket: left, voided, or the reason why its
+// generation ended. It returns "" if that is no longer known. It reads the line after the user was looked for, since the generation may have
+// ended in between. It asks the ledger only about tickets that were served or left, and not about a whole crowd that is sent away at once.
+func (s *Server) became(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) (outcome string, err error) {
+	state, err := s.Places.LineOf(ctx, id)
+	if err != nil {
+		return "", err
 	}
-	if ended := endOf(state, f.place.Generation); ended != nil {
-		return answerRead{answer: ended}
+	over := false
+	if state.Line.Generation == at.Generation {
+		outcome, over = left, true
 	}
-	return a
+	for _, p := range state.Past {
+		if p.Generation == at.Generation {
+			outcome, over = p.Reason, at.Number <= p.ServedThrough
+		}
+	}
+	if !over {
+		return outcome, nil
+	}
+	found, _, err := s.Ledger.Find(ctx, id, ledger.Choice{User: user, Page: ledger.Page{Voided: true}})
+	if slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return isOf(c, at) }) {
+		outcome = voided
+	}
+	return outcome, err
+}
+
+// isOf reports whether a coupon may be the one that ended a place: it was issued to that ticket, or past the line.
+func isOf(c firstcome.Coupon, at firstcome.Ticket) bool {
+	return c.Ticket == 0 || c.Generation == at.Generation && c.Ticket == at.Number
 }
 
 // conclude goes by a claim that was read.

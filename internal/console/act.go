@@ -62,7 +62,7 @@ func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) err
 		return err
 	}
 	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Where: v.where(s.Terms), InTopic: s.Feed != nil, Ask: ask, Wrong: wrong}
-	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("운영", "Operate"), page)
+	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("진행 관리", "Operate"), page)
 }
 
 // shownVersion returns the campaign's version that the form showed.

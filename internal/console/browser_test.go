@@ -289,7 +289,7 @@ func TestInTheBrowserALineInATopicIsReadable(t *testing.T) {
 				}
 				p.Screenshot(name)
 			}
-			h.findsByProof(p, map[string]string{"ko": "지금 줄에 있습니다", "en": "In line now"}[l.Language])
+			h.findsByProof(p, map[string]string{"ko": "지금 대기열에 있습니다", "en": "In line now"}[l.Language])
 		})
 	}
 }

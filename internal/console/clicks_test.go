@@ -327,7 +327,7 @@ func (c *clicker) inForce(id firstcome.CampaignID, want int64, behind string) {
 
 func (c *clicker) voidSeveral() {
 	p := c.at("/campaigns/voids/coupons")
-	p.Type("[name=numbers]", "2-3")
+	p.Type("textarea[name=numbers]", "2-3")
 	p.Type("form.stack [name=reason]", "a mistake")
 	p.Press("form.stack button")
 	p.Await("This would happen")

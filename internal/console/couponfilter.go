@@ -36,7 +36,7 @@ func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, wrong string) 
 	ask.Page = ledger.Page{After: from - 1, Voided: f.Voided, OnlyVoided: f.OnlyVoided}
 	if f.User != "" {
 		if ask.User, err = firstcome.ParseUserID(f.User); err != nil {
-			return ask, 0, err.Error()
+			return ask, 0, v.whyID("user_id", err)
 		}
 	}
 	if f.Code != "" {

@@ -82,7 +82,7 @@ func (c *Console) voidCoupons(v *view) error {
 	if err != nil {
 		return err
 	}
-	page := couponsPage{Numbers: v.form.Get("numbers"), Reason: v.form.Get("reason")}
+	page := couponsPage{Numbers: strings.TrimSpace(strings.Join(v.form["numbers"], " ")), Reason: v.form.Get("reason")}
 	numbers, err := parseNumbers(page.Numbers)
 	switch {
 	case err != nil || len(numbers) == 0:
@@ -92,7 +92,7 @@ func (c *Console) voidCoupons(v *view) error {
 	}
 	reason, err := v.reason()
 	if err != nil && page.Wrong == "" {
-		page.Wrong = err.Error()
+		page.Wrong = v.why(err)
 	}
 	if page.Wrong != "" {
 		return c.renderCoupons(v, http.StatusUnprocessableEntity, page)

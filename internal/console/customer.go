@@ -20,8 +20,9 @@ import (
 type customerPage struct {
 	User, Code, Campaign, Proof string // as they were asked for
 	Wrong                       string
-	Of                          *campaignRow // nil: no campaign was named
-	Left                        *int64       // coupons of it; nil: unlimited or unknown
+	Campaigns                   []ledger.Status // to choose from: the latest
+	Of                          *campaignRow    // nil: no campaign was named
+	Left                        *int64          // coupons of it; nil: unlimited or unknown
 	Found                       []customerCoupon
 	Place                       *firstcome.Place
 	Sentence                    string // for support to copy; empty: there is nothing to tell yet
@@ -61,10 +62,20 @@ func (c *Console) showCustomer(v *view) error {
 			return err
 		}
 	}
+	page.Campaigns = c.choices(v)
 	if page.Wrong != "" || page.WrongProof != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
+}
+
+// choices returns the campaigns that a form offers; none while the ledger does not answer.
+func (c *Console) choices(v *view) []ledger.Status {
+	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{At: c.Clock(), Limit: campaignsPerPage})
+	if err != nil {
+		return nil
+	}
+	return found
 }
 
 // lookUp finds what there is of a user, or of whoever holds a code.
@@ -74,7 +85,7 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 	var err error
 	if page.User != "" {
 		if user, err = firstcome.ParseUserID(page.User); err != nil {
-			page.Wrong = err.Error()
+			page.Wrong = v.whyID("user_id", err)
 			return nil
 		}
 	}
@@ -92,10 +103,25 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 		return c.wallet(v, page, user)
 	}
 	id, err := firstcome.ParseCampaignID(page.Campaign)
-	if err != nil {
-		return firstcome.ErrNoCampaign
+	var s ledger.Status
+	if err == nil {
+		s, err = c.Ledger.Campaign(v.r.Context(), id)
+	} else {
+		err = firstcome.ErrNoCampaign
 	}
-	s, err := c.Ledger.Campaign(v.r.Context(), id)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		var found []ledger.Status
+		if found, err = c.Ledger.List(v.r.Context(), ledger.Listing{Text: page.Campaign, At: c.Clock(), Limit: 2}); err == nil && len(found) == 1 {
+			s, id = found[0], found[0].ID
+			page.Campaign = string(id)
+		} else if err == nil {
+			err = firstcome.ErrNoCampaign
+		}
+	}
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		page.Wrong = v.say("‘%s’는 캠페인 ID가 아닙니다. 목록에서 고르거나 ID를 적어 주세요.", "“%s” is no campaign's id. Choose one from the list, or write its id.", page.Campaign)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +181,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	switch {
 	case errors.Is(err, firstcome.ErrNoTicket), errors.Is(err, flow.ErrGateOlder): // what an older gate says is not true any more
 	case errors.Is(err, firstcome.ErrProof):
-		page.WrongProof = v.say("이 고객과 캠페인의 증표가 아닙니다.", "This is no proof of this user and campaign.")
+		page.WrongProof = v.say("이 고객과 캠페인의 대기 확인 코드가 아닙니다.", "This is no proof of this user and campaign.")
 	case err != nil:
 		return err
 	case held.Number == 0:
@@ -223,7 +249,7 @@ func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 	c.Lost = true
 	c.Events = []event{
 		{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt},
-		{What: v.say("끝난 에폭의 게이트가 준 번호라 잃었습니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
+		{What: v.say("이전 Redis에서 발급되어 무효가 된 번호입니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
 	}
 	return c, true
 }
@@ -240,7 +266,7 @@ func (c *Console) placeOf(v *view, page *customerPage, s *ledger.Status, user fi
 // voided it, and why.
 func (v *view) happened(c firstcome.Coupon, recorded time.Time, issued, voided *recordLine) (events []event) {
 	if c.Ticket > 0 {
-		events = append(events, event{What: v.say("줄을 섰습니다: 순번 %s", "stood in line: ticket %s", v.lang.number(c.Ticket))})
+		events = append(events, event{What: v.say("대기열에 들어왔습니다: 순번 %s", "stood in line: ticket %s", v.lang.number(c.Ticket))})
 	}
 	e := event{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt}
 	if c.Direct {
@@ -252,9 +278,9 @@ func (v *view) happened(c firstcome.Coupon, recorded time.Time, issued, voided *
 	events = append(events, e)
 	switch {
 	case !recorded.IsZero():
-		events = append(events, event{What: v.say("장부에 기록되었습니다", "was recorded in the ledger"), At: recorded})
+		events = append(events, event{What: v.say("원장에 기록되었습니다", "was recorded in the ledger"), At: recorded})
 	case !c.Recorded:
-		events = append(events, event{What: v.say("장부에 기록되는 중입니다", "is on its way to the ledger")})
+		events = append(events, event{What: v.say("원장에 기록되는 중입니다", "is on its way to the ledger")})
 	}
 	if !c.VoidedAt.IsZero() {
 		e := event{What: v.say("회수되었습니다", "was voided"), At: c.VoidedAt}
@@ -276,7 +302,7 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 			continue
 		}
 		if c.VoidedAt.IsZero() {
-			return v.say("고객님은 %s에 ‘%s’ 쿠폰 %s번을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
+			return v.say("고객님은 %s에 ‘%s’ 쿠폰(번호 %s)을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
 				exact(c.IssuedAt), s.Name, v.lang.number(c.Number), c.Code)
 		}
 		voided = c
@@ -284,14 +310,14 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 	of := page.Of
 	switch {
 	case page.Place != nil:
-		return v.say("고객님은 지금 줄을 서 계십니다. 순번은 %s, 앞에 많아도 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
+		return v.say("고객님은 지금 대기열에 계십니다. 순번은 %s, 앞에 최대 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
 			v.lang.number(page.Place.Ticket), v.lang.number(page.Place.Ahead))
 	case voided != nil:
-		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰 %s번은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
+		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
-		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰 %s번은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
+		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
 	case of.State == "":
-		return v.say("‘%s’ 쿠폰을 결정하는 서버가 지금 답하지 않아, 고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "What decides “%s” does not answer now, so we do not know yet whether you have a coupon. We will look again in a moment.", s.Name)
+		return v.say("‘%s’ 쿠폰을 결정하는 서버가 지금 응답하지 않아, 고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "What decides “%s” does not answer now, so we do not know yet whether you have a coupon. We will look again in a moment.", s.Name)
 	}
 	return v.none(s) + " " + v.chance(s, page)
 }
@@ -316,9 +342,9 @@ func (v *view) chance(s *ledger.Status, page *customerPage) string {
 	case of.State == "paused":
 		return v.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
 	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
-		return v.say("줄에 서 계신지는 신청할 때 받으신 증표로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
+		return v.say("대기열에 계신지는 신청할 때 받으신 대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
 	case s.Pace != nil:
-		return v.say("줄을 서실 수 있습니다.", "You may join the line.")
+		return v.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:
 		return v.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")
 	}

@@ -181,9 +181,9 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	if v.Journal == nil {
 		decided := edge{From: v.say("노드", "nodes"), Rate: issued, State: "ok"}
 		if err != nil {
-			decided.State, decided.Note = "bad", v.say("장부가 답하지 않습니다", "the ledger does not answer")
+			decided.State, decided.Note = "bad", v.say("원장이 응답하지 않습니다", "the ledger does not answer")
 		}
-		return []edge{claimed, decided, {From: v.say("장부 = 게이트", "ledger = gate"), Rate: issued, State: decided.State}, {From: v.say("사실", "facts")}}
+		return []edge{claimed, decided, {From: v.say("원장 = 게이트", "ledger = gate"), Rate: issued, State: decided.State}, {From: v.say("이벤트", "facts")}}
 	}
 	journal := edge{From: v.say("게이트", "gate"), Rate: issued, State: "ok"}
 	recorded := edge{From: v.say("저널", "journal"), State: "ok"}
@@ -194,7 +194,7 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	}
 	switch {
 	case failed != nil && err == nil:
-		journal.State, journal.Note = "bad", v.say("게이트가 답하지 않습니다", "the gate does not answer")
+		journal.State, journal.Note = "bad", v.say("게이트가 응답하지 않습니다", "the gate does not answer")
 	case len(lags) > 0:
 		all := int64(0)
 		for _, l := range lags {
@@ -206,14 +206,14 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 		}
 	}
 	if unaged || v.Journal.Relay != nil && v.Journal.Relay().Breaker != "closed" {
-		recorded.State, recorded.Note = "bad", v.say("토픽이 답하지 않습니다", "the topic does not answer")
+		recorded.State, recorded.Note = "bad", v.say("토픽이 응답하지 않습니다", "the topic does not answer")
 	}
 	if v.Journal.Recorder != nil && v.Journal.Recorder().Breaker != "closed" {
-		recorded.State, recorded.Note = "bad", v.say("차단기가 열렸습니다", "the breaker is open")
+		recorded.State, recorded.Note = "bad", v.say("서킷 브레이커가 차단했습니다", "the breaker is open")
 	}
-	kept := edge{From: v.say("장부", "ledger"), State: "ok"}
+	kept := edge{From: v.say("원장", "ledger"), State: "ok"}
 	if err != nil {
-		recorded.State, kept.State, recorded.Note = "bad", "bad", v.say("장부가 답하지 않습니다", "the ledger does not answer")
+		recorded.State, kept.State, recorded.Note = "bad", "bad", v.say("원장이 응답하지 않습니다", "the ledger does not answer")
 	}
-	return []edge{claimed, {From: v.say("노드", "nodes"), Rate: claims, State: journal.State}, journal, recorded, kept, {From: v.say("사실", "facts")}}
+	return []edge{claimed, {From: v.say("노드", "nodes"), Rate: claims, State: journal.State}, journal, recorded, kept, {From: v.say("이벤트", "facts")}}
 }

@@ -134,7 +134,7 @@ func (d *day) watches() {
 	d.sees("노드 1/1", "nodes 1 of 1")
 	d.read.away.Store(true)
 	d.tick()
-	d.sees("장부가 답하지 않습니다.", "The ledger does not answer.")
+	d.sees("원장이 응답하지 않습니다.", "The ledger does not answer.")
 	d.sees("– / 4 장 발급", "– / 4 issued")
 	d.sees("기록 대기 –", "Unrecorded –")
 	d.read.away.Store(false)
@@ -150,7 +150,7 @@ func (d *day) pausesAndResumes() {
 		fetch("/console/help?first").then(() => { e.click(); fetch("/console/help?second"); });
 		return true;
 	})(document.querySelector("button[value=pause]"))`)
-	d.looks("일시정지했습니다.", "It is paused.")
+	d.looks("일시중지했습니다.", "It is paused.")
 	if n := d.switches.Load(); n != 1 || !d.status("autumn").Paused {
 		d.t.Errorf("two presses are %d requests, and it is paused %v", n, d.status("autumn").Paused)
 	}
@@ -161,7 +161,7 @@ func (d *day) pausesAndResumes() {
 	d.counter.Claimed("autumn", got.Outcome, time.Millisecond)
 	d.follows()
 	d.tick()
-	d.sees("못 받은 요청 1", "Asked in vain 1")
+	d.sees("거절된 요청 1", "Asked in vain 1")
 	d.Press(".tabs a[href$='/steer']")
 	d.looks("다시 발급합니다.", "Coupons are issued again.")
 	d.Press("button[value=resume]")
@@ -186,7 +186,7 @@ func (d *day) voidsACoupon() {
 	d.Press(".tabs a[href$='/coupons']")
 	d.looks("여러 장 회수", "Void several")
 	d.Press("a[href*='user_id=jun']")
-	d.looks("2번", "You got number 2")
+	d.looks("(번호 2)", "You got number 2")
 	d.Press("main details:not(.help) summary")
 	d.Type("[name=reason]", "she asked")
 	d.Press("button.danger")
@@ -201,7 +201,7 @@ func (d *day) provesAndReports() {
 	d.Go(d.url + "/console/campaigns/autumn/proof")
 	d.looks("아직 검증하지 않았습니다.", "It was not proved yet.")
 	d.Press("form[action$='/proof'] button")
-	d.looks("확인한 약속을 모두 지켰습니다", "Every promise that was checked was kept")
+	d.looks("확인한 약속을 모두 준수했습니다", "Every promise that was checked was kept")
 	d.Press("a[href$='/report']")
 	d.looks("발급한 번호 4", "Numbers issued 4")
 	d.Go(d.url + "/console/campaigns/autumn/changes")

@@ -36,7 +36,7 @@ func (c *Console) createKey(v *view) error {
 	name, role := strings.TrimSpace(v.form.Get("name")), firstcome.Role(v.form.Get("role"))
 	plain, key, err := auth.NewKey(name, role)
 	if err != nil {
-		return c.renderKeys(v, http.StatusUnprocessableEntity, keysPage{Wrong: err.Error(), Name: name})
+		return c.renderKeys(v, http.StatusUnprocessableEntity, keysPage{Wrong: v.why(err), Name: name})
 	}
 	if err := c.Ledger.AddKey(v.r.Context(), v.who.Actor, key); err != nil {
 		return err

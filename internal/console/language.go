@@ -136,3 +136,18 @@ func millis(seconds *float64) string {
 
 // percent returns a share of 0 to 1.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" }
+
+// roleWords are the roles of keys, and of nodes.
+var roleWords = map[string]string{
+	string(firstcome.Viewer): "조회", string(firstcome.Support): "상담", string(firstcome.Operator): "운영", string(firstcome.Admin): "관리자", string(firstcome.Service): "시스템", string(firstcome.Shop): "상점",
+	"all": "전체", "api": "응답", "recorder": "레코더",
+}
+
+// role returns the word for a role of a key or of a node. One that has none is shown as it is.
+func (l language) role(role any) string {
+	name := fmt.Sprint(role)
+	if word := roleWords[name]; word != "" && l == korean {
+		return word
+	}
+	return name
+}

@@ -98,11 +98,11 @@ func (v *view) where(t firstcome.Terms) string {
 	case t.Feed == nil && t.Pace == nil:
 		return ""
 	case t.Feed == nil:
-		return v.say("줄은 게이트에 있습니다.", "The line is at the gate.")
+		return v.say("대기열은 게이트에 있습니다.", "The line is at the gate.")
 	case t.Feed.Partition < 0:
-		return v.say("줄은 Kafka 토픽 %s에 있었습니다. 캠페인이 끝나 파티션을 내놓았습니다.", "The line was in the Kafka topic %s. Its partition was given up when the campaign was over.", t.Feed.Topic)
+		return v.say("대기열은 Kafka 토픽 %s에 있었습니다. 캠페인이 끝나 파티션을 반납했습니다.", "The line was in the Kafka topic %s. Its partition was given up when the campaign was over.", t.Feed.Topic)
 	}
-	return v.say("줄은 Kafka 토픽 %s의 %d번 파티션에 있습니다.", "The line is in the Kafka topic %s, partition %d.", t.Feed.Topic, t.Feed.Partition)
+	return v.say("대기열은 Kafka 토픽 %s의 %d번 파티션에 있습니다.", "The line is in the Kafka topic %s, partition %d.", t.Feed.Topic, t.Feed.Partition)
 }
 
 // known returns the campaign that the path names. While the ledger does not answer that is only its id, of version 0.

@@ -139,7 +139,7 @@ func (v *view) taken(err error) string {
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id.")
 	case errors.Is(err, flow.ErrForgotten):
-		return v.say("이 ID의 캠페인이 백업 복구로 장부에서 사라졌습니다. 코드가 겹치므로 다른 ID를 쓰세요.",
+		return v.say("이 ID의 캠페인이 백업 복구로 원장에서 사라졌습니다. 코드가 겹치므로 다른 ID를 쓰세요.",
 			"The ledger had a campaign with this id before a backup was restored, and its codes would come again: use another id.")
 	}
 	return ""
@@ -163,9 +163,9 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 		}
 	}
 	if err != nil {
-		p.Wrong["id"] = err.Error()
+		p.Wrong["id"] = v.whyID("campaign", err)
 	}
-	p.refuse(t.Check())
+	p.refuse(v, t.Check())
 	return id
 }
 
@@ -255,12 +255,12 @@ func (p *newPage) instant(v *view, field, text string) time.Time {
 }
 
 // refuse puts what is wrong with terms to its fields.
-func (p *newPage) refuse(err error) {
+func (p *newPage) refuse(v *view, err error) {
 	var field *firstcome.FieldError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Terms.Check joins them
 		for _, one := range joined.Unwrap() {
 			if errors.As(one, &field) && p.Wrong[field.Field] == "" {
-				p.Wrong[field.Field] = field.Reason
+				p.Wrong[field.Field] = v.fieldWrong(field)
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (c *Console) checkList(v *view, p *newPage) (found doctor.Findings) {
 	}
 	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("쿠폰이 무엇을 주는지 비어 있습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
 	if t.Answer == firstcome.Decided && c.Gate == nil {
-		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("장부가 직접 결정하므로 결정과 기록이 같은 순간입니다.", "The ledger decides here, so decided and recorded are the same instant."))
+		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("원장이 직접 결정하므로 결정과 기록이 같은 순간입니다.", "The ledger decides here, so decided and recorded are the same instant."))
 	}
 	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Make a key and start again."), "%s", v.credentials())
 	return found

@@ -21,7 +21,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
 	id := h.campaign("spring", 3)
 	h.claim(id, "mina", "jun", "sua", "late")
-	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "줄", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
+	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "대기열", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
 	h.claim("line", "first", "second")
 	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 2, "asked for it")))
 	code := stage.Secret().Code(id, 3)
@@ -37,6 +37,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
 		{"user_id=mina", []string{"was issued number 1"}},
+		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
 		{"user_id=nobody", []string{"Name the campaign, too, to see why"}},
 	} {
 		got := b.get("/console/customer?" + one.query)
@@ -55,7 +56,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {
 		t.Errorf("voided, and then sold out again: %s", got)
 	}
-	for _, query := range []string{"code=" + code, "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
+	for _, query := range []string{"user_id=mina&campaign=%EC%84%A4%EB%82%A0", "user_id=mina&campaign=NO%20ID", "code=" + code, "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
 		if got := b.get("/console/customer?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}
@@ -194,5 +195,24 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 	}
 	if got := b.get("/console/recording?campaign=none"); got.status != http.StatusNotFound {
 		t.Errorf("of no campaign: %d", got.status)
+	}
+}
+
+// TestCouponsThatWereChosenInTheListAreVoidedTogether sends what a browser does of two boxes that were ticked and an empty field.
+func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
+	h := openHouse(t)
+	h.claim(h.campaign("spring", 5), "a", "b", "c")
+	b := h.browser()
+	if got := b.get("/console/campaigns/spring/coupons").body; strings.Count(got, `type="checkbox" name="numbers"`) != 3 {
+		t.Errorf("the list has no box for each coupon: %s", got)
+	}
+	form := url.Values{"numbers": {"1", "3", ""}, "reason": {"a mistake"}, "version": {"1"}}
+	if got := b.post("/console/campaigns/spring/coupons/void", form).text(); !strings.Contains(got, "in force → voided 2 coupons") {
+		t.Errorf("the preview says %s", got)
+	}
+	form.Set("typed", "spring")
+	b.post("/console/campaigns/spring/coupons/void", form)
+	if s := h.status("spring"); s.InForce != 1 || s.Issued != 3 {
+		t.Errorf("%d of %d coupons are in force", s.InForce, s.Issued)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // await asks for a page until it has a text.
@@ -43,8 +45,16 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 			t.Errorf("no %q in %s", want, proved.text())
 		}
 	}
+	before := &figures.Board{Node: figures.Node{Host: "gone"}, Counter: figures.NewCounter(nil), Rows: h.ledger}
+	for _, c := range []*figures.Counter{before.Counter, h.counter} {
+		c.Claimed(id, firstcome.Paused, time.Millisecond)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	before.Warn = func(string, ...any) {}
+	stage.Must(t, before.Run(ended))
 	report := b.get("/console/campaigns/spring/report")
-	for _, want := range []string{"Event report", "3 / 3", "sold out", "Every promise that was checked was kept"} {
+	for _, want := range []string{"Event report", "Claims: paused 2", "3 / 3", "sold out", "Every promise that was checked was kept"} {
 		if !strings.Contains(report.text(), want) {
 			t.Errorf("the report has no %q: %s", want, report.text())
 		}

@@ -29,14 +29,15 @@ type Journal struct {
 
 // A recordingPage shows what is on its way to the ledger, and what does not get there.
 type recordingPage struct {
-	Campaign firstcome.CampaignID // whose; empty: all
-	Remote   bool                 // there is a gate beside the ledger
-	Lags     []flow.Lag
-	Backlog  *int64              // nil: unknown
-	Oldest   *time.Duration      // nil: unknown
-	Recorder *flow.RecorderStats // nil: this node records nothing
-	Relay    *flow.RecorderStats // nil: this node relays nothing
-	Relayed  bool                // some node relays
+	Campaigns []ledger.Status      // to choose from
+	Campaign  firstcome.CampaignID // whose; empty: all
+	Remote    bool                 // there is a gate beside the ledger
+	Lags      []flow.Lag
+	Backlog   *int64              // nil: unknown
+	Oldest    *time.Duration      // nil: unknown
+	Recorder  *flow.RecorderStats // nil: this node records nothing
+	Relay     *flow.RecorderStats // nil: this node relays nothing
+	Relayed   bool                // some node relays
 	// Recorders are the nodes that record, as each last said of itself.
 	Recorders []nodeRow
 	Unheard   bool // the other nodes cannot be read
@@ -87,7 +88,8 @@ func (c *Console) showRecording(v *view) error {
 		c.recorders(v.r.Context(), &page)
 		page.Gates = c.stopped(v, page.Campaign)
 	}
-	return v.render(http.StatusOK, "recording", v.say("기록 지연", "Recording"), page)
+	page.Campaigns = c.choices(v)
+	return v.render(http.StatusOK, "recording", v.say("기록 현황", "Recording"), page)
 }
 
 // read reads what the ledger has of the page.

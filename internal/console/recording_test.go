@@ -27,7 +27,7 @@ func TestTheRecordingPageShowsEachRecordersBreaker(t *testing.T) {
 	})
 	for lang, wants := range map[string][]string{
 		"en": {"well 127.0.0.1:8080 closed", "ill 127.0.0.1:8080 open: the ledger takes nothing", "trying 127.0.0.1:8080 half-open: one try at a time", "silent 127.0.0.1:8080 gone"},
-		"ko": {"well 127.0.0.1:8080 정상", "ill 127.0.0.1:8080 열림: 장부가 받지 않음", "trying 127.0.0.1:8080 시험 중", "silent 127.0.0.1:8080 사라짐"},
+		"ko": {"well 127.0.0.1:8080 정상", "ill 127.0.0.1:8080 차단됨: 원장이 받지 않음", "trying 127.0.0.1:8080 복구 확인 중", "silent 127.0.0.1:8080 응답 없음"},
 	} {
 		b := h.browser()
 		b.lang = lang
@@ -64,7 +64,7 @@ func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {
 	})
 	for lang, wants := range map[string][]string{
 		"en": {"Backlog 1,234", "Oldest –", "spring 1,234 –", "Into the topic open: the topic takes nothing", "ill 127.0.0.1:8080 closed open: the topic takes nothing", "well 127.0.0.1:8080 closed closed"},
-		"ko": {"밀린 쿠폰 1,234", "가장 오래된 것 –", "spring 1,234 –", "토픽으로 열림: 토픽이 받지 않음", "trying 127.0.0.1:8080 정상 시험 중"},
+		"ko": {"밀린 쿠폰 1,234", "가장 오래된 것 –", "spring 1,234 –", "토픽으로 차단됨: 토픽이 받지 않음", "trying 127.0.0.1:8080 정상 복구 확인 중"},
 	} {
 		b := h.browser()
 		b.lang = lang

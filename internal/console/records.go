@@ -17,11 +17,12 @@ const linesPerPage = 50
 
 // A recordsPage shows the audit log, all of it or one campaign's.
 type recordsPage struct {
-	Campaign string // the filter
-	User     string // the filter
-	Lines    []recordLine
-	More     string // link to the older ones; empty: there are none
-	Of       bool   // the page is one campaign's
+	Campaign  string          // the filter
+	Campaigns []ledger.Status // to choose from
+	User      string          // the filter
+	Lines     []recordLine
+	More      string // link to the older ones; empty: there are none
+	Of        bool   // the page is one campaign's
 }
 
 // A recordLine is a line of the audit log in words.
@@ -53,6 +54,9 @@ func (c *Console) showRecords(v *view) error {
 		page.Campaign, page.Of, tabs = string(s.ID), true, tabsOf(&s, "changes")
 	}
 	var err error
+	if !page.Of {
+		page.Campaigns = c.choices(v)
+	}
 	if page.Campaign != "" {
 		if filter.Campaign, err = firstcome.ParseCampaignID(page.Campaign); err != nil {
 			return &firstcome.FieldError{Field: "campaign", Reason: err.Error()}
@@ -126,10 +130,10 @@ func (l *recordLine) by() string {
 func (v *view) action(name string) string {
 	words := map[string][2]string{
 		"campaign.create": {"캠페인을 만들었습니다", "made the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},
-		"campaign.pause": {"일시정지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
-		"campaign.rebuild": {"게이트를 장부에서 다시 만들었습니다", "rebuilt the gate"}, "campaign.reconcile": {"복원된 장부를 게이트에 맞췄습니다", "reconciled a restored ledger with the gate"},
+		"campaign.pause": {"일시중지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
+		"campaign.rebuild": {"게이트를 원장에서 다시 만들었습니다", "rebuilt the gate"}, "campaign.reconcile": {"복원된 원장을 게이트에 맞췄습니다", "reconciled a restored ledger with the gate"},
 		"campaign.retire": {"보관으로 옮겼습니다", "retired it"}, "coupon.void": {"쿠폰을 회수했습니다", "voided a coupon"}, ledger.CouponIssue: {"직접 발급했습니다", "issued directly"},
-		"coupon.lost":        {"끝난 에폭의 게이트가 준 번호라 잃었습니다", "lost: a gate gave it whose epoch had ended"},
+		"coupon.lost":        {"이전 Redis에서 발급되어 무효가 된 번호입니다", "lost: a gate gave it whose epoch had ended"},
 		"dead_letter.replay": {"기록 실패 건을 다시 기록했습니다", "replayed a dead letter"}, "dead_letter.void": {"기록 실패 건을 회수했습니다", "voided a dead letter"},
 		"key.create": {"키를 만들었습니다", "made a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},
 	}
@@ -198,7 +202,7 @@ func (v *view) pace(p *firstcome.Pace) string {
 	case p == nil:
 		return v.say("대기열 없음", "no line")
 	case p.PerSecond == 0:
-		return v.say("가능한 빨리", "as fast as it goes")
+		return v.say("가능한 한 빨리", "as fast as it goes")
 	}
 	return v.say("초당 %s장", "%s a second", v.lang.number(p.PerSecond))
 }

@@ -112,19 +112,19 @@ func (v *view) refusalOf(err error) refusal {
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, errLost):
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
-		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: field.Field + ": " + field.Reason + ". " + nothing}
+		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: v.why(field) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused):
-		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: err.Error() + ". " + nothing}
+		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrFeedAway), errors.Is(err, firstcome.ErrFeedTaken):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열의 Kafka가 답하지 않습니다", "Kafka, which keeps the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열의 Kafka가 응답하지 않습니다", "Kafka, which keeps the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	case errors.Is(err, firstcome.ErrFeedLost):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("줄에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 운영 화면에서 속도를 다시 적으면 다른 파티션에서 새 줄이 시작됩니다.", "The topic was made again, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 진행 관리 화면에서 속도를 다시 적으면 다른 파티션에서 새 대기열이 시작됩니다.", "The topic was made again, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
 	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: err.Error() + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
 	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
 	case errors.Is(err, firstcome.ErrNotRecorded):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("아직 장부에 없습니다", "It is not in the ledger yet"), Why: nothing + " " + v.say("쿠폰이 장부에 닿으면 다시 해 주세요. 기록 지연 화면에서 볼 수 있습니다.", "Try again as soon as the coupon is there: see Recording.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("아직 원장에 없습니다", "It is not in the ledger yet"), Why: nothing + " " + v.say("쿠폰이 원장에 닿으면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again as soon as the coupon is there: see Recording.")}
 	case errors.Is(err, flow.ErrUnfinished):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	}
@@ -133,9 +133,9 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say(busy.ko, busy.en), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	}
 	if v.r.Method == http.MethodGet {
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("장부나 게이트가 답하지 않습니다. 잠시 뒤 다시 해 주세요.", "The ledger or the gate does not answer. Try again in a moment.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("원장이나 게이트가 응답하지 않습니다. 잠시 뒤 다시 해 주세요.", "The ledger or the gate does not answer. Try again in a moment.")}
 	}
-	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("되었는지 알 수 없습니다", "It is not known whether this was done"), Why: v.say("장부나 게이트가 답하지 않았습니다. 다시 하기 전에 돌아가서 지금 값을 확인하세요.", "The ledger or the gate did not answer. Go back and see whether it was done before you try again.")}
+	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("되었는지 알 수 없습니다", "It is not known whether this was done"), Why: v.say("원장이나 게이트가 응답하지 않았습니다. 다시 하기 전에 돌아가서 지금 값을 확인하세요.", "The ledger or the gate did not answer. Go back and see whether it was done before you try again.")}
 }
 
 // busyWords says in both languages why nothing was done.

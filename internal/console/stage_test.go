@@ -40,6 +40,9 @@ type house struct {
 	counter *figures.Counter
 	// gate is beside the ledger; nil: the ledger decides. What it issues is recorded by claim.
 	gate *stage.Gate
+	// remote is a real gate beside the ledger, and record waits until the ledger has what it issued; nil: there is none.
+	remote farGate
+	record func()
 	// mender rebuilds that gate.
 	mender mender
 	// asking is told each request before it is answered; nil: nobody is told.
@@ -48,6 +51,12 @@ type house struct {
 	asked func(operation string, status int)
 	url   string
 	now   func() time.Time // nil: the machine's clock
+}
+
+// A farGate decides beside the ledger.
+type farGate interface {
+	flow.RemoteGate
+	Retire(ctx context.Context, id firstcome.CampaignID) error
 }
 
 // openHouse opens a house in development mode, unless change says otherwise. Its ledger decides.
@@ -101,7 +110,7 @@ func (h *house) open(gate figures.Gate, change ...func(*house)) *house {
 	h.config.Ledger, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
-	h.config.Watcher = figures.NewWatcher(h.ledger, gate, &figures.Alone{Node: self, Counter: h.counter})
+	h.config.Watcher = figures.NewWatcher(h.ledger, gate, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger})
 	h.config.Prove = h.prove
 	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status) error {
 		_, err := io.WriteString(w, "all of "+string(of.ID))

@@ -69,7 +69,7 @@ func (c *Console) changeTerms(v *view) error {
 	page := termsPage{newPage: newPage{Form: v.typedForm(), Wrong: map[string]string{}}}
 	asked := s.Terms
 	page.readInto(v, &asked)
-	page.refuse(asked.Check())
+	page.refuse(v, asked.Check())
 	if len(page.Wrong) > 0 {
 		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
 	}
@@ -104,5 +104,5 @@ func (v *view) answered(when firstcome.AnswerWhen) string {
 	if when == firstcome.Decided {
 		return v.say("게이트가 결정하자마자", "as soon as the gate decided")
 	}
-	return v.say("장부에 기록된 뒤", "once it is in the ledger")
+	return v.say("원장에 기록된 뒤", "once it is in the ledger")
 }

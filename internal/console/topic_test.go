@@ -93,7 +93,7 @@ func TestThoseWhoWaitInATopicAreCounted(t *testing.T) {
 	if one, listed := waiting(); one != nil || listed != nil {
 		t.Errorf("while the topic is away %v and %v wait", one, listed)
 	}
-	alone := figures.NewWatcher(h.ledger, nil, &figures.Alone{})
+	alone := figures.NewWatcher(h.ledger, nil, nil)
 	if s, err := alone.Now(t.Context(), "c"); err != nil || s.Waiting != nil {
 		t.Errorf("a node without the topic says that %v wait, %v", s.Waiting, err)
 	}
@@ -147,7 +147,7 @@ func TestAPlaceInATopicIsFoundByTheProofThatSomebodyTypes(t *testing.T) {
 	h, _ := openTopic(t)
 	h.paced("drop", 500)
 	h.claim("drop", "mina", "jun")
-	for lang, said := range map[string]string{"ko": "지금 줄에 있습니다", "en": "In line now"} {
+	for lang, said := range map[string]string{"ko": "지금 대기열에 있습니다", "en": "In line now"} {
 		r := h.reader()
 		r.lang = lang
 		h.findsByProof(r, said)

@@ -3,15 +3,18 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
@@ -23,6 +26,9 @@ type walk struct {
 	*house
 	t           *testing.T
 	away        *lostLedger
+	far         farGate // that decides; nil: the ledger does
+	record      func()  // brings to the ledger what it issued
+	eyes        *eyes
 	now         time.Time
 	quantity    int64
 	held        map[string]int64 // who holds which number
@@ -48,7 +54,7 @@ type walked struct {
 // words are what pages call what a newcomer's claim gets.
 var stateWords = map[firstcome.Outcome][2]string{
 	firstcome.NotOpen: {"오픈 전", "not open yet"}, firstcome.Issued: {"진행 중", "open"}, firstcome.SoldOut: {"소진", "sold out"},
-	firstcome.Paused: {"일시정지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
+	firstcome.Paused: {"일시중지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
 }
 
 // steps are every state of a campaign without a line. Each begins where the claim of the newcomer before has left it.
@@ -81,6 +87,9 @@ func TestWhatEveryPageSaysIsTrueInEveryState(t *testing.T) {
 			walks["the ledger decides, "+kind] = func(t *testing.T, change func(*house)) *house { return openHouseOn(t, ledger(t), change) }
 		}
 	}
+	for name, open := range realGates {
+		walks[name] = open
+	}
 	for name, open := range walks {
 		for _, answer := range []firstcome.AnswerWhen{firstcome.Recorded, firstcome.Decided} {
 			t.Run(name+", answered when "+string(answer), func(t *testing.T) { walkThrough(t, open, answer) })
@@ -95,13 +104,19 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		if h.gate != nil {
 			h.gate.Clock = h.now
 		}
-		w.away = &lostLedger{Ledger: h.ledger}
+		w.away, w.eyes = &lostLedger{Ledger: h.ledger}, &eyes{Gate: h.config.Watcher.Gate}
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
+		if w.far, w.record = h.remote, h.record; h.gate != nil {
+			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger, "spring") }
+		}
+		if w.far != nil {
+			h.config.Watcher.Gate = w.eyes
+		}
 	})
 	terms := firstcome.Terms{Name: "추석", Quantity: w.quantity, Answer: answer, OpensAt: w.now.Add(time.Hour)}
 	stage.Must(t, stage.Err(w.config.Operator.Create(t.Context(), "a test", "spring", terms)))
 	for n, step := range steps {
-		if step.far && w.gate == nil {
+		if step.far && w.far == nil {
 			continue
 		}
 		step.do(w)
@@ -125,8 +140,8 @@ func (w *walk) takes(user string) { w.newcomer(user, firstcome.Issued) }
 func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	w.t.Helper()
 	var decides flow.Gate = w.ledger // without what a node repeats for a while
-	if w.gate != nil {
-		decides = &flow.Over{RemoteGate: w.gate, Book: w.ledger}
+	if w.far != nil {
+		decides = &flow.Over{RemoteGate: w.far, Book: w.ledger}
 	}
 	decisions, err := decides.Claim(w.t.Context(), "spring", []firstcome.UserID{firstcome.UserID(user)})
 	stage.Must(w.t, err)
@@ -134,11 +149,11 @@ func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	if d.Outcome != want {
 		w.t.Fatalf("a newcomer's claim gets %v, and the pages said %v", d.Outcome, want)
 	}
-	if w.gate != nil {
-		w.gate.Record(w.t, w.ledger, "spring")
-	}
 	if d.Outcome != firstcome.Issued {
 		return
+	}
+	if w.far != nil {
+		w.record()
 	}
 	w.issued++
 	w.held[user] = d.Coupon.Number
@@ -176,22 +191,30 @@ func (w *walk) turn(to ledger.Switch) {
 
 // blinds has the gate not tell its state, because of an error; nil: it tells it again. Where the ledger decides, nothing happens.
 func (w *walk) blinds(why error) {
-	if w.gate == nil {
-		return
+	w.blind = why != nil && w.far != nil
+	w.eyes.closed.Store(&why)
+}
+
+// eyes read the state of a gate, unless they are closed.
+type eyes struct {
+	figures.Gate
+	closed atomic.Pointer[error]
+}
+
+func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	if why := e.closed.Load(); why != nil && *why != nil {
+		return flow.GateState{}, *why
 	}
-	w.blind = why != nil
-	w.gate.Set(func() {
-		w.gate.States = func(firstcome.CampaignID, *flow.GateState) error { return why }
-	})
+	return e.Gate.State(ctx, id)
 }
 
 func (w *walk) retire() {
-	state, err := w.gate.State(w.t.Context(), "spring")
+	state, err := w.far.State(w.t.Context(), "spring")
 	stage.Must(w.t, err)
 	if retired, err := w.ledger.Retire(w.t.Context(), "spring", state, 0); err != nil || !retired {
 		w.t.Fatal("it is not retired", err)
 	}
-	stage.Must(w.t, w.gate.Retire(w.t.Context(), "spring"))
+	stage.Must(w.t, w.far.Retire(w.t.Context(), "spring"))
 }
 
 var (
@@ -310,7 +333,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They were gone for the first time at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
 		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
-		0:                 say("지금 답하지 않아", "does not answer now"),
+		0:                 say("지금 응답하지 않아", "does not answer now"),
 	}
 	got := b.get("/console/customer?campaign=spring&user_id=nobody")
 	for gets, sentence := range chances {
@@ -320,7 +343,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 	}
 	for user, number := range w.held {
 		got := b.get("/console/customer?campaign=spring&user_id=" + user).text()
-		if want := fmt.Sprintf(say("쿠폰 %d번을 받으셨습니다", "You got number %d of"), number); !strings.Contains(got, want) {
+		if want := fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), number); !strings.Contains(got, want) {
 			w.t.Errorf("%s: %s holds number %d, and support is told: %s", step.name, user, number, got)
 		}
 		break

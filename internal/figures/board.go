@@ -1,11 +1,14 @@
 package figures
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -25,11 +28,13 @@ const (
 // A Rows is the table nodes: see ledger.Ledger.
 type Rows interface {
 	Clock(ctx context.Context) (time.Time, error)
+	TakeNode(ctx context.Context, n ledger.NodeRow) (counts []byte, err error)
 	WriteNode(ctx context.Context, n ledger.NodeRow, stopped bool) error
 	Nodes(ctx context.Context) ([]ledger.NodeRow, error)
 }
 
-// A Board is where the nodes of one ledger say what they are and what they counted, each in a row of its own. It needs Run.
+// A Board is where the nodes of one ledger say what they are and what they counted, each in a row of its own. A node that begins again
+// goes on from what its row says. It needs Run.
 type Board struct {
 	Node     // this one
 	Counter  *Counter
@@ -37,21 +42,43 @@ type Board struct {
 	Relay    func() string // likewise of its relay
 	Rows     Rows
 	Warn     func(text string, args ...any) // hears of a row that cannot be written
+
+	started time.Time // by the ledger's clock; zero: this node has no row. Of Run
+
+	mu     sync.Mutex                      // guards what follows
+	before map[firstcome.CampaignID]Counts // see Node.Before; replaced as a whole
 }
 
-// A said row is a row's counts: what the node counted, the breakers of its recorder and its relay, and in how many seconds it writes again.
+// A said row is a row's counts: what the node counted and took over, the breakers of its recorder and its relay, and in how many seconds
+// it writes again.
 type said struct {
 	Every     float64                         `json:"every"`
 	Breaker   string                          `json:"breaker,omitempty"`
 	Relay     string                          `json:"relay,omitempty"`
 	Campaigns map[firstcome.CampaignID]Counts `json:"campaigns"`
+	Before    map[firstcome.CampaignID]Counts `json:"before,omitempty"`
+}
+
+// addTo adds all claims of a row to counts.
+func (s *said) addTo(counts map[firstcome.CampaignID]Counts) {
+	for _, of := range []map[firstcome.CampaignID]Counts{s.Campaigns, s.Before} {
+		for id, more := range of {
+			sum := counts[id]
+			if more.Since.After(sum.Since) {
+				sum.Since = more.Since
+			}
+			for k := range sum.Claims {
+				sum.Claims[k] += more.Claims[k]
+			}
+			counts[id] = sum
+		}
+	}
 }
 
 // Run writes this node's row until ctx ends, and then that it stopped.
 func (b *Board) Run(ctx context.Context) error {
 	tick := time.NewTicker(busyEvery)
 	defer tick.Stop()
-	var started time.Time
 	var last uint64
 	var breakers [2]string
 	quiet, every := idleEvery, idleEvery // since the row was written, and as it says
@@ -65,35 +92,87 @@ func (b *Board) Run(ctx context.Context) error {
 			if claims != last {
 				next = busyEvery
 			}
-			if b.write(ctx, &started, counts, next, false) {
+			if b.write(ctx, counts, next, false) {
 				last, breakers, quiet, every = claims, now, 0, next
 			}
 		}
 		select {
 		case <-ctx.Done():
-			b.write(context.WithoutCancel(ctx), &started, b.Counter.Counts(), 0, true)
+			b.write(context.WithoutCancel(ctx), b.Counter.Counts(), 0, true)
 			return nil
 		case <-tick.C:
 		}
 	}
 }
 
-// write writes the row, and tells whether that went well. The first time it reads when the node started, by the ledger's clock.
-func (b *Board) write(ctx context.Context, started *time.Time, counts map[firstcome.CampaignID]Counts, every time.Duration, stopped bool) bool {
+// write writes the row, and tells whether that went well. The first time it takes one.
+func (b *Board) write(ctx context.Context, counts map[firstcome.CampaignID]Counts, every time.Duration, stopped bool) bool {
 	ctx, done := context.WithTimeout(ctx, writeWait)
 	defer done()
 	var err error
-	if started.IsZero() {
-		*started, err = b.Rows.Clock(ctx)
+	if b.started.IsZero() {
+		err = b.take(ctx)
 	}
 	if err == nil {
-		row := ledger.NodeRow{Host: b.Host, Listen: b.Listen, Role: b.Role, Version: b.Version, StartedAt: *started, Counts: encode(said{every.Seconds(), breakerOf(b.Recorder), breakerOf(b.Relay), maps.Clone(counts)})}
-		err = b.Rows.WriteNode(ctx, row, stopped)
+		err = b.Rows.WriteNode(ctx, b.row(encode(said{every.Seconds(), breakerOf(b.Recorder), breakerOf(b.Relay), maps.Clone(counts), maps.Clone(b.tookOver())})), stopped)
+	}
+	if errors.Is(err, ledger.ErrNodeTaken) { // that node goes on from the counts in the row
+		b.Counter.forget()
+		b.started = time.Time{}
+		b.takeOver(nil)
 	}
 	if err != nil && ctx.Err() == nil {
-		b.Warn("this node's row is not written, so other nodes' consoles do not see it", "err", err)
+		b.Warn("this node's row is not written, so other nodes' consoles do not see it, and what it counts is not kept over a restart", "err", err)
 	}
 	return err == nil
+}
+
+// take takes the node's row, and goes on from the claims in it.
+func (b *Board) take(ctx context.Context) error {
+	at, err := b.Rows.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	b.started = at
+	text, err := b.Rows.TakeNode(ctx, b.row(nil))
+	if err != nil {
+		b.started = time.Time{}
+		return err
+	}
+	var said said
+	before := map[firstcome.CampaignID]Counts{}
+	if json.Unmarshal(text, &said) == nil { // an unreadable one is another version's
+		said.addTo(before)
+	}
+	for len(before) > Kept {
+		delete(before, first(before))
+	}
+	b.takeOver(before)
+	return nil
+}
+
+// row returns this node's row with these counts.
+func (b *Board) row(counts []byte) ledger.NodeRow {
+	return ledger.NodeRow{Host: b.Host, Listen: b.Listen, Role: b.Role, Version: b.Version, StartedAt: b.started, Counts: counts}
+}
+
+func (b *Board) takeOver(counts map[firstcome.CampaignID]Counts) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before = counts
+}
+
+func (b *Board) tookOver() map[firstcome.CampaignID]Counts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.before
+}
+
+// first returns the campaign that a node began to count first.
+func first(counts map[firstcome.CampaignID]Counts) firstcome.CampaignID {
+	return slices.MinFunc(slices.Collect(maps.Keys(counts)), func(a, b firstcome.CampaignID) int {
+		return counts[a].Since.Compare(counts[b].Since)
+	})
 }
 
 // total returns how many claims were counted in all.
@@ -106,30 +185,47 @@ func total(counts map[firstcome.CampaignID]Counts) (n uint64) {
 	return n
 }
 
-// encode returns a row's counts. If they are too long, the campaigns with the fewest claims are left out.
+// encode returns a row's counts. If they are too long, what was taken over of the oldest campaigns is left out, and then the campaigns
+// with the fewest claims.
 func encode(said said) []byte {
 	for {
 		text, err := json.Marshal(said)
 		if err != nil {
 			panic(err) // numbers and ids
 		}
-		if len(text) <= maxCounts || len(said.Campaigns) == 0 {
+		if len(text) <= maxCounts || len(said.Campaigns)+len(said.Before) == 0 {
 			return text
+		}
+		if len(said.Before) > 0 {
+			delete(said.Before, first(said.Before))
+			continue
 		}
 		least := slices.MinFunc(slices.Collect(maps.Keys(said.Campaigns)), func(a, b firstcome.CampaignID) int {
 			one := func(id firstcome.CampaignID) uint64 {
 				return total(map[firstcome.CampaignID]Counts{id: said.Campaigns[id]})
 			}
-			return int(min(max(int64(one(a))-int64(one(b)), -1), 1))
+			return cmp.Compare(one(a), one(b))
 		})
 		delete(said.Campaigns, least)
 	}
 }
 
-// Nodes returns all nodes, this one as of now and by its own clock; if the others cannot be read, this one and the error.
+// own returns this node as of now and by its own clock.
+func (b *Board) own() Node {
+	n := b.Node
+	n.SeenAt = b.Counter.clock()
+	n.Now, n.Campaigns, n.Before, n.Breaker, n.Relay = n.SeenAt, b.Counter.Counts(), maps.Clone(b.tookOver()), breakerOf(b.Recorder), breakerOf(b.Relay)
+	return n
+}
+
+// Nodes returns all nodes, with the claims of those that are gone for good beside this one's; if the others cannot be read, this one
+// and the error.
 func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
-	own := Alone{b.Node, b.Counter, b.Recorder, b.Relay}
-	all, _ := own.Nodes(ctx) // of memory
+	own := b.own() // before the rows: one that it takes meanwhile has its name, and is not counted twice
+	if own.Before == nil {
+		own.Before = map[firstcome.CampaignID]Counts{}
+	}
+	var all []Node
 	rows, err := b.Rows.Nodes(ctx)
 	for _, row := range rows {
 		n := Node{Host: row.Host, Listen: row.Listen, Role: row.Role, Version: row.Version, StartedAt: row.StartedAt, SeenAt: row.SeenAt, StoppedAt: row.StoppedAt, Now: row.Now}
@@ -137,12 +233,19 @@ func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
 			continue
 		}
 		var said said
-		if json.Unmarshal(row.Counts, &said) == nil { // else another version's: it is seen, and counts nothing
-			n.Breaker, n.Relay = said.Breaker, said.Relay
+		known := json.Unmarshal(row.Counts, &said) == nil // else another version's: it is seen, and counts nothing
+		switch {
+		case row.Forgotten && known:
+			said.addTo(own.Before)
+		case known:
+			n.Breaker, n.Relay, n.Before = said.Breaker, said.Relay, said.Before
 			n.Campaigns, n.Every = said.Campaigns, time.Duration(said.Every*float64(time.Second))
 		}
-		all = append(all, n)
+		if !row.Forgotten {
+			all = append(all, n)
+		}
 	}
+	all = append(all, own)
 	slices.SortFunc(all, func(a, b Node) int { return strings.Compare(a.Key(), b.Key()) })
 	return all, err
 }

@@ -7,8 +7,9 @@
 //	recorded                                 the ledger
 //	claims by outcome, latency               the nodes: only they know of refusals
 //
-// A node counts totals since its start (Counter). Whoever shows them subtracts two readings and adds up over the nodes
-// (Watcher). So a reading that is missed costs nothing, and no node talks to another.
+// A node counts totals since its start (Counter), and keeps them in a row of the ledger (Board). Whoever shows them subtracts two readings
+// and adds up over the nodes (Watcher). So a reading that is missed costs nothing, and no node talks to another. A node that begins again
+// takes over what its row said, beside what it counts now: totals go on, and no rate has what came before.
 package figures
 
 import (
@@ -27,7 +28,7 @@ const Kept = 32
 // A Kind says how a claim ended: an outcome, or why it has none.
 type Kind uint8
 
-// The kinds: the outcomes have their own numbers.
+// The kinds: the outcomes have their own numbers. Rows keep counts by these numbers over a restart.
 const (
 	Unknown Kind = iota // the gate may have decided it: outcome 0 is none
 	shed    Kind = Kind(firstcome.Issued) + iota
@@ -86,8 +87,8 @@ func Kinds() []Kind {
 type Counts struct {
 	// Since is when the node began to count: at its start, or when the campaign came among the last ones claimed.
 	Since  time.Time     `json:"since"`
-	Claims [kinds]uint64 `json:"claims"` // by Kind
-	Took   Buckets       `json:"took"`   // how long claims with an outcome took
+	Claims [kinds]uint64 `json:"claims"`        // by Kind
+	Took   Buckets       `json:"took,omitzero"` // how long claims with an outcome took
 }
 
 // totals are Counts that many goroutines add to.
@@ -175,6 +176,13 @@ func (c *Counter) add(id firstcome.CampaignID) *totals {
 	}
 	c.all.Store(&after)
 	return t
+}
+
+// forget has the counter begin at zero.
+func (c *Counter) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all.Store(&map[firstcome.CampaignID]*totals{})
 }
 
 // Counts returns what was counted of each campaign. Its order of campaigns by their last claims is as exact as it is

@@ -155,19 +155,24 @@ func TestRatesAreWhatTheNodesCountedSinceTheyWereHeard(t *testing.T) {
 	if got := b.tick(t, w, samples, node("a", 12, 1200, 1), node("b", 12, 600, 1)); rate(got) != 150 || got.P95 == nil {
 		t.Errorf("nothing new was said: %v a second, p95 %v", rate(got), got.P95)
 	}
-	// a was restarted and counts from zero.
-	if got := b.tick(t, w, samples, node("a", 14, 40, 13), node("b", 14, 600, 1)); rate(got) != 20 {
-		t.Errorf("one restarted: %v", rate(got))
+	// a was restarted, counts from zero, and has what its row said.
+	again := func(at int, soldOut uint64) figures.Node {
+		n := node("a", at, soldOut, 13)
+		n.Before = node("a", 12, 1200, 1).Campaigns
+		return n
+	}
+	if got := b.tick(t, w, samples, again(14, 40), node("b", 14, 600, 1)); rate(got) != 20 || got.Totals["sold_out"] != 1840 {
+		t.Errorf("one restarted: %v, %v", rate(got), got.Totals)
 	}
 	// b is not heard any more.
 	gone := node("b", 14, 600, 1)
 	gone.Now = gone.SeenAt.Add(7 * time.Second)
-	got := b.tick(t, w, samples, node("a", 16, 60, 13), gone)
-	if rate(got) != 10 || got.Nodes != 2 || got.NodesSeen != 1 || !slices.Equal(got.Gone, []string{gone.Key()}) || len(got.Marks) != 1 || got.Marks[0].Kind != "node_gone" {
+	got := b.tick(t, w, samples, again(16, 60), gone)
+	if rate(got) != 10 || got.Totals["sold_out"] != 1860 || got.Nodes != 2 || got.NodesSeen != 1 || !slices.Equal(got.Gone, []string{gone.Key()}) || len(got.Marks) != 1 || got.Marks[0].Kind != "node_gone" {
 		t.Errorf("one is gone: %+v", got)
 	}
-	if again := b.tick(t, w, samples, node("a", 18, 60, 13), gone); len(again.Marks) != 0 {
-		t.Errorf("it is told once: %+v", again.Marks)
+	if next := b.tick(t, w, samples, again(18, 60), gone); len(next.Marks) != 0 {
+		t.Errorf("it is told once: %+v", next.Marks)
 	}
 }
 

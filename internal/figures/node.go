@@ -12,13 +12,15 @@ type Node struct {
 	Host, Listen  string // together its key
 	Role, Version string
 	StartedAt     time.Time
-	SeenAt        time.Time     // when it said so
-	StoppedAt     time.Time     // zero: it runs, as far as it said
-	Now           time.Time     // when it was read, by the same clock
-	Every         time.Duration // in how long it says so again; 0: at once
-	Breaker       string        // of its recorder: closed, half-open or open; empty: it records nothing
-	Relay         string        // likewise of what brings coupons into a topic on their way
-	Campaigns     map[firstcome.CampaignID]Counts
+	SeenAt        time.Time                       // when it said so
+	StoppedAt     time.Time                       // zero: it runs, as far as it said
+	Now           time.Time                       // when it was read, by the same clock
+	Every         time.Duration                   // in how long it says so again; 0: at once
+	Breaker       string                          // of its recorder: closed, half-open or open; empty: it records nothing
+	Relay         string                          // likewise of what brings coupons into a topic on their way
+	Campaigns     map[firstcome.CampaignID]Counts // since it began: what rates are made of
+	// Before are claims that it took over, at its start or of a node that is gone for good. They belong to totals only.
+	Before map[firstcome.CampaignID]Counts
 }
 
 // Key names the node.
@@ -34,26 +36,10 @@ type Nodes interface {
 	Nodes(ctx context.Context) ([]Node, error)
 }
 
-// An Alone is the only node of its ledger, as on SQLite: what it counts stays in memory.
-type Alone struct {
-	Node
-	Counter  *Counter
-	Recorder func() string // returns its recorder's breaker, empty if it records nothing; nil: it records nothing
-	Relay    func() string // likewise of its relay
-}
-
 // breakerOf returns the breaker of a recorder or a relay, empty if there is none.
 func breakerOf(recorder func() string) string {
 	if recorder == nil {
 		return ""
 	}
 	return recorder()
-}
-
-// Nodes returns the node itself, as of now.
-func (a *Alone) Nodes(context.Context) ([]Node, error) {
-	n := a.Node
-	n.SeenAt = a.Counter.clock()
-	n.Now, n.Campaigns, n.Breaker, n.Relay = n.SeenAt, a.Counter.Counts(), breakerOf(a.Recorder), breakerOf(a.Relay)
-	return []Node{n}, nil
 }

@@ -80,7 +80,7 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 	onWay := int64(0) // a dead letter is not on its way any more
 	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
 	if w.atGate(&c) {
-		if g.Err != nil || g.Lost {
+		if g.Err != nil || g.Lost || g.Unverified {
 			s.GateDown = true
 			return s
 		}

@@ -31,7 +31,7 @@ type Sample struct {
 
 	// Rates are claims a second by Kind, over all nodes that were heard; nil: unknown.
 	Rates map[string]float64 `json:"rates"`
-	// Totals are claims by Kind, as the nodes count them since they began.
+	// Totals are claims by Kind, at least: see Claims.
 	Totals map[string]uint64 `json:"totals"`
 	// P50, P95 and P99 are latencies in seconds of the claims answered between each node's last two reports.
 	P50 *float64 `json:"p50"`

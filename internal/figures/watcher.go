@@ -215,7 +215,6 @@ func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed b
 		s.Gone = append(s.Gone, c.gone...) // as far as it is known
 	}
 	var rates [kinds]float64
-	var totals [kinds]uint64
 	var took Buckets
 	known := false
 	for n := range nodes {
@@ -234,7 +233,6 @@ func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed b
 		heard := c.counted(node, id)
 		for k := range rates {
 			rates[k] += heard.rates[k]
-			totals[k] += heard.counts.Claims[k]
 		}
 		took.Add(heard.took)
 		known = true
@@ -245,11 +243,34 @@ func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed b
 	if c.heard = s.Nodes; !known {
 		return
 	}
-	s.Rates, s.Totals = map[string]float64{}, map[string]uint64{}
+	s.Rates, s.Totals = map[string]float64{}, claims(nodes, id)
 	for _, k := range Kinds() {
-		s.Rates[k.String()], s.Totals[k.String()] = rates[k], totals[k]
+		s.Rates[k.String()] = rates[k]
 	}
 	s.P50, s.P95, s.P99 = seconds(took.Percentile(.50)), seconds(took.Percentile(.95)), seconds(took.Percentile(.99))
+}
+
+// Claims returns a campaign's claims by Kind, at least: what the nodes last said, also those that stopped or are gone, with the claims
+// that they took over. A node that was killed did not say what it counted since its last row, and a node keeps counts of the campaigns
+// that were claimed last only. If the nodes cannot be read, it is what this node knows.
+func (w *Watcher) Claims(ctx context.Context, id firstcome.CampaignID) map[string]uint64 {
+	ctx, done := context.WithTimeout(ctx, patience)
+	defer done()
+	nodes, _ := w.Nodes.Nodes(ctx)
+	return claims(nodes, id)
+}
+
+// claims adds up what nodes counted of a campaign, by Kind.
+func claims(nodes []Node, id firstcome.CampaignID) map[string]uint64 {
+	all := map[string]uint64{}
+	for _, k := range Kinds() {
+		n := uint64(0)
+		for _, node := range nodes {
+			n += node.Campaigns[id].Claims[k] + node.Before[id].Claims[k]
+		}
+		all[k.String()] = n
+	}
+	return all
 }
 
 // counted returns what a node counted between the last two things it said: rows are written more rarely than they are read.

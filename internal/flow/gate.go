@@ -135,6 +135,9 @@ type GateState struct {
 	Now            time.Time // the gate's time
 	// Lost tells that part of what the gate had is gone, so it decides nothing: see ErrLost.
 	Lost bool
+	// Unverified tells that its server restarted, or is another one, and that no node has looked yet: see ErrUnverified. It decides nothing for
+	// a moment, and may have lost nothing.
+	Unverified bool
 	// Frozen tells that it is frozen for a rebuild.
 	Frozen bool
 	// Ahead tells that the ledger is an older one than the gate, as this node knows, and Behind that the gate is an older one than the ledger:

@@ -73,10 +73,10 @@ type Rebuilder struct {
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
 
-	since  time.Time              // when Run saw the runs of now first
 	silent []firstcome.CampaignID // of which the last look of Run at all campaigns got no answer: they are asked about once more
 
 	mu      sync.Mutex // guards what follows
+	since   time.Time  // when Run saw the runs of now first
 	broken  map[firstcome.CampaignID]error
 	refused map[firstcome.CampaignID]error // see Refuse
 	epochs  map[firstcome.CampaignID]int64 // see Epoch
@@ -220,7 +220,14 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 		return Rebuilt{}, err
 	}
 	if known {
-		switch err := r.standing(ctx, now); {
+		runs, err := r.gate.Runs(ctx)
+		if err == nil {
+			err = r.see(ctx, runs) // so that a verification knows how the server syncs
+		}
+		if err == nil {
+			err = r.stands(ctx, now)
+		}
+		switch {
 		case err == nil:
 			return r.book.LastRebuild(ctx, id)
 		case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):

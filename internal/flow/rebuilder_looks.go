@@ -26,7 +26,10 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 		}
 		now, err := r.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
-			err, looked, r.since = r.see(ctx, now), time.Time{}, time.Now()
+			err, looked = r.see(ctx, now), time.Time{}
+			r.mu.Lock()
+			r.since = time.Now()
+			r.mu.Unlock()
 		}
 		if err == nil {
 			runs = now

@@ -21,7 +21,10 @@ type witnessed struct {
 func (w witnessed) Verified(ctx context.Context, a Revision, s Stopped) error {
 	want, err := w.book.Standard(ctx, a.Campaign, s.Version)
 	if err == nil && want.Answer == firstcome.Decided {
-		err = sleep(ctx, time.Until(w.since.Add(witnessTime)))
+		w.mu.Lock()
+		since := w.since
+		w.mu.Unlock()
+		err = sleep(ctx, time.Until(since.Add(witnessTime)))
 	}
 	if err != nil {
 		return err

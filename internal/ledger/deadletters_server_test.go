@@ -15,7 +15,9 @@ import (
 // TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen counts the rows that the server
 // reads and the bytes that it sends and gets for a batch and a burial.
 func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
-	name := services.MariaDB.Database(t)
+	server := services.MariaDB.Server(t, services.MariaDB.Fast()...) // of its own: what is served counts for all of its databases
+	name, err := server.Database(t.Context())
+	stage.Must(t, err)
 	l, db := remote(t, name, firstcome.Unlimited), services.Beside(t, name)
 	told := int64(0)
 	by := func(first, last int64) flow.Batch { // of a source that has told the gate of whatever it heard

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -56,6 +57,14 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
 		gateKind, secret.Fingerprint()).Scan(&campaigns)
 	return campaigns, wrap(err, "compare the campaigns' secrets")
+}
+
+// Foreign returns how many campaigns are open or will be at an instant, and how many of those this node does not decide, because they have another
+// gate or code secret.
+func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, err error) {
+	err = l.conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
+		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.gate, l.fingerprint, at.UnixMicro()).Scan(&open, &others)
+	return open, others, wrap(err, "count the campaigns of other nodes")
 }
 
 // ErrUnnamedGate says that no campaign was created, because a campaign cannot name this node's gate.

@@ -2,18 +2,19 @@ package ledger
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"time"
 )
 
-// A NodeRow is what a node reported of itself in the table nodes, which only ledgers on a server have.
+// A NodeRow is what a node reported of itself in the table nodes.
 type NodeRow struct {
 	Host, Listen, Role, Version string
-	StartedAt                   time.Time // by the server's clock, as all instants here
+	StartedAt                   time.Time // by the ledger's clock, as all instants here
 	SeenAt                      time.Time
 	StoppedAt                   time.Time // zero: it runs, as far as it said
 	Now                         time.Time // when the row was read
 	Counts                      []byte    // JSON: see figures.Board
+	Forgotten                   bool      // it was not heard for so long that it is gone for good; another node may take its row
 }
 
 // Clock returns the instant by the ledger's clock.
@@ -22,64 +23,85 @@ func (l *Ledger) Clock(ctx context.Context) (time.Time, error) {
 	return at, wrap(err, "read the clock")
 }
 
-// forgottenNode is how long a silent node is still listed. Then another node may take over its row.
+// forgottenNode is how long a silent node is still listed. Then another node may take its row. On SQLite one process has the ledger, so
+// all other nodes are gone.
 const forgottenNode = time.Hour
 
-// WriteNode writes what a node reports of itself; stopped says that it stops. Nodes may not delete rows, so a new node takes
-// over a forgotten one's.
+// ErrNodeTaken says that a node has no row: it said nothing for so long that another one took it.
+var ErrNodeTaken = errors.New("another node has taken this node's row")
+
+// TakeNode gives a node the row that it writes from now on, and returns the counts in it: its own, of before it began again, or those
+// of a node that is forgotten. Nodes may not delete rows, so this keeps them few.
+func (l *Ledger) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err error) {
+	rows, err := l.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, old := range rows {
+		if old.Host == n.Host && old.Listen == n.Listen {
+			return old.Counts, nil
+		}
+	}
+	for _, old := range rows {
+		if !old.Forgotten {
+			continue
+		}
+		taken, err := l.changeNodes(ctx, `UPDATE nodes SET host = ?, listen = ?, seen_at = `+l.nodeClock()+` WHERE host = ? AND listen = ? AND seen_at = ?`,
+			n.Host, n.Listen, old.Host, old.Listen, old.SeenAt.UnixMicro())
+		if err != nil || taken > 0 { // else another node was faster
+			return old.Counts, wrap(err, "take the row of a node that is gone")
+		}
+	}
+	_, err = l.changeNodes(ctx, `INSERT INTO nodes (host, listen, role, version, started_at, counts, seen_at) VALUES (?, ?, ?, ?, ?, ?, `+l.nodeClock()+`)`,
+		n.Host, n.Listen, n.Role, n.Version, n.StartedAt.UnixMicro(), "{}")
+	return nil, wrap(err, "say that there is a node")
+}
+
+// WriteNode writes what a node reports of itself into the row that it took; stopped says that it stops.
 func (l *Ledger) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	stoppedAt := `NULL`
 	if stopped {
-		stoppedAt = l.dialect.clock
+		stoppedAt = l.nodeClock()
 	}
-	values := []any{n.Host, n.Listen, n.Role, n.Version, n.StartedAt.UnixMicro(), string(n.Counts)}
-	update := `UPDATE nodes SET host = ?, listen = ?, role = ?, version = ?, started_at = ?, counts = ?, seen_at = ` + l.dialect.clock + `, stopped_at = ` + stoppedAt + ` WHERE host = ? AND listen = ?`
-	write := func(query string, args ...any) (rows int64, err error) {
-		done, err := l.write.ExecContext(ctx, l.dialect.rebind(query), append(values, args...)...)
+	rows, err := l.changeNodes(ctx, `UPDATE nodes SET role = ?, version = ?, started_at = ?, counts = ?, seen_at = `+l.nodeClock()+`, stopped_at = `+stoppedAt+` WHERE host = ? AND listen = ?`,
+		n.Role, n.Version, n.StartedAt.UnixMicro(), string(n.Counts), n.Host, n.Listen)
+	if err == nil && rows == 0 {
+		return ErrNodeTaken
+	}
+	return wrap(err, "say what the node is")
+}
+
+// changeNodes runs a statement that writes a row, and returns how many it wrote.
+func (l *Ledger) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
+	if l.dialect.shared {
+		done, err := l.write.ExecContext(ctx, l.dialect.rebind(query), args...)
 		if err != nil {
 			return 0, err
 		}
 		return done.RowsAffected()
 	}
-	if rows, err := write(update, n.Host, n.Listen); err != nil || rows > 0 {
-		return wrap(err, "say what the node is")
+	var rows int64
+	if err := l.update(ctx, func(t *tx) (err error) { rows, err = t.change(query, args...); return err }); err != nil {
+		return 0, err // the writer may still be writing rows
 	}
-	old, found, err := l.forgotten(ctx)
-	if err == nil && found {
-		var rows int64
-		if rows, err = write(update+` AND seen_at = ?`, old.Host, old.Listen, old.SeenAt.UnixMicro()); rows > 0 {
-			return nil
-		}
-	}
-	if err == nil { // there is none to take, or another node was faster
-		_, err = write(`INSERT INTO nodes (host, listen, role, version, started_at, counts, seen_at, stopped_at) VALUES (?, ?, ?, ?, ?, ?, ` + l.dialect.clock + `, ` + stoppedAt + `)`)
-	}
-	return wrap(err, "say that there is a node")
+	return rows, nil
 }
 
-// forgotten returns the row of a forgotten node, if there is one.
-func (l *Ledger) forgotten(ctx context.Context) (row NodeRow, found bool, err error) {
-	rows, err := l.nodeRows(ctx)
-	for _, n := range rows {
-		if n.Now.Sub(n.SeenAt) >= forgottenNode {
-			return n, true, err
-		}
+// nodeClock is the clock of the rows, as an expression. SQLite's has whole milliseconds.
+func (l *Ledger) nodeClock() string {
+	if l.dialect.shared {
+		return l.dialect.clock
 	}
-	return row, false, err
+	return `CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`
 }
 
-// Nodes returns what each node reported of itself within an hour.
+// Nodes returns what each node reported of itself, also those that are forgotten.
 func (l *Ledger) Nodes(ctx context.Context) ([]NodeRow, error) {
-	all, err := l.nodeRows(ctx)
-	return slices.DeleteFunc(all, func(n NodeRow) bool { return n.Now.Sub(n.SeenAt) >= forgottenNode }), err
-}
-
-func (l *Ledger) nodeRows(ctx context.Context) ([]NodeRow, error) {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+l.dialect.clock+`, counts FROM nodes ORDER BY host, listen`)
+	rows, err := l.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+l.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := allRows(rows, err, func(take scan) (n NodeRow, err error) {
 		var counts string
 		err = take(&n.Host, &n.Listen, &n.Role, &n.Version, when(&n.StartedAt), when(&n.SeenAt), when(&n.StoppedAt), when(&n.Now), &counts)
-		n.Counts = []byte(counts)
+		n.Counts, n.Forgotten = []byte(counts), !l.dialect.shared || n.Now.Sub(n.SeenAt) >= forgottenNode
 		return n, err
 	})
 	return all, wrap(err, "read the nodes")

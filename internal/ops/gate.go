@@ -126,6 +126,8 @@ type Gate struct {
 	Changer   *flow.Changer
 	Retirer   *flow.Retirer
 	Rebuilder *flow.Rebuilder
+	// Ping returns nil if the gate answers.
+	Ping func(context.Context) error
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
 	// is behind the gate, perhaps with flow.ErrUnaged.
 	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
@@ -144,6 +146,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	// These labels are the same on the nodes that fill a journal and on those that drain it. They tell the
 	// journals of two fleets under one Prometheus apart, whatever the jobs are called.
 	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
+	m.pingGate = g.Ping
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
 	m.watchRetirer(g.Retirer)

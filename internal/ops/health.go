@@ -61,9 +61,32 @@ func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 // Drain makes the node report that it is not ready, from now on. It may be called more than once.
 func (m *Monitor) Drain() { m.draining.Store(true) }
 
+// foreignEvery is how often the ledger is asked whether this node decides any campaign.
+const foreignEvery = 5 * time.Second
+
+// foreign tells whether the node decides none of the campaigns that are open, because they have another gate or code secret: then another node
+// should get the claims. While the ledger does not answer, it is as it was. A Redis without a name is none of that: it was emptied, and a person
+// has it rebuilt through this very node.
+func (m *Monitor) foreign(ctx context.Context) bool {
+	if m.ledger == nil || m.ledger.GateName() == "" {
+		return false
+	}
+	m.foreigns.mu.Lock()
+	defer m.foreigns.mu.Unlock()
+	if now := time.Now(); now.Sub(m.foreigns.asked) > foreignEvery {
+		m.foreigns.asked = now
+		ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
+		defer cancel()
+		if open, others, err := m.ledger.Foreign(ctx, now); err == nil {
+			m.foreigns.all = open > 0 && others == open
+		}
+	}
+	return m.foreigns.all
+}
+
 // A readiness is the answer of /readyz. Version, Ledger and Gate are only in a verbose answer.
 type readiness struct {
-	Status  string `json:"status"` // ready or draining
+	Status  string `json:"status"` // ready, draining, or mismatch: this node decides none of the open campaigns
 	Version string `json:"version,omitempty"`
 	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with the ledger
 	Gate    string `json:"gate,omitempty"`   // what is wrong with the gate beside the ledger; empty if nothing is known to be wrong
@@ -74,14 +97,16 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, readiness{Status: "ok"})
 }
 
-// Ready answers GET /readyz. Only the node's own state makes it unready: while the ledger is down, the node
-// stays ready and claims get truthful 503s. A verbose answer shows the state of the ledger to callers that
+// Ready answers GET /readyz. Only the node's own state makes it unready: it stops, or it has another gate or secret than all open campaigns.
+// While the ledger is down, the node stays ready and claims get truthful 503s. A verbose answer shows the state of the ledger to callers that
 // mayLook admits.
 func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
 	status, said := http.StatusOK, readiness{Status: "ready"}
 	if m.draining.Load() {
 		status, said.Status = http.StatusServiceUnavailable, "draining"
 		w.Header().Set("Retry-After", "1")
+	} else if m.foreign(r.Context()) {
+		status, said.Status = http.StatusServiceUnavailable, "mismatch"
 	}
 	if r.URL.Query().Has("verbose") && mayLook(r) {
 		said.Version, said.Ledger, said.Gate = m.version, m.ledgerState(r.Context()), m.gateState(r.Context())
@@ -115,12 +140,21 @@ func (m *Monitor) ledgerState(ctx context.Context) string {
 	return "ok"
 }
 
-// gateState says whether campaigns are decided by a gate beside the ledger that is not this node's.
+// gateState says whether the gate beside the ledger answers, and whether campaigns are decided by another one than this node's.
 func (m *Monitor) gateState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
-	others, err := m.ledger.OtherGates(ctx)
+	if m.pingGate != nil {
+		if err := m.pingGate(ctx); err != nil {
+			m.Warn("the gate does not answer", "err", err)
+			return "does not answer: the log says why"
+		}
+	}
 	name := m.ledger.GateName()
+	if open, foreign, err := m.ledger.Foreign(ctx, time.Now()); err == nil && name != "" && open > 0 && foreign == open {
+		return "all open campaigns have another gate or code secret than this node: the log of the start says which"
+	}
+	others, err := m.ledger.OtherGates(ctx)
 	switch {
 	case err != nil || len(others) == 0 || name == "ledger":
 		return ""

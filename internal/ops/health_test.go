@@ -6,10 +6,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -29,6 +33,46 @@ func TestANodeIsReadyUntilItDrains(t *testing.T) {
 	}
 	if status, _ := w.get("/livez"); status != http.StatusOK {
 		t.Errorf("a draining node is said to be dead: %d", status)
+	}
+}
+
+// TestANodeThatDecidesNoOpenCampaignIsNotReady has campaigns of another code secret.
+func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
+	for _, row := range []struct {
+		foreign, own []firstcome.CampaignID
+		closed       bool // the foreign ones
+		want         int
+	}{
+		{nil, nil, false, http.StatusOK},
+		{[]firstcome.CampaignID{"a", "b"}, nil, false, http.StatusServiceUnavailable},
+		{[]firstcome.CampaignID{"a", "b"}, nil, true, http.StatusOK},
+		{[]firstcome.CampaignID{"a"}, []firstcome.CampaignID{"b"}, false, http.StatusOK},
+	} {
+		w := watch(t, "")
+		for _, id := range slices.Concat(row.foreign, row.own) {
+			w.create(id, 1)
+		}
+		db := services.Beside(t, w.file)
+		for _, id := range row.foreign {
+			stage.Must(t, stage.Err(db.Exec(`UPDATE campaigns SET secret = 'another', closed = ? WHERE id = ?`, row.closed, id)))
+		}
+		status, body := w.get("/readyz?verbose")
+		if status != row.want || strings.Contains(body, `"status":"mismatch"`) != (row.want != http.StatusOK) || strings.Contains(body, "another gate or code secret") != (row.want != http.StatusOK) {
+			t.Errorf("%+v: %d %s", row, status, body)
+		}
+	}
+}
+
+// TestVerboseReadinessAsksTheGate, which /readyz alone does not: a node stays ready while its gate is away.
+func TestVerboseReadinessAsksTheGate(t *testing.T) {
+	w := watch(t, "redis:one")
+	var away error
+	w.WatchGate(ops.Gate{Name: "redis:one", Ping: func(context.Context) error { return away }})
+	for _, away = range []error{nil, errors.New("connection refused")} {
+		status, body := w.get("/readyz?verbose")
+		if status != http.StatusOK || strings.Contains(body, `"gate":"does not answer: the log says why"`) != (away != nil) {
+			t.Errorf("the gate answers %v: %d %s", away, status, body)
+		}
 	}
 }
 

@@ -7,8 +7,10 @@
 package ops
 
 import (
+	"context"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +33,12 @@ type Monitor struct {
 	gateMetrics
 	lineMetrics
 
+	pingGate func(context.Context) error // nil: the ledger decides
+	foreigns struct {
+		mu    sync.Mutex // guards what follows
+		asked time.Time
+		all   bool
+	}
 	draining atomic.Bool
 	warned   atomic.Int64 // when Warn last logged, in seconds since 1970
 }

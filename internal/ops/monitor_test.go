@@ -33,6 +33,7 @@ type watched struct {
 	*ops.Monitor
 	t      testing.TB
 	ledger *ledger.Ledger
+	file   string       // the ledger's
 	log    bytes.Buffer // slog writes a line at a time, under its lock
 }
 
@@ -43,6 +44,7 @@ func watch(t testing.TB, gate string) *watched {
 	w.Monitor = ops.New(slog.New(slog.NewTextHandler(&w.log, nil)), "v9", "abc")
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	var err error
+	w.file = path
 	w.ledger, err = ledger.Open(t.Context(), path, ledger.Options{Secret: stage.Secret(), Gate: gate, OnCommit: w.Commit})
 	stage.Must(t, err)
 	stage.Serve(t, w.ledger)

@@ -187,10 +187,10 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	if err != nil {
 		return s, err
 	}
+	unverified := false
 	if g.standing != nil && !lost { // who inspects may not run it
-		if err := g.stands(ctx, k); errors.Is(err, flow.ErrUnverified) {
-			lost = true
-		} else if err != nil {
+		err := g.stands(ctx, k)
+		if unverified = errors.Is(err, flow.ErrUnverified); err != nil && !unverified {
 			return s, err
 		}
 	}
@@ -198,7 +198,7 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 		now = decidedAt
 	}
 	return flow.GateState{
-		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Frozen: frozen, Waiting: waiting,
+		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Unverified: unverified, Frozen: frozen, Waiting: waiting,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil
 }

@@ -149,7 +149,9 @@ func (v *verdict) places(id firstcome.CampaignID, want string, decisions []first
 			if ticket > last {
 				waiting, last = waiting+1, ticket
 			}
-			d.Place = campaign.Place(l, ticket, d.InForce, now)
+			then := l // the script says how the line is after all of them
+			then.LastTicket, then.Waiting = last, waiting
+			d.Place = campaign.Place(then, ticket, d.InForce, now)
 		}
 		d.InLine = waiting
 	}

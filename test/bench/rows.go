@@ -57,6 +57,7 @@ var rows = []row{
 	{"claimants", claimants, []services.Kind{services.Redis}},
 	{"sql-gates", sqlGates, []services.Kind{services.MariaDB, services.PostgreSQL}},
 	{"decided", decided, []services.Kind{services.Redis, services.MariaDB}},
+	{"set-ups", setUps, []services.Kind{services.Redis, services.MariaDB}},
 	{"recorded", recorded, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
 	{"nodes", nodes, []services.Kind{services.Redis, services.MariaDB}},
 	{"drain", recorder, []services.Kind{services.Redis, services.MariaDB, services.PostgreSQL}},
@@ -75,7 +76,7 @@ var rows = []row{
 // same bytes under the same load (winners, refused); one campaign (campaigns); nobody who watches (consoles); the
 // same campaign when it was new (growth); a call of the script for each claim
 // (claimants); a transaction for each claim (sql-gates); winners on SQLite (decided);
-// one node (nodes); the same database as the gate (recorded); issuing by the same gate (the rows of lines); net/http alone (nginx); plain inserts of the same rows (drain);
+// one node (nodes); a plain script (set-ups); the same database as the gate (recorded); issuing by the same gate (the rows of lines); net/http alone (nginx); plain inserts of the same rows (drain);
 // drain (drain-topic).
 const (
 	wantWinners   = "≥ 0.50"

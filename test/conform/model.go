@@ -151,7 +151,8 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		if m.Feed != nil { // it is for others to append them
 			break
 		}
-		d.Place = seen.Place(m.Line, m.join(user, now), int64(len(m.holds)), now)
+		ticket := m.join(user, now)
+		d.Place = seen.Place(m.Line, ticket, int64(len(m.holds)), now)
 	}
 	m.fill(now)
 	m.sendAway(now, false)

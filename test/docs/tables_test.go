@@ -126,9 +126,9 @@ func addConstants(file *ast.File, into map[string]string) {
 	}
 }
 
-// units are what stands behind a number: bytes, or nanoseconds.
+// units are what follows a number: bytes, characters, or nanoseconds.
 var units = map[string]int64{
-	"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20,
+	"": 1, "bytes": 1, "characters": 1, "KiB": 1 << 10, "MiB": 1 << 20,
 	"ms": int64(time.Millisecond), "s": int64(time.Second), "min": int64(time.Minute), "h": int64(time.Hour),
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -67,7 +68,7 @@ func watches(p *process, id string) *watch {
 
 // TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay has a crowd claim at one node, and at three of which one is killed, while
 // somebody watches. In the end the page has the campaign's figures, the audit finds no breach, and the claims are those that the nodes
-// which live count, each outcome by itself. A node that was killed is said to be gone, and counts no more.
+// count, each outcome by itself. A node that was killed is said to be gone, and its last row counts on.
 func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 	for _, s := range []setup{alone, redisOfPostgreSQL} {
 		t.Run(s.name, func(t *testing.T) {
@@ -80,6 +81,7 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 			defer stop()
 			crowd.awaitAnswers(t, 100)
 			all, gone := len(d.nodes)+len(d.recorders), 0
+			last := map[string]uint64{} // claims that a killed node's row has
 			if len(d.nodes) > 1 {
 				waitFor(t, "all nodes to be heard", func() bool { return live.now().NodesSeen == all })
 				db := services.Beside(t, d.args[1])
@@ -88,7 +90,7 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 					stage.Must(t, db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM nodes WHERE counts LIKE '%"every":2,%'`).Scan(&busy))
 					return busy == len(d.nodes)
 				})
-				killed := d.node(2)
+				killed, said := d.node(2), []byte(nil)
 				killed.kill()
 				d.mu.Lock()
 				d.nodes = d.nodes[:2]
@@ -98,6 +100,16 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 					now := live.now()
 					return now.NodesSeen == all-1 && now.Nodes == all && len(now.Gone) == 1 && strings.HasSuffix(now.Gone[0], " "+killed.address())
 				})
+				host, err := os.Hostname()
+				stage.Must(t, err)
+				stage.Must(t, db.QueryRowContext(t.Context(), `SELECT counts FROM nodes WHERE host = '`+host+`' AND listen = '`+killed.address()+`'`).Scan(&said))
+				var row struct {
+					Campaigns map[firstcome.CampaignID]figures.Counts
+				}
+				stage.Must(t, json.Unmarshal(said, &row))
+				for _, k := range figures.Kinds() {
+					last[k.String()] = row.Campaigns["spring"].Claims[k]
+				}
 			}
 			crowd.awaitAnswers(t, 100)
 			stop()
@@ -117,6 +129,9 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 				if counted[refused] < 2 {
 					t.Errorf("%d claims are counted as %s", counted[refused], refused)
 				}
+			}
+			for outcome, claims := range last {
+				counted[outcome] += claims
 			}
 			defer func() {
 				if t.Failed() {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -18,9 +17,6 @@ import (
 
 // binaryVariable names the binary to a test that runs itself again in a child process.
 const binaryVariable = "E2E_BINARY"
-
-// patience bounds every wait of these tests, for slow machines under the race detector.
-const patience = 60 * time.Second
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

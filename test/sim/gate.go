@@ -214,7 +214,8 @@ func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 		c.stop(user, true)
 	case firstcome.Waiting:
 		joins := c.ticketOf(user) == 0
-		d.Place = seen.Place(c.line, c.join(user, now), c.inForce(), now)
+		ticket := c.join(user, now)
+		d.Place = seen.Place(c.line, ticket, c.inForce(), now)
 		if joins {
 			c.did(happening{came: user, ticket: ticketName{c.line.Generation, d.Place.Ticket}})
 		}

@@ -17,9 +17,10 @@ const own = () => `${campaign()}/claims/${encodeURIComponent(session.user_id)}`;
 // Where a topic of Kafka keeps the line, a place there is found by the proof that the claim was answered with. It is kept over reloads, and
 // opens nothing without the user's token.
 const kept = () => `proof ${session.campaign} ${session.user_id}`;
-const proof = () => {
+const proof = (more) => {
   const text = localStorage.getItem(kept());
-  return text ? `?proof=${encodeURIComponent(text)}` : "";
+  const query = new URLSearchParams({ ...(text && { proof: text }), ...more }).toString();
+  return query && `?${query}`;
 };
 
 // keep keeps the proof of a place, and forgets it with an answer that has none.
@@ -31,7 +32,8 @@ function keep(answer) {
 }
 
 export const readCampaign = () => ask("GET", campaign());
-export const readClaim = async () => keep(await ask("GET", own() + proof()));
+// readClaim reads the user's claim, and how a place ended that the user is not in any longer.
+export const readClaim = async (place) => keep(await ask("GET", own() + proof(place && { place: `${place.generation}.${place.ticket}` })));
 export const readWallet = () => ask("GET", `/v1/users/${encodeURIComponent(session.user_id)}/coupons`);
 export const claim = async () => keep(await ask("POST", `${campaign()}/claims`, { user_id: session.user_id }));
 export const leave = async () => keep(await ask("DELETE", own() + proof()));
@@ -154,16 +156,19 @@ async function lookOnce(heard, each) {
   const line = await readLine();
   if (line.status !== 200) return line;
   const { ticket, generation } = heard.place;
-  const { serving, pace, state } = line.body;
+  const { serving, pace, state, last_ticket, waiting, likely_through } = line.body;
   if (line.body.generation === generation && serving <= ticket) {
     const ahead = ticket - serving, served = state !== "paused" && state !== "not_open";
-    const seconds = served && pace?.per_second ? Math.ceil(ahead / pace.per_second) : null;
-    each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, serving: served }));
+    // Some of those ahead may have left, and nobody waits for them.
+    const people = waiting > 0 && last_ticket > serving ? (ahead * (waiting - 1)) / (last_ticket - serving) : ahead;
+    const seconds = served && pace?.per_second ? Math.ceil(people / pace.per_second) : null;
+    const likely = likely_through === null || ticket <= likely_through;
+    each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, likely, serving: served, why: served ? null : state }));
     return null;
   }
-  const mine = await readClaim();
+  const mine = await readClaim(heard.place);
   if (mine.status === 404) {
-    heard.end = { outcome: line.body.ended.find((e) => e.generation === generation)?.reason ?? "left" };
+    heard.end = { outcome: mine.body.outcome ?? "lost" };
   } else if (mine.body.outcome === "waiting") {
     each((heard.place = mine.body));
   } else if (mine.body.coupon) {

@@ -50,25 +50,28 @@ async function known(question) {
   }
 }
 
+// readCampaign reads the campaign, and reports whether it could.
 async function readCampaign(insist) {
   const asked = performance.now();
   const answer = insist ? await known(firstcome.readCampaign) : await firstcome.readCampaign();
   if (answer.status !== 200) {
     if (insist) show({ state: "mistake", code: answer.body.code ?? answer.status });
-    return;
+    return false;
   }
   terms = answer.body;
   time.at = (asked + performance.now()) / 2;
   time.server = Date.parse(terms.server_time);
+  return true;
 }
 
 // watch reads the campaign now and then while nothing else happens, so that a page left open tells what is.
 async function watch() {
   for (;;) {
     await firstcome.sleep(10_000 + 10_000 * Math.random());
-    if (busy || following || document.hidden || !["not_open", "open", "paused", "sold_out"].includes(view.state)) continue;
+    const idle = () => !busy && !following && ["not_open", "open", "paused", "sold_out", "unknown"].includes(view.state);
+    if (document.hidden || !idle()) continue;
     await readCampaign(false);
-    if (!busy && !following && ["not_open", "open", "paused", "sold_out"].includes(view.state)) showCampaign();
+    if (idle()) showCampaign();
   }
 }
 
@@ -114,12 +117,12 @@ async function linger(answer, tries) {
 }
 
 function press() {
-  if (view.state === "unknown") {
+  if (view.hasten) {
     if (performance.now() >= view.earliest) view.hasten.abort();
     else say(headline() + " " + words[lang].again(seconds(view.until)), true);
     return;
   }
-  if (["open", "left"].includes(view.state)) claim();
+  if (["open", "unknown", "left", "voided", "lost"].includes(view.state)) claim();
 }
 
 async function settle({ status, body }) {
@@ -127,8 +130,9 @@ async function settle({ status, body }) {
     case "waiting": return wait(body);
     case "issued": case "already_issued": return hold(body.outcome, body.coupon);
     case "not_open": case "paused": case "sold_out": case "closed":
-      await readCampaign(false);
-      return show({ state: body.outcome, at: body.sold_out_at ?? body.opens_at });
+      // Since then stock may have come back, or an operator changed something: a refused user sees the campaign as it is now.
+      if ((await readCampaign(false)) && terms.state !== "unknown") return showCampaign();
+      return show({ state: body.outcome, at: body.opens_at });
     default: show({ state: "mistake", code: body.code ?? status });
   }
 }
@@ -147,7 +151,7 @@ async function wait(place) {
   if (following !== mine || !end) return;
   following = null;
   if (end.coupon) hold("issued", end.coupon);
-  else if (end.outcome === "left") show({ state: "left" });
+  else if (["left", "voided", "lost"].includes(end.outcome)) show({ state: end.outcome });
   else await settle({ status: 200, body: end });
 }
 
@@ -190,7 +194,6 @@ function parts() {
   switch (view.state) {
     case "not_open": return w.opensAt(new Date(opens()), new Date(now()), clock(opens() - now()));
     case "issued": return w.issued(view.coupon.number);
-    case "sold_out": return w.sold_out(terms?.quantity ?? null);
     case "waiting": return w.waiting(view.place.ahead, view.place.serving === false ? null : view.place.eta_seconds);
     default: return w[view.state];
   }
@@ -207,12 +210,20 @@ function more() {
     case "sold_out": return terms?.sold_out_at ? w.soldOutAt(new Date(terms.sold_out_at), new Date(now())) : "";
     case "closed": return w.closedMore;
     case "paused": return w.pausedMore;
-    case "waiting": return view.place.serving === false ? w.held : view.place.likely === false ? w.unlikely : w.waitingMore;
+    case "waiting": return waitingMore(w, view.place);
     case "unknown": return view.until ? w.again(seconds(view.until)) : "";
     case "left": return w.leftMore;
+    case "voided": return w.voidedMore;
+    case "lost": return w.lostMore;
     case "mistake": return w.mistakeMore(view.code);
     default: return "";
   }
+}
+
+function waitingMore(w, { serving, why, until, likely }) {
+  const opens = Date.parse(until ?? terms?.opens_at);
+  if (serving !== false) return likely === false ? w.unlikely : w.waitingMore;
+  return why === "not_open" && opens ? w.early(new Date(opens), new Date(now()), clock(opens - now())) : w.held;
 }
 
 function render() {
@@ -247,7 +258,7 @@ function renderWords() {
 
 function renderActs() {
   const w = words[lang], act = at("act"), { state } = view;
-  const label = { not_open: w.wait, open: w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join }[state];
+  const label = { not_open: w.wait, open: w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join, voided: w.join, lost: w.join }[state];
   // A button keeps the focus while it has nothing to do.
   act.setAttribute("aria-disabled", state === "not_open" || state === "asking");
   const lost = [act, at("leave"), at("copy")].find((b) => b === document.activeElement);
@@ -311,7 +322,7 @@ function say(t, at_once = false) {
 
 function tick() {
   if (view.state === "not_open" && now() >= opens()) show({ state: "open" });
-  if (["not_open", "unknown"].includes(view.state)) renderWords();
+  if (["not_open", "unknown", "waiting"].includes(view.state)) renderWords();
   if (["not_open", "waiting"].includes(view.state)) say(headline());
 }
 

@@ -54,6 +54,7 @@ let last = 0;
 let heard = '';
 function pulse(s) {
 	last = Date.now();
+	ahead = Date.parse(s.at) - last;
 	heard = words.pulse.replace('%d', count(s.nodes_seen)).replace('%d', count(s.nodes)) + (s.gone.length ? ` · ${words.gone}: ${s.gone.join(', ')}` : '');
 	tell();
 }
@@ -63,6 +64,18 @@ function tell() {
 	at.parentElement.classList.toggle('lost', old);
 	at.textContent = old ? words.lost : heard.replace('%s', Math.round((Date.now() - last) / 1000));
 }
+
+// ---- the countdown to the opening, by the server's clock
+
+const opening = live.querySelector('[data-opens]');
+let ahead = Date.parse(live.dataset.now) - Date.now(); // of this browser's clock
+function countDown() {
+	if (!opening) return;
+	const left = Math.max(0, Math.ceil((Date.parse(opening.dataset.opens) - Date.now() - ahead) / 1000));
+	const two = n => String(n).padStart(2, '0');
+	opening.textContent = `${Math.floor(left / 3600)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;
+}
+countDown();
 
 // ---- plots
 
@@ -308,6 +321,6 @@ function follow() {
 	});
 }
 follow();
-setInterval(tell, 1000);
+setInterval(() => { tell(); countDown(); }, 1000);
 addEventListener('resize', () => plots.forEach(p => p.size()));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.forEach(p => p.draw()));

@@ -230,6 +230,18 @@ CREATE TABLE identity (
     ledger TEXT    NOT NULL
 ) STRICT;
 
+CREATE TABLE nodes (
+    host       TEXT    NOT NULL,
+    listen     TEXT    NOT NULL,
+    role       TEXT    NOT NULL,
+    version    TEXT    NOT NULL,
+    started_at INTEGER NOT NULL,
+    seen_at    INTEGER NOT NULL,
+    stopped_at INTEGER,
+    counts     TEXT    NOT NULL,
+    PRIMARY KEY (host, listen)
+) STRICT;
+
 CREATE TABLE followers (
     name         TEXT    NOT NULL PRIMARY KEY,
     attempt      INTEGER NOT NULL,

@@ -1,7 +1,6 @@
 package shop;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -13,12 +12,16 @@ import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestClientException;
 
-/** Claims coupons of firstcome: see docs/spring.md. One is enough for a whole application. */
+/**
+ * Claims coupons of firstcome: see docs/spring.md. One is enough for a whole application. Of Jackson it uses the annotations
+ * only, which are the same in Jackson 2 (Spring Boot 3) and Jackson 3 (Spring Boot 4).
+ */
 public final class Firstcome {
   /** What a claim got: issued or already_issued with a coupon, or a refusal, which is no exception. */
   public record Answer(String outcome, Coupon coupon, String detail, @JsonProperty("opens_at") Instant opensAt) {}
 
-  public record Coupon(long number, String code, JsonNode benefit, boolean recorded) {}
+  /** benefit is the campaign's JSON: a Map, a List, a String, a number, a Boolean, or null. */
+  public record Coupon(long number, String code, Object benefit, boolean recorded) {}
 
   /** The answer is not known: there may be a coupon. Asking again later is safe and finds it. */
   public static final class UnknownException extends RuntimeException {}

@@ -1,0 +1,198 @@
+//go:build !check && (!race || soak)
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome/test/browser"
+)
+
+// A scripted server gives the answers that a test sets, by the request without the campaign's path and with the user as u.
+type scripted struct {
+	mu      sync.Mutex // guards answers
+	answers map[string]string
+}
+
+// says sets answers, each as "STATUS BODY". A body that begins with "event: " is a stream.
+func (s *scripted) says(answers map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for request, answer := range answers {
+		s.answers[request] = answer
+	}
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, _, _ := strings.Cut(strings.TrimPrefix(r.URL.RequestURI(), "/v1/campaigns/drop"), "/guest-")
+	if _, rest, ok := strings.Cut(r.URL.RequestURI(), "/guest-"); ok {
+		path += "/u" + strings.TrimLeft(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+	}
+	s.mu.Lock()
+	answer := s.answers[r.Method+" "+path]
+	s.mu.Unlock()
+	status, body := http.StatusNotFound, `{"code":"not_found"}`
+	if answer != "" {
+		_, _ = fmt.Sscan(answer, &status)
+		_, body, _ = strings.Cut(answer, " ")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if strings.HasPrefix(body, "event: ") {
+		w.Header().Set("Content-Type", "text/event-stream")
+	}
+	w.WriteHeader(status)
+	_, _ = fmt.Fprint(w, body)
+}
+
+// state answers with the campaign: how many coupons there are, how many are left, and further fields.
+func state(word string, quantity, left int, more string) string {
+	return fmt.Sprintf(`200 {"id":"drop","name":"Drop","state":"%s","quantity":%d,"remaining":%d,"server_time":"2031-05-05T01:00:00.000000Z",
+		"opens_at":null,"sold_out_at":null,"coupon":{"benefit":{"percent":30}}%s}`, word, quantity, left, more)
+}
+
+// A place of the user, with further fields, and the line once it has come to a ticket.
+const (
+	inLine = `202 {"outcome":"waiting","ticket":3,"generation":1,"ahead":2,"eta_seconds":2,"likely":%v,"serving":true,"why":null,"until":null,"closes_at":null,"poll_after":1}`
+	lineAt = `200 {"generation":1,"serving":%d,"last_ticket":%d,"waiting":%d,"likely_through":%d,"pace":{"per_second":1},"state":"open","ended":[]}`
+)
+
+// scripts opens the page of a scripted server for a guest of each language.
+func scripts(t *testing.T) (*scripted, []*guest, string) {
+	server := &scripted{answers: map[string]string{"GET /v1/users/u/coupons": `200 {"items":[],"next":null}`}}
+	upstream := httptest.NewServer(server)
+	t.Cleanup(upstream.Close)
+	at, err := url.Parse(upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := httptest.NewServer((&storefront{server: at, campaign: "drop", secret: []byte(secret)}).handler())
+	t.Cleanup(func() {
+		shop.CloseClientConnections() // a page may follow its line still
+		shop.Close()
+	})
+	b := browser.Open(t)
+	var guests []*guest
+	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
+		guests = append(guests, &guest{b.Page(t, look), t, look})
+	}
+	return server, guests, shop.URL
+}
+
+// TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft, neither by the stream nor by the line.
+func TestInTheBrowserWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
+	server, guests, shop := scripts(t)
+	server.says(map[string]string{"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, true)})
+	for way, answers := range map[string]map[string]string{
+		"the stream": {"GET /claims/u/events": "200 event: outcome\nid: end\ndata: {\"outcome\":\"voided\"}\n\n"},
+		"the line": {
+			"GET /claims/u/events": "404 {}", "GET /line": fmt.Sprintf(lineAt, 4, 9, 6, 9),
+			"GET /claims/u?place=1.3": `404 {"code":"not_found","outcome":"voided"}`,
+		},
+	} {
+		server.says(answers)
+		for _, g := range guests {
+			t.Log(way, g.look)
+			g.Go(shop)
+			g.sees("지금 받을 수 있어요", "Ready when you are")
+			g.Press("#act")
+			g.looks("쿠폰이 회수됐어요", "Your coupon was taken back")
+			g.sees("다시 대기하기", "Join the line again")
+		}
+	}
+}
+
+// TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely: a raise at the next look, and those who left are not waited for.
+func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
+	server, guests, shop := scripts(t)
+	server.says(map[string]string{
+		"GET ": state("open", 9, 8, ""), "POST /claims": fmt.Sprintf(inLine, false), "GET /claims/u/events": "404 {}",
+		"GET /line": fmt.Sprintf(lineAt, 1, 3, 3, 2),
+	})
+	for _, g := range guests {
+		g.Go(shop)
+		g.sees("지금 받을 수 있어요", "Ready when you are")
+		g.Press("#act")
+		g.sees("지금대로라면 받지 못할 수 있어요.", "As it stands, you may not get one.")
+		g.sees("약 2초", "about 2 s")
+	}
+	server.says(map[string]string{"GET /line": fmt.Sprintf(lineAt, 1, 3, 2, 3)})
+	for _, g := range guests {
+		g.sees("화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page.")
+		g.sees("약 1초", "about 1 s")
+	}
+}
+
+// TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow: the line ended, and then 970 coupons were added, or the campaign was paused. Where the campaign
+// cannot be read, they see what they were told.
+func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
+	server, guests, shop := scripts(t)
+	for what, test := range map[string]struct{ campaign, ko, en, word string }{
+		"970 more":     {state("open", 1000, 970, ""), "1,000장 중 970장 남았어요", "970 of 1,000 left", "open"},
+		"paused":       {state("paused", 30, 0, ""), "일시중지됐어요", "On hold", "paused"},
+		"still so":     {state("sold_out", 30, 0, `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`), "분에 처음 소진됐어요", "First sold out at", "sold_out"},
+		"nobody knows": {state("unknown", 30, 0, ""), "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone", "sold_out"},
+		"not read":     {`503 {"code":"busy"}`, "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone", "sold_out"},
+	} {
+		server.says(map[string]string{
+			"GET ": state("open", 30, 1, ""), "POST /claims": fmt.Sprintf(inLine, true),
+			"GET /claims/u/events": "404 {}", "GET /line": fmt.Sprintf(lineAt, 1, 3, 3, 9),
+		})
+		for _, g := range guests {
+			t.Log(what, g.look)
+			g.Go(shop)
+			g.sees("지금 받을 수 있어요", "Ready when you are")
+			g.Press("#act")
+			g.sees("내 앞에 최대 2명", "At most 2 ahead of you")
+			browser.Eval[bool](g.Page, `(() => { const stub = document.querySelector("#stub"); window.states = [];
+				new MutationObserver(() => states.push(stub.dataset.state)).observe(stub, { attributes: true }); return true; })()`)
+		}
+		server.says(map[string]string{
+			"GET ": test.campaign, "GET /claims/u?place=1.3": `404 {"code":"not_found","outcome":"sold_out"}`,
+			"GET /line": strings.Replace(fmt.Sprintf(lineAt, 1, 0, 0, 0), `"generation":1`, `"generation":2`, 1),
+		})
+		for _, g := range guests {
+			g.looks(test.ko, test.en)
+			if states := browser.Eval[string](g.Page, `[...new Set(states)].join(" ")`); strings.TrimPrefix(states, "waiting ") != test.word {
+				t.Errorf("%s: the page shows %s", what, states) // and not only once it looks again
+			}
+			if offered := browser.Eval[bool](g.Page, `!document.querySelector("#act").hidden`); offered != (test.word == "open") {
+				t.Errorf("%s: a coupon is offered: %v", what, offered)
+			}
+		}
+	}
+}
+
+// TestInTheBrowserTheCountdownGoesByTheServersClock, which is years from the phone's: before the opening, and in a line whose campaign opens
+// later.
+func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {
+	server, guests, shop := scripts(t)
+	at := func(instant string) string {
+		return strings.Replace(state("not_open", 5000, 5000, ""), `"opens_at":null`, `"opens_at":"`+instant+`"`, 1)
+	}
+	place := strings.Replace(fmt.Sprintf(inLine, true), `"serving":true,"why":null,"until":null`, `"serving":false,"why":"not_open","until":"2031-05-05T04:00:00.000000Z"`, 1)
+	server.says(map[string]string{"GET ": at("2031-05-05T03:00:00.000000Z"), "GET /claims/u/events": "404 {}", "GET /line": "503 {}"})
+	for _, g := range guests {
+		g.Go(shop)
+		g.looks("남음", "to go")
+		left := `document.querySelector("#words .big").textContent`
+		before := browser.Eval[string](g.Page, left)
+		if !strings.HasPrefix(before, "1:5") && before != "2:00:00" {
+			t.Errorf("%v: two hours before the opening %s are left", g.look, before)
+		}
+		g.Until(left + " !== " + browser.Quote(before)) // it goes on
+	}
+	server.says(map[string]string{"GET /claims/u": strings.Replace(place, "202", "200", 1)})
+	for _, g := range guests {
+		g.Go(shop)
+		g.looks("순번은 유지돼요.", "to go. Your place is kept.")
+		if more := browser.Eval[string](g.Page, `document.querySelector("#more").textContent`); !strings.Contains(more, "2:59:") && !strings.Contains(more, "3:00:00") {
+			t.Errorf("%v: three hours before the opening the page says %s", g.look, more)
+		}
+	}
+}

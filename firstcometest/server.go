@@ -1,0 +1,180 @@
+// Package firstcometest starts firstcome in a test of a service that calls it, as net/http/httptest starts a server.
+//
+//	s := firstcometest.New(t)
+//	shop := NewShop(s.URL, s.NewKey(t, firstcome.Shop)) // the code under test
+//
+// The server is firstcome's own: the same HTTP API, the same decisions, a ledger in SQLite. It needs no binary and no
+// other process, listens on 127.0.0.1, and forgets everything at its end. It has no console and no metrics, takes no
+// users' tokens, and limits no rates.
+package firstcometest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/ops"
+)
+
+// stopTime bounds the end of a server: longer than a claim may wait, also on a busy machine.
+const stopTime = time.Minute
+
+// A Server is firstcome, on a port of its own. Make one with New or Start.
+type Server struct {
+	// URL is where the server is, like http://127.0.0.1:41873.
+	URL string
+	// Key is an API key of the role admin.
+	Key string
+	// Client calls the server with Key.
+	Client *client.Client
+
+	ledger *ledger.Ledger
+	auth   *auth.Authenticator
+	issuer *flow.Issuer
+	api    *api.Server
+	http   *httpd.Server
+
+	// In the order in which they end.
+	serving, beside, writing part
+}
+
+// New starts a server that ends with the test. Warnings of the server are in the test's output.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s, err := start(t.TempDir(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Start starts a server with its ledger in a directory, for callers without a test, such as TestMain. A directory that
+// an ended server had has its campaigns and coupons, but not the secret of their codes: use a new one. The caller calls Close.
+func Start(dir string) (*Server, error) { return start(dir, io.Discard) }
+
+func start(dir string, warnings io.Writer) (*Server, error) {
+	ctx := context.Background()
+	secret, err := newSecret()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	if s.ledger, err = ledger.Open(ctx, filepath.Join(dir, "firstcome.db"), ledger.Options{Owner: "a test", Secret: secret}); err != nil {
+		return nil, fmt.Errorf("start firstcome: %w", err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start firstcome: %w", err), s.ledger.Close())
+	}
+	lines := s.wire(slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	s.writing = run(s.ledger.Run)
+	s.beside = run(s.issuer.Run, lines.Run, s.auth.Run, s.api.Run)
+	s.serving = run(func(ctx context.Context) error { return s.http.Serve(ctx, ln, nil) })
+	s.URL = "http://" + ln.Addr().String()
+	if s.Key, err = s.addKey(firstcome.Admin); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.Client = client.New(s.URL, s.Key)
+	return s, nil
+}
+
+// wire makes the parts of a node whose ledger decides, as firstcome serve does.
+func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
+	lines := flow.NewDispatcher(s.ledger, flow.DispatchLimits{})
+	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
+	terms := api.NewTermsCache(s.ledger.Terms)
+	claims := &flow.Answerer{Issuer: s.issuer, Coupons: s.ledger, Terms: terms.Terms}
+	s.auth = auth.New(auth.Config{Keys: s.ledger, Log: log})
+	monitor := ops.New(log, "test", "")
+	monitor.WatchLedger(s.ledger)
+	s.api = api.New(api.Config{
+		Ledger: s.ledger, Terms: terms, Claims: claims, Places: s.ledger, Operator: operate.New(s.ledger, s.issuer, claims), Auth: s.auth,
+		Log: log, Observer: monitor, Health: monitor,
+	})
+	s.http = httpd.New(s.api.HTTP())
+	return lines
+}
+
+// NewKey returns a new API key of a role. The server knows it when NewKey returns.
+func (s *Server) NewKey(t testing.TB, role firstcome.Role) string {
+	t.Helper()
+	key, err := s.addKey(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (s *Server) addKey(role firstcome.Role) (string, error) {
+	plain, key, err := auth.NewKey("a test", role)
+	if err != nil {
+		return "", err
+	}
+	ctx := context.Background()
+	if err := s.ledger.AddKey(ctx, "a test", key); err != nil {
+		return "", err
+	}
+	return plain, s.auth.Reload(ctx)
+}
+
+// Close ends the server once it has answered what is in flight. Streams end at once. It is called once.
+func (s *Server) Close() error {
+	if s.Client != nil {
+		s.Client.CloseIdle()
+	}
+	s.api.Drain()
+	s.http.Drain()
+	served := s.serving.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	return errors.Join(served, s.issuer.Stop(ctx), s.beside.stop(), s.writing.stop(), s.ledger.Close())
+}
+
+func newSecret() (firstcome.Secret, error) {
+	key := make([]byte, firstcome.MinSecret)
+	rand.Read(key) // never fails: see its documentation
+	return firstcome.NewSecret(key)
+}
+
+// A part is what ends together.
+type part struct {
+	end   context.CancelFunc
+	group *errgroup.Group
+}
+
+func run(all ...func(context.Context) error) part {
+	ctx, end := context.WithCancel(context.Background())
+	p := part{end, &errgroup.Group{}}
+	for _, each := range all {
+		p.group.Go(func() error { return each(ctx) })
+	}
+	return p
+}
+
+// stop ends the part and returns when it has ended.
+func (p part) stop() error {
+	p.end()
+	return p.group.Wait()
+}

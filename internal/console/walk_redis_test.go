@@ -1,0 +1,63 @@
+//go:build !check && (!race || soak)
+
+package console_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// realGates are the gates beside the ledger that are no fake.
+var realGates = map[string]func(t *testing.T, change func(*house)) *house{"Redis decides": openRedis}
+
+// openRedis opens a house whose campaigns a Redis decides. A recorder brings what it issues to the ledger.
+func openRedis(t *testing.T, change func(*house)) *house {
+	t.Helper()
+	h := &house{t: t, file: services.Ledgers[services.SQLite](t)}
+	var err error
+	h.ledger, err = ledger.Open(context.Background(), h.file, ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock})
+	stage.Must(t, err)
+	gate, err := redis.Open(t.Context(), redis.Options{
+		URL: services.Redis.Database(t), Secret: stage.Secret(), Clock: h.clock, Ledger: h.ledger.Identity,
+		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+			c, err := h.ledger.Campaign(ctx, id)
+			return c.Marker, err
+		},
+		Missing: func(ctx context.Context, id firstcome.CampaignID) error {
+			if c, err := h.ledger.Campaign(ctx, id); err != nil || c.RetiredAt.IsZero() {
+				return err
+			}
+			return flow.ErrRetired
+		},
+	})
+	stage.Must(t, err)
+	t.Cleanup(gate.Close)
+	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: gate.Name()}))
+	stage.Serve(t, h.ledger)
+	stage.Run(t, flow.NewRecorder(gate.Journal(redis.JournalOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
+	h.remote = gate
+	h.record = func() {
+		t.Helper()
+		stage.Await(t, "the ledger has what Redis issued", true, func() bool {
+			state, err := gate.State(t.Context(), "spring")
+			return err == nil && state.DrainedThrough == state.LastNumber
+		})
+	}
+	over := &flow.Over{RemoteGate: gate, Book: h.ledger}
+	h.issuer = flow.NewIssuer(over, flow.Limits{})
+	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
+	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
+	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil }
+	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
+	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: gate.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
+	return h.open(over, change)
+}
