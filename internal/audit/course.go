@@ -36,7 +36,7 @@ func (a *couponAudit) course() {
 	}
 }
 
-// maySellOut tells whether a campaign of a remote gate may have sold out first at an instant, by that gate's clock. Before anything changes the
+// maySellOut reports whether a campaign of a remote gate may have sold out first at an instant, by that gate's clock. Before anything changes the
 // quantity or voids a coupon, the last coupon is the one that sells it out.
 func maySellOut(c *Campaign, inForce int64, at, first, last time.Time) bool {
 	full, changed := inForce >= c.Quantity, c.Version > 1

@@ -21,8 +21,7 @@ type Report struct {
 	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
 	Missing  int64                `json:"missing,omitempty"`      // numbers above what is drained, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
-	// Held are the promises that were held against the ledger. Whether another one was kept only the answers can tell that clients
-	// got: see Answers.
+	// Held are the promises that this audit checks. Only the answers that clients got show whether the others were kept: see Answers.
 	Held []string `json:"held"`
 }
 

@@ -26,16 +26,16 @@ type campaignsPage struct {
 type campaignRow struct {
 	ID                 firstcome.CampaignID
 	Name               string
-	State              string // see figures.StateOf; empty: unknown
+	State              string // see figures.StateOf; empty if unknown
 	Quantity           int64
 	InForce            int64
 	Unknown            bool // how many are in force
 	OpensAt            time.Time
-	OpensIn            time.Duration // 0: it opened
-	firstcome.Instants               // zero: it has not happened, or is unknown
-	Waiting            *int64        // nil: it has no line, or nobody knows
+	OpensIn            time.Duration // zero if it has opened
+	firstcome.Instants               // zero if it has not happened, or is unknown
+	Waiting            *int64        // nil if it has no line, or if the count is unknown
 	Unrecorded         *int64        // nil: unknown
-	Proved             *proving      // nil: it never was
+	Proved             *proving      // nil if it never was
 }
 
 // Share returns how much of the quantity is in force, of 0 to 1.
@@ -73,8 +73,8 @@ func (c *Console) showCampaigns(v *view) error {
 	return v.render(http.StatusOK, "campaigns", v.say("캠페인", "Campaigns"), page)
 }
 
-// rowOf returns a campaign's row: its terms as the ledger has them, and all else as now says, which asked whoever decides. What that does not
-// say is unknown.
+// rowOf returns a campaign's row: its terms from the ledger, and everything else from now, a sample of the gate or of the ledger that decides.
+// A figure that the sample lacks is unknown.
 func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	row := campaignRow{
 		ID: s.ID, Name: s.Name, State: now.State, Quantity: s.Quantity, Unknown: now.InForce == nil, OpensAt: s.OpensAt,

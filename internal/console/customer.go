@@ -21,8 +21,8 @@ type customerPage struct {
 	User, Code, Campaign, Proof string // as they were asked for
 	Wrong                       string
 	Campaigns                   []ledger.Status // to choose from: the latest
-	Of                          *campaignRow    // nil: no campaign was named
-	Left                        *int64          // coupons of it; nil: unlimited or unknown
+	Of                          *campaignRow    // nil if no campaign was named
+	Left                        *int64          // coupons of it; nil if unlimited or unknown
 	Found                       []customerCoupon
 	Place                       *firstcome.Place
 	Sentence                    string // for support to copy; empty: there is nothing to tell yet

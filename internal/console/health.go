@@ -28,7 +28,7 @@ type healthPage struct {
 type edge struct {
 	From  string   // the part before it
 	Rate  *float64 // a second; nil: unknown
-	State string   // ok, warn, bad or unknown; empty: it leads nowhere
+	State string   // ok, warn, bad or unknown; empty if it leads nowhere
 	Note  string
 }
 

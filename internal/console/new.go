@@ -214,7 +214,7 @@ func (p *newPage) benefit(v *view, typed string) json.RawMessage {
 	return benefit
 }
 
-// validFor reads how long a coupon is valid; 0: for ever.
+// validFor reads how long a coupon is valid; zero means forever.
 func (p *newPage) validFor(v *view, f *newForm) time.Duration {
 	if f.ValidFor == "" {
 		return 0

@@ -32,7 +32,7 @@ func (p *Proof) Breaches() int64 {
 	return n
 }
 
-// Kept returns the promises that were held, and of which no breach was found.
+// Kept returns the promises that were checked and not broken.
 func (p *Proof) Kept() string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(p.Ledger.Held), func(promise string) bool {
 		n, _ := p.of(promise)
@@ -217,8 +217,8 @@ const tableRows = 24
 // A promiseRow is a promise, what was held against it, and what was found.
 type promiseRow struct {
 	ID, Promise, Checked string
-	Held                 bool  // it was held against what the ledger and the gate have
-	Rows                 int64 // that it was held against
+	Held                 bool  // it was checked
+	Rows                 int64 // that were read for it
 	Breaches             int64
 	Shown                []string
 }

@@ -59,7 +59,7 @@ type doneNote struct {
 	At         time.Time
 }
 
-// noteLasts is how long a page says what was done: it may be loaded again meanwhile.
+// noteLasts is how long a page says what was done, also when it is loaded again.
 const noteLasts = 30 * time.Second
 
 // ofNotes has nobody take a note for a session.

@@ -116,8 +116,8 @@ func (v *view) lead(path string) error {
 	return nil
 }
 
-// leadDone has the browser go on to a page of the console, which says what was just done. The link carries it sealed, for that page and a
-// moment: whoever makes such a link up, or keeps one, is told nothing.
+// leadDone redirects the browser to a page of the console, which says what was just done. The link carries that sealed, for this page and for
+// a moment: a link that was made up, or kept, shows nothing.
 func (v *view) leadDone(path string, query url.Values, done string) error {
 	if query == nil {
 		query = url.Values{}

@@ -26,18 +26,18 @@ type walk struct {
 	*house
 	t           *testing.T
 	away        *lostLedger
-	far         farGate // that decides; nil: the ledger does
+	far         farGate // that decides; nil if the ledger does
 	record      func()  // brings to the ledger what it issued
 	eyes        *eyes
 	now         time.Time
 	quantity    int64
 	held        map[string]int64 // who holds which number
 	issued      int64            // numbers
-	opened      time.Time        // zero: it did not
+	opened      time.Time        // zero if it did not
 	soldOut     time.Time        // when nothing was left for the first time
 	closed      time.Time
 	gone        string // who had a coupon that was voided
-	state       string // what a newcomer's claim gets, as pages call it; empty: nobody can tell
+	state       string // what a newcomer's claim gets, as pages call it; empty if unknown
 	blind, dark bool   // the gate does not answer; the ledger does not
 }
 
@@ -45,9 +45,9 @@ type walk struct {
 type walked struct {
 	name string
 	do   func(w *walk)
-	// gets is what a newcomer's claim gets in the state; 0: it gets no outcome.
+	// gets is what a newcomer's claim gets in the state; zero means no outcome.
 	gets firstcome.Outcome
-	// far tells that it is a state of a gate beside the ledger only.
+	// far reports that only a campaign at a gate beside the ledger has this state.
 	far bool
 }
 
@@ -120,7 +120,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 			continue
 		}
 		step.do(w)
-		w.passes(time.Second) // what cools does not any more
+		w.passes(time.Second) // returned stock cools no longer
 		w.state = stateWords[step.gets][1]
 		t.Logf("%s: a newcomer gets %v", step.name, step.gets)
 		w.readAll(step)
@@ -189,7 +189,7 @@ func (w *walk) turn(to ledger.Switch) {
 	}
 }
 
-// blinds has the gate not tell its state, because of an error; nil: it tells it again. Where the ledger decides, nothing happens.
+// blinds lets readings of the gate's state fail with an error, until it is called with nil. Where the ledger decides, nothing happens.
 func (w *walk) blinds(why error) {
 	w.blind = why != nil && w.far != nil
 	w.eyes.closed.Store(&why)

@@ -135,7 +135,7 @@ type GateState struct {
 	Now            time.Time // the gate's time
 	// Lost tells that part of what the gate had is gone, so it decides nothing: see ErrLost.
 	Lost bool
-	// Unverified tells that its server restarted, or is another one, and that no node has looked yet: see ErrUnverified. It decides nothing for
+	// Unverified reports that its server restarted, or is another one, and that no node has looked yet: see ErrUnverified. It decides nothing for
 	// a moment, and may have lost nothing.
 	Unverified bool
 	// Frozen tells that it is frozen for a rebuild.

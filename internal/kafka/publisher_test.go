@@ -196,7 +196,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 	}
 }
 
-// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed has a node publish meanwhile, or begin behind it.
+// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed makes it again while a node publishes, and before one starts.
 func TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Run("while a node publishes", func(t *testing.T) { madeAgain(t, true) })
 	t.Run("while none does", func(t *testing.T) { madeAgain(t, false) })

@@ -64,7 +64,7 @@ func (m *Monitor) Drain() { m.draining.Store(true) }
 // foreignEvery is how often the ledger is asked whether this node decides any campaign.
 const foreignEvery = 5 * time.Second
 
-// foreign tells whether the node decides none of the campaigns that are open, because they have another gate or code secret: then another node
+// foreign reports whether the node decides none of the campaigns that are open, because they have another gate or code secret: then another node
 // should get the claims. While the ledger does not answer, it is as it was. A Redis without a name is none of that: it was emptied, and a person
 // has it rebuilt through this very node.
 func (m *Monitor) foreign(ctx context.Context) bool {

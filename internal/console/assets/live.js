@@ -129,7 +129,7 @@ function drawMarks(u) {
 	ctx.restore();
 }
 
-// What the plot has where somebody points: the instant, and each series that has a value there.
+// The tip of a plot: the instant under the pointer, and each series that has a value there.
 function tellValues(u) {
 	const at = u.cursor.idx;
 	const values = at == null ? [] : u.series.slice(1).map((s, n) => [s.label, u.data[n + 1][at]]).filter(([, value]) => value != null);
