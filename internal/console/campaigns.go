@@ -91,7 +91,7 @@ func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 
 // SoldOutAfter returns how long it took to sell out for the first time, from the opening; 0 is unknown.
 func (r campaignRow) SoldOutAfter() time.Duration {
-	if r.SoldOutAt.IsZero() || r.OpenedAt.IsZero() {
+	if r.OpenedAt.IsZero() || r.SoldOutAt.Before(r.OpenedAt) { // direct issues may take all before it opens
 		return 0
 	}
 	return r.SoldOutAt.Sub(r.OpenedAt)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,12 +61,14 @@ var stateWords = map[firstcome.Outcome][2]string{
 // steps are every state of a campaign without a line. Each begins where the claim of the newcomer before has left it.
 var steps = []walked{
 	{"before it opens", func(*walk) {}, firstcome.NotOpen, false},
+	{"issued directly before it opens", func(w *walk) { w.direct("guest") }, firstcome.NotOpen, false},
 	{"open", func(w *walk) { w.passes(time.Hour) }, firstcome.Issued, false},
 	{"sold out", func(w *walk) { w.takes("b"); w.takes("c") }, firstcome.SoldOut, false},
 	{"voided since", func(w *walk) { w.void("b") }, firstcome.Issued, false},
 	{"sold out again", func(*walk) {}, firstcome.SoldOut, false},
 	{"raised since", func(w *walk) { w.raise(8) }, firstcome.Issued, false},
 	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, false},
+	{"issued directly in the pause", func(w *walk) { w.direct("another guest") }, firstcome.Paused, false},
 	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Issued, false},
 	{"the gate away", func(w *walk) { w.blinds(errAway) }, 0, true},
 	{"recovering", func(w *walk) { w.blinds(flow.ErrUnverified) }, 0, true},
@@ -98,7 +101,7 @@ func TestWhatEveryPageSaysIsTrueInEveryState(t *testing.T) {
 }
 
 func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, answer firstcome.AnswerWhen) {
-	w := &walk{t: t, now: stage.Epoch, quantity: 3, held: map[string]int64{}}
+	w := &walk{t: t, now: stage.Epoch, quantity: 4, held: map[string]int64{}}
 	w.house = open(t, func(h *house) {
 		h.now = func() time.Time { return w.now }
 		if h.gate != nil {
@@ -160,6 +163,26 @@ func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	if w.opened.IsZero() {
 		w.opened = w.now
 	}
+	w.fills()
+}
+
+// direct issues a coupon to a user, whether the campaign is open or not.
+func (w *walk) direct(user string) {
+	w.t.Helper()
+	var issues flow.Direct = w.ledger
+	if w.far != nil {
+		issues = &flow.Over{RemoteGate: w.far, Book: w.ledger}
+	}
+	decisions, err := issues.Issue(w.t.Context(), flow.Order{Actor: "a test", Reason: "고객 요청"}, "spring", []firstcome.UserID{firstcome.UserID(user)})
+	stage.Must(w.t, err)
+	if decisions[0].Outcome != firstcome.Issued {
+		w.t.Fatalf("a direct issue is answered %v", decisions[0].Outcome)
+	}
+	if w.far != nil {
+		w.record()
+	}
+	w.issued++
+	w.held[user] = decisions[0].Coupon.Number
 	w.fills()
 }
 
@@ -342,7 +365,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		}
 	}
 	for user, number := range w.held {
-		got := b.get("/console/customer?campaign=spring&user_id=" + user).text()
+		got := b.get("/console/customer?campaign=spring&user_id=" + url.QueryEscape(user)).text()
 		if want := fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), number); !strings.Contains(got, want) {
 			w.t.Errorf("%s: %s holds number %d, and support is told: %s", step.name, user, number, got)
 		}

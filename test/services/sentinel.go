@@ -95,13 +95,20 @@ func watch(ctx context.Context, sentinel *Server, port string, replicas int) err
 	})
 }
 
-// SwitchOver has the Sentinel of a pair promote the replica while the primary lives, and returns when the old primary follows it.
+// SwitchOver has the Sentinel of a pair promote the replica while the primary lives, and returns when the old primary follows it. A Sentinel
+// that has not heard of the replica lately refuses at first, so it is asked until it obeys.
 func (p *Pair) SwitchOver(ctx context.Context) error {
-	before := p.Primary
-	if _, err := askRedis(ctx, p.sentinel.URL(), []string{"SENTINEL", "FAILOVER", primarySet}); err != nil {
-		return err
-	}
+	before := p.Replica
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return until(ctx, func() bool { return p.Settle(ctx) == nil && p.Primary != before })
+	if err := until(ctx, func() bool {
+		_, err := askRedis(ctx, p.sentinel.URL(), []string{"SENTINEL", "FAILOVER", primarySet})
+		return err == nil
+	}); err != nil {
+		return err
+	}
+	if err := until(ctx, func() bool { return isPrimary(ctx, before) }); err != nil {
+		return err
+	}
+	return p.Settle(ctx)
 }
