@@ -39,6 +39,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 			"campaign.update", `{"quantity":9,"opens_at":"2026-01-01T18:04:05.000000Z","closes_at":null,"coupon":{"valid_for":"36h0m0s","valid_until":null}}`,
 			`{"quantity":null,"opens_at":null,"closes_at":"2999-01-01T00:00:00.500000Z","coupon":{"valid_for":null,"valid_until":"2999-01-01T00:00:00.000000Z"}}`, `{}`,
 		},
+		{"coupon.issue", `null`, `null`, `{"issued":1,"last_number":1,"waiting":0}`},
 		{"coupon.void", `{"state":"in_force"}`, `{"state":"voided"}`, `{"reason":"returned"}`},
 		{"campaign.pause", `{"paused":false}`, `{"paused":true}`, `{}`},
 		{"campaign.resume", `{"paused":true}`, `{"paused":false}`, `{}`},
