@@ -66,7 +66,7 @@ func TestASessionHoldsOnEachNodeUntilItsKeyIsRevoked(t *testing.T) {
 	one, other := secured(t, ledger, fleetSecret, cert, file), secured(t, ledger, fleetSecret, cert, file)
 
 	boss := atConsole(one, trust, nil)
-	boss.wants(boss.post("/login", url.Values{"key": {service}}), http.StatusForbidden, "A service key is for systems and cannot log in.")
+	boss.wants(boss.post("/login", url.Values{"key": {service}}), http.StatusForbidden, "A key of the role service or shop is for systems and cannot log in.")
 	boss.wants(boss.get(""), http.StatusOK, "Log in with your API key.")
 	boss.wants(boss.post("/login", url.Values{"key": {admin}}), http.StatusOK, "mina of admin")
 	boss.wants(boss.post("/campaigns", url.Values{"id": {"spring"}, "name": {"Spring"}, "quantity": {"10"}, "answer": {"recorded"}, "step": {"create"}}), http.StatusOK, "The campaign is made.")
