@@ -162,7 +162,7 @@ type Line struct {
 	Waiting    int64  `json:"waiting"`     // people in line
 	// LikelyThrough is the last ticket for which there will be a coupon if nothing changes. Nil if there is no such limit.
 	LikelyThrough *int64      `json:"likely_through"`
-	NextJoinedAt  *Time       `json:"next_joined_at"` // when who is next in line joined; nil: nobody is in line, or nobody says
+	NextJoinedAt  *Time       `json:"next_joined_at"` // when the user who is next in line joined; nil if nobody is in line, or nobody says
 	Pace          *Pace       `json:"pace"`
 	State         string      `json:"state"` // as of a Campaign
 	Ended         []EndedLine `json:"ended"` // the last generations that ended, the latest first
@@ -353,8 +353,8 @@ type Problem struct {
 	Outcome  string `json:"outcome,omitempty"` // of a refused claim; or how the place ended that was asked about
 	OpensAt  *Time  `json:"opens_at,omitempty"`
 	ClosesAt *Time  `json:"closes_at,omitempty"`
-	// Of a refused claim: when the campaign opened, when nothing was left for the first time, and when the window
-	// ended or an operator closed the campaign.
+	// A refused claim has these: when the campaign opened, when nothing was left for the first time, and when the
+	// window ended or an operator closed the campaign.
 	OpenedAt  *Time        `json:"opened_at,omitempty"`
 	SoldOutAt *Time        `json:"sold_out_at,omitempty"`
 	ClosedAt  *Time        `json:"closed_at,omitempty"`

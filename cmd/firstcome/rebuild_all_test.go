@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestAnOrderToRebuildWhatIsLostVerifiesFirst has an operator order a rebuild of what is lost, as firstcome gate rebuild --all does, while a Redis
+// TestAnOrderToRebuildWhatIsLostVerifiesFirst orders a rebuild of all lost campaigns, as firstcome gate rebuild --all does, while a Redis
 // that syncs before it answers has just started again. It has lost nothing, so its epoch goes on.
 func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")

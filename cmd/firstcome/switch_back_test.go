@@ -65,7 +65,7 @@ func restore(t *testing.T, url string, values map[string]string) {
 	}
 }
 
-// TestF35WhatANodeWasToldIsNotGivenAgain takes a Redis back to what it had after ten coupons, when it had given twenty. Nobody claims meanwhile, and
+// TestF35WhatANodeWasToldIsNotGivenAgain takes a Redis back to what it had after ten coupons, when it had given twenty. Nobody claims in between, and
 // the ledger has only the first five. Nothing is decided until the campaign is rebuilt. A node that was told nothing notices it, too, unless somebody
 // put older keys back: then nothing at the server says that they are old.
 func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {

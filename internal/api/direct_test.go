@@ -7,7 +7,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF61ADirectIssueComesBeforeTheOpeningAndInAPause has the node know by heart that claims hear not_open, too.
+// TestF61ADirectIssueComesBeforeTheOpeningAndInAPause also issues when the node answers not_open by itself.
 func TestF61ADirectIssueComesBeforeTheOpeningAndInAPause(t *testing.T) {
 	s := openAtNoon(t)
 	s.create(`{"id":"c","name":"n","quantity":4,"opens_at":"2026-11-20T12:00:10Z","closes_at":"2026-11-20T13:00:00Z"}`)

@@ -25,7 +25,7 @@ func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 	s.call("GET", "/livez", "").want(t, 200, "")
 }
 
-// TestDevelopmentModeAnswersNoProxy: everybody behind it would be admin. A public route answers.
+// TestDevelopmentModeAnswersNoProxy, because every user of the proxy would be admin. A public route answers.
 func TestDevelopmentModeAnswersNoProxy(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":1}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestTheLineSaysWhoIsLikelyToGetACoupon, so that whoever follows a place by it tells the same as their claim does: after a raise, too, and
+// TestTheLineSaysWhoIsLikelyToGetACoupon: a user who follows a place by the line sees what their claim would say, also after a raise and
 // after others left.
 func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 	s := openAtNoon(t)
@@ -70,7 +70,7 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 	looks("after one was served", nil, "d", 1)
 }
 
-// TestANewETAAloneIsNotTold: whenever one leaves, it changes a little for all behind them.
+// TestANewETAAloneIsNotTold: whenever a user leaves, it changes a little for all who come after.
 func TestANewETAAloneIsNotTold(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {

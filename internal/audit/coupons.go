@@ -69,7 +69,7 @@ type couponAudit struct {
 	full   [2]time.Time
 	behind [2]int   // changes that were before the last coupon
 	voided [2]int64 // voids among them
-	// Of the lowest number that was not issued directly.
+	// These describe the lowest number that was not issued directly.
 	first      time.Time
 	opening    time.Time // the first coupon or ticket
 	firstTerms int64

@@ -49,8 +49,8 @@ func maySellOut(c *Campaign, inForce int64, at, first, last time.Time) bool {
 	return full && !at.Before(last) && !at.Before(first)
 }
 
-// soldOut returns when nothing was left for the first time, where the ledger decides. Of a coupon and a void of the same microsecond either may
-// have been first, so there are two such instants; the zero time: there always was something left.
+// soldOut returns when nothing was left for the first time, where the ledger decides. If a coupon and a void have the same microsecond, either may
+// have been first, so there are two such instants. Both are zero if there always was something left.
 func (a *couponAudit) soldOut() (earliest, latest time.Time) {
 	var changed time.Time // the first terms with as few as were in force
 	h, issued, voided, next := a.history, 0, 0, 0
@@ -98,7 +98,7 @@ func (a *couponAudit) fills(c Coupon, terms *termsFrom) {
 }
 
 // opened holds the opening against the first coupon or ticket, which the decision that opened the campaign
-// gave, unless there were none. Who claims a place in a topic may open it before, and the ledger has no ticket of them. So may a direct
+// gave, unless there were none. A claim of a place in a topic may open it before, and the ledger has no such ticket. So may a direct
 // issue, and a claim that got nothing because direct issues had taken all.
 func (a *couponAudit) opened() {
 	at, h := a.campaign.OpenedAt, a.history

@@ -35,7 +35,7 @@ func (n *numbers) add(r Range) {
 	*n = slices.Insert(*n, at, r)
 }
 
-// has tells whether a number is in one of the ranges.
+// has reports whether a number is in one of the ranges.
 func (n numbers) has(number int64) bool {
 	at, found := slices.BinarySearchFunc(n, number, func(one Range, number int64) int { return cmp.Compare(one.First, number) })
 	return found || at > 0 && n[at-1].last() >= number

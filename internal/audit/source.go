@@ -102,7 +102,7 @@ type About struct {
 	Key    string         `json:"key"`         // id of the key
 	Name   string         `json:"name"`        // of a new key
 	Role   firstcome.Role `json:"role"`
-	// Of a direct issue: how many coupons it issued, of which the last one has this number.
+	// A direct issue has these: how many coupons it issued, and the number of the last one.
 	Issued     int64 `json:"issued"`
 	LastNumber int64 `json:"last_number"`
 }

@@ -42,7 +42,7 @@ type Config struct {
 	Journal  *Journal // nil: the ledger decides
 	// Excel answers an actor with all coupons of a campaign, as api.Server.Excel does.
 	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error
-	// Decided hears of the outcome of each direct issue, as that of api.Observer does; nil: nobody does.
+	// Decided is called with the outcome of each direct issue, as that of api.Observer is. It may be nil.
 	Decided func(firstcome.CampaignID, firstcome.Outcome)
 	// Doctor examines this node's set-up; nil: nobody does.
 	Doctor func(context.Context) doctor.Findings

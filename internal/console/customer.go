@@ -31,7 +31,7 @@ type customerPage struct {
 	// ByProof has the page ask for a proof: the line is in a topic, and the user, who has no coupon, may be in it.
 	ByProof    bool
 	WrongProof string
-	// Of the form that issues a coupon: why it did not, and the reason as it was written.
+	// The form that issues a coupon shows why it did not, and the reason as it was written.
 	NotIssued, Reason string
 }
 
@@ -360,7 +360,7 @@ func (v *view) reason() (string, error) {
 	return reason, nil
 }
 
-// issueCoupon issues a coupon to one user, whatever became of an earlier one. The page says what came of it.
+// issueCoupon issues a coupon to one user, even if the user had one before. The page shows the result.
 func (c *Console) issueCoupon(v *view) error {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	page := customerPage{User: get("user_id"), Campaign: get("campaign"), Reason: get("reason")}

@@ -24,7 +24,7 @@ type livePage struct {
 	Pace    *firstcome.Pace
 	Paused  bool
 	Closed  bool
-	Where   string   // the line is; empty: there is none
+	Where   string   // the line is; empty if there is none
 	Kinds   []string // claims by outcome are told in this order
 	Recent  []figures.Sample
 }

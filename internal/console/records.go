@@ -21,7 +21,7 @@ type recordsPage struct {
 	Campaigns []ledger.Status // to choose from
 	User      string          // the filter
 	Lines     []recordLine
-	More      string // link to the older ones; empty: there are none
+	More      string // link to the older ones; empty if there are none
 	Of        bool   // the page is one campaign's
 }
 

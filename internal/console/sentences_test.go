@@ -61,7 +61,7 @@ func TestEverySentenceOfThePagesIsListed(t *testing.T) {
 	want, err := os.ReadFile(list)
 	stage.Must(t, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text.String(), "\n")); diff != "" {
-		t.Errorf("the sentences (-listed +there), listed anew by go test ./internal/console -run Listed -update:\n%s", diff)
+		t.Errorf("the sentences (-listed +there); go test ./internal/console -run Listed -update lists them again:\n%s", diff)
 	}
 }
 

@@ -40,7 +40,7 @@ type house struct {
 	counter *figures.Counter
 	// gate is beside the ledger; nil: the ledger decides. What it issues is recorded by claim.
 	gate *stage.Gate
-	// remote is a real gate beside the ledger, and record waits until the ledger has what it issued; nil: there is none.
+	// remote is a real gate beside the ledger, and record waits until the ledger has what it issued; nil if there is none.
 	remote farGate
 	record func()
 	// mender rebuilds that gate.

@@ -22,7 +22,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A walk is a campaign that goes through its states, with what is true of it, as the one who walks did it.
+// A walk is a campaign that goes through its states, with the facts that the pages must show: the test caused them, so it knows them.
 type walk struct {
 	*house
 	t           *testing.T

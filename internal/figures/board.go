@@ -33,8 +33,8 @@ type Rows interface {
 	Nodes(ctx context.Context) ([]ledger.NodeRow, error)
 }
 
-// A Board is where the nodes of one ledger say what they are and what they counted, each in a row of its own. A node that begins again
-// goes on from what its row says. It needs Run.
+// A Board holds a row for each node of one ledger: its address, its state and its counts. A node that begins again goes on from its row.
+// It needs Run.
 type Board struct {
 	Node     // this one
 	Counter  *Counter
@@ -105,7 +105,7 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// write writes the row, and tells whether that went well. The first time it takes one.
+// write writes the row, and reports whether that went well. The first time it takes one.
 func (b *Board) write(ctx context.Context, counts map[firstcome.CampaignID]Counts, every time.Duration, stopped bool) bool {
 	ctx, done := context.WithTimeout(ctx, writeWait)
 	defer done()
@@ -233,7 +233,7 @@ func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
 			continue
 		}
 		var said said
-		known := json.Unmarshal(row.Counts, &said) == nil // else another version's: it is seen, and counts nothing
+		known := json.Unmarshal(row.Counts, &said) == nil // unknown if another version wrote it: then the node is shown, and its counts are not used
 		switch {
 		case row.Forgotten && known:
 			said.addTo(own.Before)

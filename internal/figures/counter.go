@@ -7,8 +7,8 @@
 //	recorded                                 the ledger
 //	claims by outcome, latency               the nodes: only they know of refusals
 //
-// A node counts totals since its start (Counter), and keeps them in a row of the ledger (Board). Whoever shows them subtracts two readings
-// and adds up over the nodes (Watcher). So a reading that is missed costs nothing, and no node talks to another. A node that begins again
+// A node counts totals since its start (Counter), and keeps them in a row of the ledger (Board). A Watcher subtracts two readings and
+// adds up over the nodes. So a reading that is missed costs nothing, and no node talks to another. A node that begins again
 // takes over what its row said, beside what it counts now: totals go on, and no rate has what came before.
 package figures
 

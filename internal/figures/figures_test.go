@@ -94,7 +94,7 @@ func TestMadeUpCampaignsTakeNobodysPlace(t *testing.T) {
 	all := c.Counts()
 	for n := range figures.Kept {
 		if id := firstcome.CampaignID(fmt.Sprint("real-", n)); all[id].Claims[firstcome.Issued] != 1 {
-			t.Errorf("%s is not counted any more", id)
+			t.Errorf("%s is no longer counted", id)
 		}
 	}
 	if n := all["real-0"].Claims[figures.Unknown]; n != 1 {

@@ -13,10 +13,10 @@ type Node struct {
 	Role, Version string
 	StartedAt     time.Time
 	SeenAt        time.Time                       // when it said so
-	StoppedAt     time.Time                       // zero: it runs, as far as it said
+	StoppedAt     time.Time                       // zero while it runs, as far as it said
 	Now           time.Time                       // when it was read, by the same clock
 	Every         time.Duration                   // in how long it says so again; 0: at once
-	Breaker       string                          // of its recorder: closed, half-open or open; empty: it records nothing
+	Breaker       string                          // of its recorder: closed, half-open or open; empty if it records nothing
 	Relay         string                          // likewise of what brings coupons into a topic on their way
 	Campaigns     map[firstcome.CampaignID]Counts // since it began: what rates are made of
 	// Before are claims that it took over, at its start or of a node that is gone for good. They belong to totals only.

@@ -23,10 +23,10 @@ type Sample struct {
 	LastTicket *int64 `json:"last_ticket"`
 
 	// SoldOutIn is in how many seconds it is likely to be sold out: from the pace while people wait, or from the last ten seconds while at
-	// least a tenth of the quantity is left; nil: nobody can tell.
+	// least a tenth of the quantity is left. It is nil if nobody can tell.
 	SoldOutIn *float64 `json:"sold_out_in"`
 
-	// Instants are those of whoever decides: of the gate, where that is another one than the ledger.
+	// Instants are the gate's, or the ledger's where the ledger decides.
 	Instants firstcome.Instants `json:"-"`
 
 	// Rates are claims a second by Kind, over all nodes that were heard; nil: unknown.

@@ -83,7 +83,7 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 		return
 	}
 	if batch[0].direct != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued }) {
-		q.forget() // claims hear not_open, but not these users any more
+		q.forget() // other claims get not_open, but no longer these users
 	}
 	if learn {
 		i.learn(q, decisions, sent, changes)

@@ -60,7 +60,7 @@ type Direct interface {
 // An Order is who ordered a direct issue, and why.
 type Order struct {
 	Actor  string
-	Reason string // empty: nobody said
+	Reason string // empty if nobody said
 	// Passed is how many people are in a line that the gate does not keep.
 	Passed int64
 }

@@ -189,7 +189,7 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 // refusals, so that the holders are the same: a gate that said sold_out or closed
 // says so until the campaign's version changes, and the clock goes from not_open
 // to open but never back. A refusal with another number in force shows that some
-// were issued directly meanwhile, or that the gate lost some.
+// were issued directly in between, or that the gate lost some.
 func sameState(a, b firstcome.Decision) bool {
 	return a.Version == b.Version && a.Outcome == b.Outcome && a.InForce == b.InForce
 }

@@ -48,7 +48,7 @@ func (l *Ledger) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err er
 		}
 		taken, err := l.changeNodes(ctx, `UPDATE nodes SET host = ?, listen = ?, seen_at = `+l.nodeClock()+` WHERE host = ? AND listen = ? AND seen_at = ?`,
 			n.Host, n.Listen, old.Host, old.Listen, old.SeenAt.UnixMicro())
-		if err != nil || taken > 0 { // else another node was faster
+		if err != nil || taken > 0 { // another node may have been faster
 			return old.Counts, wrap(err, "take the row of a node that is gone")
 		}
 	}

@@ -151,7 +151,7 @@ const (
 	aServed     = `(?,?,?,?,?,?,?,?,?,?,?)`
 )
 
-// anyServed tells whether any of coupons was issued to a ticket, or directly.
+// anyServed reports whether any of coupons was issued to a ticket, or directly.
 func anyServed(coupons []placed) bool {
 	return slices.ContainsFunc(coupons, func(c placed) bool { return c.Ticket > 0 || c.Direct })
 }

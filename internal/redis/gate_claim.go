@@ -220,7 +220,7 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 
 // entryBytes is the length of what the holders hash keeps of a coupon: its number in
 // 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian, whose highest bit
-// says that it was issued directly. One that was issued to the line has its generation and its ticket behind them, in ticketBytes. A
+// says that it was issued directly. A coupon issued to the line has its generation and its ticket after them, in ticketBytes. A
 // dead letter has one byte more, a flag.
 const (
 	entryBytes  = 6 + 7 + 4

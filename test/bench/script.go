@@ -74,8 +74,8 @@ func serveScripting(ctx context.Context, address, url string) error {
 	return serveHTTP(ctx, address, mux)
 }
 
-// setUps: winners of each set-up against a plain script, in turn, at both widths, by scattered ids. What they promise
-// differs: see docs/benchmarks.md.
+// setUps: winners of each set-up against a plain script, in turn, at both widths, by scattered ids. Their
+// promises differ: see docs/benchmarks.md.
 func setUps(ctx context.Context, b *bench) {
 	var h hosts
 	defer h.close()

@@ -21,8 +21,8 @@ func isCommon(room string) bool {
 type room struct {
 	all      bool // it may import every room
 	imports  []string
-	tests    []string // what its tests import besides
-	standard bool     // and else only the standard library
+	tests    []string // what its tests also import
+	standard bool     // and otherwise only the standard library
 }
 
 // rooms reads the table in docs/ARCHITECTURE.md.

@@ -166,7 +166,7 @@ const decades = (_, at) => at.map(y => Math.abs(Math.log10(y) - Math.round(Math.
 const times = () => samples.map(s => seconds(s.at));
 const column = of => samples.map(s => of(s) ?? null);
 
-// What was issued a second before anybody watched, as the ledger has it: of each span both ends, and nothing around it.
+// before draws the rate of issue before anybody watched, from the ledger: both ends of each span, and nothing around it.
 function before() {
 	const first = samples.length ? seconds(samples[0].at) : Infinity;
 	return course.rates.issued.filter(([, to]) => to < first).flatMap(([from, to, n]) => [[from, 0], [from + .001, n], [to, n], [to + .001, 0]]);

@@ -14,7 +14,7 @@ local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 local ENTRY = 17 -- bytes of a holder's entry
 local SERVED = ENTRY + 12 -- bytes of that of a holder who was in line: the ticket is behind them, as in line.lua
-local DIRECT = 2147483648 -- what the terms' version in the entry of a direct issue has besides: the highest bit of its four bytes
+local DIRECT = 2147483648 -- the highest bit of the four bytes of the terms' version in an entry: set for a direct issue
 local FLAG = '\1' -- behind the entry of a dead letter: see settle.lua
 
 local campaign_key, holders_key, journal_key, line_key, tickets_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
