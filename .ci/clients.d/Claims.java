@@ -7,29 +7,32 @@ import org.openapitools.client.model.Problem;
 
 /** Claims through a client that openapi-generator makes of openapi.yaml, by whichever library. */
 final class Claims {
-  /** What differs between the libraries. */
-  interface Client {
+  interface Claim {
     ClaimAnswer claim(String id, ClaimRequest who) throws Exception;
-
-    ClaimAnswer read(String id, String user) throws Exception;
-
-    /** The refusal that an exception brings. */
-    Problem problem(Exception e) throws Exception;
   }
 
-  static void run(String prefix, Client client) throws Exception {
+  interface Read {
+    ClaimAnswer read(String id, String user) throws Exception;
+  }
+
+  /** Returns the refusal that an exception brings. */
+  interface Refusal {
+    Problem of(Exception e) throws Exception;
+  }
+
+  static void run(String prefix, Claim claim, Read read, Refusal refusal) throws Exception {
     for (var id : new String[] {"open", "open", "rich", "sold", "early", "paused", "closed", "line", "none"}) {
       ClaimAnswer answer;
       try {
-        answer = client.claim(prefix + "-" + id, new ClaimRequest().userId("mina"));
+        answer = claim.claim(prefix + "-" + id, new ClaimRequest().userId("mina"));
       } catch (Exception e) {
-        System.out.println(id + " " + client.problem(e).getCode() + " - -");
+        System.out.println(id + " " + refusal.of(e).getCode() + " - -");
         continue;
       }
       tell(id, answer);
     }
     for (var id : new String[] {"open", "line"}) {
-      tell(id, client.read(prefix + "-" + id, "mina"));
+      tell(id, read.read(prefix + "-" + id, "mina"));
     }
   }
 

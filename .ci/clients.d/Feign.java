@@ -4,8 +4,6 @@ import feign.FeignException;
 import feign.Retryer;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.api.ClaimsApi;
-import org.openapitools.client.model.ClaimAnswer;
-import org.openapitools.client.model.ClaimRequest;
 import org.openapitools.client.model.Problem;
 
 final class Feign {
@@ -14,21 +12,7 @@ final class Feign {
     // An answer with Retry-After, as of paused, is a RetryableException, whose cause is the answer.
     client.setBasePath(arguments[0]).setFeignBuilder(client.getFeignBuilder().retryer(Retryer.NEVER_RETRY));
     var claims = client.buildClient(ClaimsApi.class);
-    Claims.run(arguments[1], new Claims.Client() {
-      @Override
-      public ClaimAnswer claim(String id, ClaimRequest who) throws Exception {
-        return claims.claim(id, who);
-      }
-
-      @Override
-      public ClaimAnswer read(String id, String user) throws Exception {
-        return claims.readClaim(id, user, (String) null);
-      }
-
-      @Override
-      public Problem problem(Exception e) throws Exception {
-        return client.getObjectMapper().readValue(((FeignException) (e.getCause() instanceof FeignException ? e.getCause() : e)).contentUTF8(), Problem.class);
-      }
-    });
+    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null, (String) null),
+        e -> client.getObjectMapper().readValue(((FeignException) (e.getCause() instanceof FeignException ? e.getCause() : e)).contentUTF8(), Problem.class));
   }
 }

@@ -3,8 +3,6 @@ package shop;
 import org.openapitools.client.ApiException;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.api.ClaimsApi;
-import org.openapitools.client.model.ClaimAnswer;
-import org.openapitools.client.model.ClaimRequest;
 import org.openapitools.client.model.Problem;
 
 final class Native {
@@ -12,21 +10,7 @@ final class Native {
     var client = new ApiClient();
     client.updateBaseUri(arguments[0]);
     var claims = new ClaimsApi(client);
-    Claims.run(arguments[1], new Claims.Client() {
-      @Override
-      public ClaimAnswer claim(String id, ClaimRequest who) throws Exception {
-        return claims.claim(id, who);
-      }
-
-      @Override
-      public ClaimAnswer read(String id, String user) throws Exception {
-        return claims.readClaim(id, user, null);
-      }
-
-      @Override
-      public Problem problem(Exception e) throws Exception {
-        return client.getObjectMapper().readValue(((ApiException) e).getResponseBody(), Problem.class);
-      }
-    });
+    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null, null),
+        e -> client.getObjectMapper().readValue(((ApiException) e).getResponseBody(), Problem.class));
   }
 }

@@ -3,8 +3,6 @@ package shop;
 import org.springframework.web.reactive.function.client.WebClientResponseException;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.api.ClaimsApi;
-import org.openapitools.client.model.ClaimAnswer;
-import org.openapitools.client.model.ClaimRequest;
 import org.openapitools.client.model.Problem;
 
 final class Web {
@@ -12,21 +10,7 @@ final class Web {
     var client = new ApiClient();
     client.setBasePath(arguments[0]);
     var claims = new ClaimsApi(client);
-    Claims.run(arguments[1], new Claims.Client() {
-      @Override
-      public ClaimAnswer claim(String id, ClaimRequest who) throws Exception {
-        return claims.claim(id, who).block();
-      }
-
-      @Override
-      public ClaimAnswer read(String id, String user) throws Exception {
-        return claims.readClaim(id, user, null).block();
-      }
-
-      @Override
-      public Problem problem(Exception e) throws Exception {
-        return ApiClient.createDefaultObjectMapper(null).readValue(((WebClientResponseException) e).getResponseBodyAsString(), Problem.class);
-      }
-    });
+    Claims.run(arguments[1], (id, who) -> claims.claim(id, who).block(), (id, user) -> claims.readClaim(id, user, null, null).block(),
+        e -> ApiClient.createDefaultObjectMapper(null).readValue(((WebClientResponseException) e).getResponseBodyAsString(), Problem.class));
   }
 }

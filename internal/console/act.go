@@ -74,6 +74,14 @@ func (v *view) shownVersion() (int64, error) {
 	return version, nil
 }
 
+// shownStatus returns the campaign that the path names, and its version that the form showed.
+func (v *view) shownStatus() (s ledger.Status, version int64, err error) {
+	if s, err = v.status(); err == nil {
+		version, err = v.shownVersion()
+	}
+	return s, version, err
+}
+
 // doneAt leads to the campaign, and says what was done.
 func (v *view) doneAt(id firstcome.CampaignID, what string) error {
 	return v.leadDone(Root+"/campaigns/"+string(id), nil, what)
@@ -81,11 +89,7 @@ func (v *view) doneAt(id firstcome.CampaignID, what string) error {
 
 // switchCampaign pauses, resumes or closes. Closing asks for the campaign's name or id, typed.
 func (c *Console) switchCampaign(v *view) error {
-	s, err := v.status()
-	if err != nil {
-		return err
-	}
-	version, err := v.shownVersion()
+	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
 	}
@@ -119,11 +123,7 @@ func (v *view) notTyped() string {
 
 // changeQuantity raises or lowers the quantity, if the campaign's name or id was typed.
 func (c *Console) changeQuantity(v *view) error {
-	s, err := v.status()
-	if err != nil {
-		return err
-	}
-	version, err := v.shownVersion()
+	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
 	}

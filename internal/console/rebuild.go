@@ -73,11 +73,7 @@ func (v *view) mostLost(s *ledger.Status) string {
 
 // rebuildGate makes a campaign's gate anew, if its name or id was typed. A gate that decides by then stays as it is.
 func (c *Console) rebuildGate(v *view) error {
-	s, err := v.status()
-	if err != nil {
-		return err
-	}
-	version, err := v.shownVersion()
+	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
 	}

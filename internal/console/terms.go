@@ -58,11 +58,7 @@ func (c *Console) renderTerms(v *view, status int, s *ledger.Status, page *terms
 
 // changeTerms shows first what becomes what, and changes it when the campaign's name or id was typed.
 func (c *Console) changeTerms(v *view) error {
-	s, err := v.status()
-	if err != nil {
-		return err
-	}
-	version, err := v.shownVersion()
+	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
 	}
