@@ -70,6 +70,9 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	}
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	q.known(known)
+	if batch[0].direct != nil {
+		q.forget() // other claims get not_open, but no longer these users. After an error they may have coupons, too
+	}
 	if err != nil {
 		if known { // "no such campaign" is an answer: anybody can ask for one
 			i.stats.failed.Add(1)
@@ -81,9 +84,6 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 			i.shed(q)
 		}
 		return
-	}
-	if batch[0].direct != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued }) {
-		q.forget() // other claims get not_open, but no longer these users
 	}
 	if learn {
 		i.learn(q, decisions, sent, changes)

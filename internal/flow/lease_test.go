@@ -237,3 +237,33 @@ func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 		want(t, i, "c", "b", firstcome.AlreadyIssued)
 	})
 }
+
+// A forgetful gate issues directly, and its answer is lost.
+type forgetful struct{ *stage.Gate }
+
+func (f forgetful) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	if _, err := f.Gate.Issue(ctx, order, id, users); err != nil {
+		return nil, err
+	}
+	return nil, firstcome.ErrGateUnavailable
+}
+
+// TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease issues to a user who was refused before the opening. The node repeats the refusal to nobody who may have
+// a coupon now.
+func TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newGate(2, "c")
+		m.Course("c").OpensAt = time.Now().Add(time.Hour)
+		i := issuer(t, forgetful{m}, flow.Limits{})
+		want(t, i, "c", "a", firstcome.NotOpen)
+		synctest.Wait() // the holders filter is read
+		want(t, i, "c", "a", firstcome.NotOpen)
+		if i.Stats().Repeated != 1 {
+			t.Fatal("the refusal was not repeated")
+		}
+		if _, err := i.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrGateUnavailable) {
+			t.Errorf("the direct issue got %v", err)
+		}
+		want(t, i, "c", "a", firstcome.AlreadyIssued)
+	})
+}

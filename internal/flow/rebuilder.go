@@ -76,7 +76,8 @@ type Rebuilder struct {
 	silent []firstcome.CampaignID // of which the last look of Run at all campaigns got no answer: they are asked about once more
 
 	mu      sync.Mutex // guards what follows
-	since   time.Time  // when Run saw the runs of now first
+	seen    []Run      // the runs of the gate's servers, as they were last seen
+	since   time.Time  // when they were first seen
 	broken  map[firstcome.CampaignID]error
 	refused map[firstcome.CampaignID]error // see Refuse
 	epochs  map[firstcome.CampaignID]int64 // see Epoch
@@ -222,7 +223,7 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 	if known {
 		runs, err := r.gate.Runs(ctx)
 		if err == nil {
-			err = r.see(ctx, runs) // so that a verification knows how the server syncs
+			err = r.see(ctx, runs) // so that a verification knows how the server syncs, and how long to wait for other nodes
 		}
 		if err == nil {
 			err = r.stands(ctx, now)

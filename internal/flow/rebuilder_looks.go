@@ -27,9 +27,6 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 		now, err := r.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
 			err, looked = r.see(ctx, now), time.Time{}
-			r.mu.Lock()
-			r.since = time.Now()
-			r.mu.Unlock()
 		}
 		if err == nil {
 			runs = now
@@ -50,12 +47,17 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 	}
 }
 
-// see notes the runs of the gate's servers in the ledger.
+// see notes the runs of the gate's servers in the ledger, and when this process first saw them.
 func (r *Rebuilder) see(ctx context.Context, runs []Run) error {
 	for _, run := range runs {
 		if err := r.book.SeeRun(ctx, run); err != nil {
 			return err
 		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(runs, r.seen) {
+		r.seen, r.since = runs, time.Now()
 	}
 	return nil
 }

@@ -26,6 +26,8 @@ func (g *cutGate) Runs(context.Context) ([]flow.Run, error) {
 	return []flow.Run{{ID: g.is, Durable: true}}, nil
 }
 
+func (g *cutGate) Rename(context.Context) error { return nil }
+
 func (g *cutGate) Named(context.Context) (bool, error) { return true, nil }
 
 func (g *cutGate) Standing(context.Context, flow.Revision) error {
@@ -102,6 +104,10 @@ func (b *cutBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.
 	return flow.Mark{}, nil
 }
 
+func (b *cutBook) LastRebuild(context.Context, firstcome.CampaignID) (flow.Rebuilt, error) {
+	return flow.Rebuilt{}, nil
+}
+
 // BeginRebuild freezes the gate, which stays so.
 func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (flow.Rebuild, error) {
 	b.gate.mu.Lock()
@@ -162,6 +168,47 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 					t.Errorf("%q rebuilds, want %q; it was verified at %v", rebuilds, c.rebuilds, g.verified)
 				case rebuilds == "" && (took < c.within[0] || took > c.within[1]):
 					t.Errorf("it is verified %v after the restart, want %v", took, c.within)
+				}
+			})
+		})
+	}
+}
+
+// TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore orders a rebuild of a lost campaign right after a restart, in a process that looks
+// only now, as firstcome gate rebuild does. A node that looks 0.9 seconds later was told more than the gate has.
+func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		told     int64
+		rebuilds string // which process does; empty: the gate is verified
+	}{
+		"the node was told more":               {4, "node"},
+		"the node was told all that there was": {3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
+				rebuilder := func(node string, told int64) *flow.Rebuilder {
+					return flow.NewRebuilder(&cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}, &toldGate{g, told}, flow.RebuilderEvents{})
+				}
+				ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
+				defer end()
+				node := rebuilder("node", c.told)
+				go func() {
+					if err := node.Run(ctx); err != nil {
+						t.Error(err)
+					}
+				}()
+				time.Sleep(100 * time.Millisecond)
+				g.restart()
+				_, err := rebuilder("order", 0).Rebuild(ctx, "op", "c", true)
+				rebuilds := ""
+				if len(begun) > 0 {
+					rebuilds = <-begun
+				}
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				if rebuilds != c.rebuilds || g.verified.IsZero() == (rebuilds == "") || (err == nil) != (rebuilds == "") {
+					t.Errorf("%q rebuilds, want %q; it was verified at %v; the order got %v", rebuilds, c.rebuilds, g.verified, err)
 				}
 			})
 		})
