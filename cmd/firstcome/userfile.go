@@ -220,7 +220,7 @@ func (f *userFile) hasHeading(rows []row, at int) bool {
 	}
 	undigited := func(r row) bool { return len(r.cells) <= at || !strings.ContainsFunc(r.cells[at], unicode.IsDigit) }
 	if len(rows) > 1 && undigited(rows[0]) && !slices.ContainsFunc(rows[1:], undigited) {
-		f.wrong(rows[0].line, "%q looks like a heading: if it is one, give --column %q; if it is a user, --exact", first, first)
+		f.wrong(rows[0].line, "%q looks like a heading: if it is one, give --column %q; if it is a user and each line is an id, --exact", first, first)
 	}
 	return false
 }

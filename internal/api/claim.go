@@ -98,7 +98,7 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	}
 	place, answer, err := s.claimOf(r.Context(), id, user, proof)
 	if isNone(err) && at != (firstcome.Ticket{}) {
-		return s.placeOver(r.Context(), id, user, at)
+		return s.placeOver(r.Context(), id, user, proof, at)
 	}
 	if err != nil {
 		return err
@@ -111,10 +111,19 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 }
 
 // placeOver returns the answer to a user who has neither a coupon nor a ticket, and asks what became of a place.
-func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
+func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string, at firstcome.Ticket) error {
 	outcome, err := s.became(ctx, id, user, at)
 	if err != nil {
 		return err
+	}
+	if outcome == left && proof == "" { // a line in a topic finds nobody without a proof: they may still wait
+		c, err := s.Ledger.Campaign(ctx, id)
+		if err != nil {
+			return err
+		}
+		if c.Feed != nil {
+			outcome = ""
+		}
 	}
 	p := notFound()
 	p.Outcome = outcome

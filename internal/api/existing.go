@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -38,6 +39,9 @@ func newExisting() existing {
 	return existing{met: met, room: make(chan struct{}, mostUnknown)}
 }
 
+// errManyUnmet turns a caller away before anything is decided.
+var errManyUnmet = fmt.Errorf("%w: too many campaigns that this node has not met are asked for at this moment", firstcome.ErrBusy)
+
 // meet returns nil if a caller may ask for a campaign. firstcome.ErrNoCampaign means that there is none. An API key's holder is trusted.
 func (s *Server) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
 	e := &s.existing
@@ -49,7 +53,7 @@ func (s *Server) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignI
 		case e.room <- struct{}{}:
 			defer func() { <-e.room }()
 		case <-time.After(unknownWait):
-			return nil, unavailable(busy, "too many campaigns that this node has not met are asked for at this moment. Ask again: it is safe")
+			return nil, errManyUnmet
 		}
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()

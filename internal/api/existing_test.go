@@ -51,11 +51,21 @@ func (l *slowLedger) CouponOf(ctx context.Context, id firstcome.CampaignID, user
 	return l.Ledger.CouponOf(ctx, id, user)
 }
 
+// undecided hears the errors of claims. There is room for those of the test.
+type undecided struct {
+	api.Observer
+	errs chan error
+}
+
+func (o *undecided) Undecided(_ context.Context, _ firstcome.CampaignID, err error) { o.errs <- err }
+
 // TestMadeUpCampaignsDoNotOccupyTheLedger has strangers ask for 200 ids that do not exist, on a ledger that takes its time. At most two
-// of them read at once, and meanwhile a real campaign is answered.
+// of them read at once, and a real campaign is answered. A claim that is turned away is known to be undecided.
 func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	slow := &slowLedger{reading: make(chan struct{}), let: make(chan struct{})}
+	seen := &undecided{errs: make(chan error, 200)}
 	s := open(t, guarded, func(s *shop, c *api.Config) {
+		seen.Observer, c.Observer = c.Observer, seen
 		slow.Ledger, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Ledger, slow, slow, slow
 	})
 	s.call("POST", "/v1/campaigns", `{"id":"real","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
@@ -96,6 +106,9 @@ func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 		if r := s.call("POST", "/v1/campaigns/real/claims", "", token...); r.text("coupon", "code") == "" {
 			t.Errorf("a claim is answered %s", r.body)
 		}
+	}
+	if err := <-seen.errs; firstcome.CauseOf(err) != firstcome.Busy {
+		t.Errorf("a claim that waited too long counts as %q: %v", firstcome.CauseOf(err), err)
 	}
 	close(slow.let)
 	asking.Wait()

@@ -81,6 +81,7 @@ func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 		t.Errorf("the line is %s", r.body)
 	}
 	s.call("GET", "/v1/campaigns/c/claims/a", "").code(t, 404, "not_found")
+	s.call("GET", "/v1/campaigns/c/claims/a?place=1.1", "").code(t, 404, "not_found").want(t, 404, "") // nobody says that they left
 	s.call("DELETE", "/v1/campaigns/c/claims/a", "").code(t, 404, "not_found")
 	for what, wrong := range map[string]string{
 		"another user's": stage.ProofOf("b", firstcome.Ticket{Generation: 1, Number: 3}), "another ticket's": stage.ProofOf("a", firstcome.Ticket{Generation: 2, Number: 1}) + "x", "none": "x",
@@ -110,6 +111,7 @@ func TestAPlaceInATopicIsFoundByItsProof(t *testing.T) {
 		s.call("DELETE", b, "").want(t, 200, "")
 	}
 	s.call("GET", b, "").code(t, 404, "not_found")
+	s.call("GET", b+"&place=1.3", "").code(t, 404, "not_found").want(t, 404, "left")
 	s.later(time.Second)
 	s.serveTopic()
 	s.call("GET", b, "").code(t, 404, "not_found")

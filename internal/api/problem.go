@@ -132,6 +132,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(gateFull, full.Error())
 	case errors.Is(err, flow.ErrOutdone):
 		return unavailable(gateUnavailable, "another node is rebuilding this gate. Read the campaign to see when it is done")
+	case errors.Is(err, errManyUnmet):
+		return unavailable(busy, "too many campaigns that this node has not met are asked for at this moment. Ask again: it is safe")
 	case errors.Is(err, ledger.ErrSearching):
 		return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
 	}
@@ -145,7 +147,7 @@ func problemOf(err error) *client.Problem {
 var busyDetails = map[firstcome.Cause]string{
 	firstcome.Busy:            "too many claims are waiting, and nothing was decided",
 	firstcome.GateUnavailable: "the gate does not answer, or cannot decide this campaign at the moment: nothing was decided",
-	firstcome.GateFull:        "the gate has no room until more of what it issued is recorded, and nothing was decided",
+	firstcome.GateFull:        "the gate has no room: too many of its coupons are not recorded yet, or its memory is full: nothing was decided",
 	firstcome.LineFull:        "as many people wait in line as may, and nothing was decided",
 	firstcome.Stopping:        "this node is stopping, and nothing was decided: another one answers",
 }

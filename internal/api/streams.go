@@ -402,9 +402,10 @@ func (s *Server) became(ctx context.Context, id firstcome.CampaignID, user first
 	return outcome, err
 }
 
-// isOf reports whether a coupon may be the one that ended a place: it was issued to that ticket, or past the line.
+// isOf reports whether a voided coupon may be the one that ended a place: it was issued to that ticket, or past the line. Such a coupon may
+// also be older than the place.
 func isOf(c firstcome.Coupon, at firstcome.Ticket) bool {
-	return c.Ticket == 0 || c.Generation == at.Generation && c.Ticket == at.Number
+	return !c.VoidedAt.IsZero() && (c.Ticket == 0 || c.Generation == at.Generation && c.Ticket == at.Number)
 }
 
 // conclude goes by a claim that was read.

@@ -387,6 +387,7 @@ func (c *Console) issueCoupon(v *view) error {
 			return err
 		}
 	}
+	page.Campaigns = c.choices(v)
 	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
 }
 

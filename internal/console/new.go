@@ -188,7 +188,7 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 		name, typed, was string
 		into             *time.Time
 	}{{"opens_at", f.OpensAt, was.OpensAt, &t.OpensAt}, {"closes_at", f.ClosesAt, was.ClosesAt, &t.ClosesAt}, {"valid_until", f.ValidUntil, was.ValidUntil, &t.ValidUntil}} {
-		if at.typed != at.was {
+		if at.typed != at.was && at.typed+":00" != at.was { // browsers may drop seconds that are zero
 			*at.into = p.instant(v, at.name, at.typed)
 		}
 	}

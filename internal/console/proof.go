@@ -322,7 +322,7 @@ func (v *view) promises(p *Proof) (rows, other []promiseRow) {
 		{ID: "P8", Promise: v.say("불확실하면 503", "An error means unknown"), Checked: answers},
 		{ID: "P9", Promise: v.say("순번 유지", "A place is kept"), Checked: v.say("순번의 순서와 번호의 순서가 같은지, 발급·취소·종료의 합이 맞는지 확인했습니다.", "Do tickets and numbers go up together, and do served, left and ended add up?"), Rows: r.Coupons},
 	}
-	if !slices.Contains(r.Held, "P9") {
+	if len(r.Held) > 0 && !slices.Contains(r.Held, "P9") { // an older version's proof does not say what it held
 		all[8].Checked = v.say("이 캠페인에는 대기열이 없었습니다.", "This campaign had no line.")
 	}
 	named := map[string]bool{}

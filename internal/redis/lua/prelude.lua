@@ -29,8 +29,8 @@ end
 
 local replication = redis.call('INFO', 'replication')
 
--- this_run returns the name of this run of the server: the time in which it is a primary without a break. Redis makes a new master_replid
--- when it starts, when it becomes a primary, and when its first replica comes. (Its run_id stays if it follows another server and then
+-- this_run returns the name of this run of the server: it is a primary all that time. Redis makes a new master_replid when it
+-- starts, when it becomes a primary, when its first replica comes, and when it has had none for repl-backlog-ttl. (Its run_id stays if it follows another server and then
 -- leads again.)
 local function this_run() return string.match(replication, 'master_replid:(%x+)') end
 
