@@ -85,7 +85,7 @@ func test(seed uint64) ([][]pass, error) {
 }
 
 // soakRounds is how often a whole soak runs everything with the race detector.
-const soakRounds = 20
+const soakRounds = 10
 
 // soak runs everything, also the tests that depend on chance. The first step has the race detector, in the processes of
 // the fleets, too. The simulation has it not: there one thing happens after the other.
