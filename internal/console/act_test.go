@@ -179,3 +179,21 @@ func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
 		t.Errorf("%d are made", len(found))
 	}
 }
+
+// TestClosingSaysFromWhichState: what is asked about shows the campaign's state, which need not be open.
+func TestClosingSaysFromWhichState(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("open", 1)
+	h.campaign("gone", 1)
+	h.claim("gone", "mina")
+	h.campaign("held", 1)
+	stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "held", 0, ledger.Pause)))
+	b := h.browser()
+	for id, state := range map[string]string{"open": "open", "gone": "sold out", "held": "paused"} {
+		version := b.get("/console/campaigns/" + id + "/steer").version()
+		got := b.post("/console/campaigns/"+id+"/switch", url.Values{"to": {"close"}, "version": {version}})
+		if !strings.Contains(got.text(), "Close it? This cannot be undone. "+state+" → closed") {
+			t.Errorf("%s: %s", id, got.text())
+		}
+	}
+}

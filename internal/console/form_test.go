@@ -125,3 +125,17 @@ func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
 		}
 	}
 }
+
+// TestAWrongFieldSaysWhatTheFormTakes: a form has no null, and the longest user id is firstcome's.
+func TestAWrongFieldSaysWhatTheFormTakes(t *testing.T) {
+	h := openHouse(t)
+	b := h.browser()
+	form := url.Values{"name": {"n"}, "quantity": {"-4"}, "answer": {"recorded"}, "line": {"none"}, "step": {"check"}}
+	if got := b.post("/console/campaigns", form).text(); !strings.Contains(got, "or empty for no limit") || strings.Contains(got, "null") {
+		t.Errorf("the form says %s", got)
+	}
+	b.lang = "ko"
+	if got := b.get("/console/customer?user_id=%01").text(); !strings.Contains(got, fmt.Sprintf("%d바이트", firstcome.MaxUserID)) {
+		t.Errorf("the page says %s", got)
+	}
+}

@@ -283,11 +283,11 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 }
 
 var (
-	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<[^>]*>`)
+	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<span popover.*?</span>|<[^>]*>`)
 	spaces = regexp.MustCompile(`\s+`)
 )
 
-// text returns what somebody reads on the page.
+// text returns what somebody reads on the page before they press a word.
 func (s shown) text() string {
 	return strings.TrimSpace(spaces.ReplaceAllString(markup.ReplaceAllString(s.body, " "), " "))
 }
