@@ -177,7 +177,11 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	holds := slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return c.VoidedAt.IsZero() })
 	over := page.Of.State == "closed" || page.Of.State == "sold_out" && !s.Standby
 	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
-	place, held, err := c.placeOf(v, page, s, user)
+	var place firstcome.Place
+	var held firstcome.Coupon
+	if err = firstcome.ErrNoTicket; page.Of.State != "" { // else what decides does not answer: only the ledger is asked
+		place, held, err = c.placeOf(v, page, s, user)
+	}
 	switch {
 	case errors.Is(err, firstcome.ErrNoTicket), errors.Is(err, flow.ErrGateOlder): // what an older gate says is not true any more
 	case errors.Is(err, firstcome.ErrProof):
