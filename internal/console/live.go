@@ -19,7 +19,7 @@ type livePage struct {
 	Row     campaignRow
 	Now     figures.Sample
 	Version int64 // that the forms carry
-	Paced   bool
+	Paced   bool // there is a line, or there are people in one that was taken away
 	Standby bool
 	Pace    *firstcome.Pace
 	Paused  bool
@@ -28,6 +28,9 @@ type livePage struct {
 	Kinds   []string // claims by outcome are told in this order
 	Recent  []figures.Sample
 }
+
+// waits reports whether people are known to be in line, as they may be for a while after the line was taken away.
+func waits(now figures.Sample) bool { return now.Waiting != nil && *now.Waiting > 0 }
 
 // Left returns how many coupons are left; nil: unlimited or unknown.
 func (p livePage) Left() *int64 { return left(p.Now) }
@@ -81,7 +84,7 @@ func (c *Console) showLive(v *view) error {
 		return err
 	}
 	page := livePage{
-		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
+		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
 		Where: v.where(s.Terms), Kinds: outcomesInPlots,
 	}
 	ring := c.Watcher.Ring(s.ID)
