@@ -247,7 +247,7 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	if c.Pace != nil || c.Waiting != nil && *c.Waiting > 0 {
 		fmt.Fprintf(w, "in line\t%s\n", countText(c.Waiting))
 	}
-	fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
+	fmt.Fprintf(w, "opened at\t%s\nfirst sold out\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
 	switch {
 	case c.Coupon.ValidUntil != nil:
 		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))

@@ -31,7 +31,7 @@ type told struct {
 	mute bool   // the topic that keeps the line does not tell who is in it
 }
 
-// waiting returns how many people are in line; nil: nobody can say. While the gate says nothing the ledger does not know who joined since.
+// waiting returns how many people are in line, or nil if nobody can say. While the gate says nothing the ledger does not know who joined since.
 func (c *told) waiting() *int64 {
 	if c.mute || c.gate != gateOK && !c.Closed {
 		return nil

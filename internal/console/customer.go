@@ -179,7 +179,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
 	var place firstcome.Place
 	var held firstcome.Coupon
-	if err = firstcome.ErrNoTicket; page.Of.State != "" { // else what decides does not answer: only the ledger is asked
+	if err = firstcome.ErrNoTicket; page.Of.State != "" { // without an answer of the gate, only the ledger is asked
 		place, held, err = c.placeOf(v, page, s, user)
 	}
 	switch {

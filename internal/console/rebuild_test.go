@@ -21,7 +21,7 @@ type mender struct {
 	orders []string
 }
 
-// breaks has something be wrong with a campaign's gate; nil: nothing is any more.
+// breaks sets what is wrong with a campaign's gate. If why is nil, the gate is well again.
 func (m *mender) breaks(id firstcome.CampaignID, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

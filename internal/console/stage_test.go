@@ -46,7 +46,7 @@ type house struct {
 	record func()
 	// eyes stand between the node and the gate beside the ledger, fake or real; nil if there is none.
 	eyes  *eyes
-	topic *stage.Topic // that keeps lines; nil: none does
+	topic *stage.Topic // that keeps lines, if there is one
 	// decides is what decides and keeps the lines, and coupons are of those who hold one.
 	decides decider
 	coupons flow.Coupons
@@ -88,7 +88,7 @@ func (e *eyes) shut() error {
 	return nil
 }
 
-// State is a Gate's. A gate that was not verified says so.
+// State implements flow.RemoteGate. A gate that was not verified says so.
 func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
 	if why := e.shut(); errors.Is(why, flow.ErrUnverified) {
 		return flow.GateState{Unverified: true}, nil
@@ -98,7 +98,7 @@ func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateSta
 	return e.farGate.State(ctx, id)
 }
 
-// Claim is a Gate's.
+// Claim implements flow.Gate.
 func (e *eyes) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if why := e.shut(); why != nil {
 		return nil, why
@@ -106,7 +106,7 @@ func (e *eyes) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return e.farGate.Claim(ctx, id, users)
 }
 
-// Place is a Places'.
+// Place implements flow.Places.
 func (e *eyes) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	if why := e.shut(); why != nil {
 		return firstcome.Place{}, firstcome.Coupon{}, why
@@ -114,7 +114,7 @@ func (e *eyes) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return e.farGate.Place(ctx, id, user)
 }
 
-// LineOf is a Places'.
+// LineOf implements flow.Places.
 func (e *eyes) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
 	if why := e.shut(); why != nil {
 		return flow.LineState{}, why
@@ -122,7 +122,7 @@ func (e *eyes) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 	return e.farGate.LineOf(ctx, id)
 }
 
-// CouponOf is a Coupons'.
+// CouponOf implements flow.Coupons.
 func (e *eyes) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	if why := e.shut(); why != nil {
 		return firstcome.Coupon{}, why

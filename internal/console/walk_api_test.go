@@ -88,7 +88,7 @@ func (n *node) has(step walked, what string, got, want answer) {
 	}
 }
 
-// wire is how answers write an instant; nil: there is none.
+// wire is how answers write an instant. It returns nil if there is none.
 func wire(at time.Time) any {
 	if at.IsZero() {
 		return nil

@@ -61,7 +61,7 @@ const (
 	everywhere where = iota
 	far              // at a gate beside the ledger
 	real             // at one that is no fake
-	byHand           // at a gate beside the ledger, of which the test records what was issued
+	byHand           // at a gate beside the ledger whose coupons the test records
 )
 
 // stateWords are what pages call what a newcomer's claim gets.
@@ -168,7 +168,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 	}
 }
 
-// lag is a Journal's: it asks the ledger which campaigns there are, and then the gate.
+// lag returns what is on its way to the ledger, as console.Journal wants it: it asks the ledger which campaigns there are, and then the gate.
 func (w *walk) lag(ctx context.Context) ([]flow.Lag, error) {
 	if _, err := w.away.Campaign(ctx, "spring"); err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (w *walk) blinds(why error) {
 	}
 }
 
-// darkens has the ledger be away, or not.
+// darkens cuts the ledger off, or brings it back.
 func (w *walk) darkens(away bool) {
 	w.dark = away
 	w.away.away.Store(away)
