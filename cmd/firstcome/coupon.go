@@ -73,7 +73,7 @@ func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
 		case len(page.Items) > 0:
 			return c.printCoupon(t, page.Items[0])
 		case page.Next == nil:
-			return fmt.Errorf("the campaign %s has no coupon %s", c.ID, c.Coupon.text)
+			return fmt.Errorf("the ledger has no coupon %s of the campaign %s", c.Coupon.text, c.ID)
 		}
 		filter.After = *page.Next
 	}

@@ -193,7 +193,10 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 		failed = nil
 	}
 	switch {
-	case failed != nil && err == nil:
+	case failed != nil && err != nil: // the gate is asked about what the ledger tells of
+		journal.State = "unknown"
+	case failed != nil:
+		recorded.State = "unknown"
 		journal.State, journal.Note = "bad", v.say("게이트가 응답하지 않습니다", "the gate does not answer")
 	case len(lags) > 0:
 		all := int64(0)
