@@ -122,7 +122,7 @@ func TestTheFormsShowTheLine(t *testing.T) {
 }
 
 func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
-	h := openHouse(t, func(h *house) { h.now = func() time.Time { return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) } })
+	h := openHouse(t, func(h *house) { h.stands(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)) })
 	b := h.browser()
 	form := url.Values{
 		"name": {"추석 쿠폰"}, "quantity": {"5,000"}, "opens_at": {"2026-12-01T10:00"}, "answer": {"recorded"}, "line": {"paced"}, "per_second": {"100"}, "standby": {"on"},

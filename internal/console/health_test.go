@@ -105,7 +105,7 @@ func TestHealthSaysThatTheNodesCannotBeRead(t *testing.T) {
 // TestHealthShowsClaimsPerSecondBetweenTwoLooks, of which another person's may be one: it does not shorten the time.
 func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
+	h := openHouse(t, func(h *house) { h.stands(now) })
 	b := h.browser()
 	for _, look := range []struct {
 		after time.Duration
@@ -115,6 +115,7 @@ func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 			h.counter.Claimed("spring", firstcome.SoldOut, time.Millisecond)
 		}
 		now = now.Add(look.after)
+		h.stands(now)
 		if got := b.get("/console/health").text(); !strings.Contains(got, "Claims "+look.want+" Nodes") {
 			t.Errorf("%v after the look before: no %q in %s", look.after, look.want, got)
 		}

@@ -57,7 +57,7 @@ type house struct {
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
-	now   func() time.Time // nil: the machine's clock
+	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. What runs in the background reads it, too.
 }
 
 // A farGate decides beside the ledger.
@@ -241,11 +241,17 @@ func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.In
 func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger}) }
 
 func (h *house) clock() time.Time {
-	if h.now != nil {
-		return h.now()
+	if now := h.now.Load(); now != nil {
+		return (*now)()
 	}
 	return time.Now()
 }
+
+// keep has the house keep the time of another clock. Any goroutine may call it.
+func (h *house) keep(now func() time.Time) { h.now.Store(&now) }
+
+// stands has the time stand still at an instant.
+func (h *house) stands(now time.Time) { h.keep(func() time.Time { return now }) }
 
 // key makes an API key with a role.
 func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {

@@ -134,9 +134,9 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, terms firstcome.Terms, steps []walked) {
 	w := &walk{t: t, now: stage.Epoch, terms: terms, held: map[string]int64{}}
 	w.house = open(t, func(h *house) {
-		h.now = func() time.Time { return w.now }
+		h.stands(stage.Epoch)
 		if h.gate != nil {
-			h.gate.Clock = h.now
+			h.gate.Clock = h.clock
 		}
 		w.away = &lostLedger{Ledger: h.ledger}
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
@@ -183,7 +183,10 @@ func (w *walk) lag(ctx context.Context) ([]flow.Lag, error) {
 }
 
 // passes has time pass.
-func (w *walk) passes(d time.Duration) { w.now = w.now.Add(d) }
+func (w *walk) passes(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.stands(w.now)
+}
 
 // takes claims for a user who gets a coupon.
 func (w *walk) takes(user string) { w.newcomer(user, firstcome.Issued) }
