@@ -114,13 +114,21 @@ func (l language) exactSpan(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// rate returns a rate of a kind; unknown where there are none.
+// rate returns the rate of a kind of claims; without any rates it is unknown.
 func rate(of map[string]float64, kind string) string {
-	n, ok := of[kind]
-	if !ok {
+	if of == nil {
 		return unknown
 	}
-	return humanize.CommafWithDigits(n, 0)
+	return humanize.CommafWithDigits(figureOf(of, kind), 0)
+}
+
+// figureOf returns the figure of a kind of claims. It panics on a kind that does not exist, so that tests find a misspelt one.
+func figureOf[N any](figures map[string]N, kind string) N {
+	n, ok := figures[kind]
+	if !ok {
+		panic(fmt.Sprintf("a page asks for %q, and there is no such kind of claims", kind))
+	}
+	return n
 }
 
 // millis returns seconds as milliseconds.
