@@ -29,7 +29,7 @@ func TestTheReasonOfADirectIssueStandsInTheAuditLog(t *testing.T) {
 	} {
 		issue(body, status)
 	}
-	stage.Same(t, "in force", 3.0, s.call("GET", "/v1/campaigns/c", "").number("in_force"))
+	stage.Same(t, "in force", int64(3), s.call("GET", "/v1/campaigns/c", "").number("in_force"))
 }
 
 // TestF61ADirectIssueComesBeforeTheOpeningAndInAPause also issues when the node answers not_open by itself.
