@@ -158,7 +158,7 @@ func openManyDead(t *testing.T) (f *farShop, through string) {
 	return f, "4"
 }
 
-func TestF44ManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
+func TestManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
 	f, through := openManyDead(t)
 	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through + `}`
 	r := f.call("POST", "/v1/dead-letters/replay", body).want(t, 200, "")
@@ -190,8 +190,8 @@ func TestF44ManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
 	f.call("GET", "/v1/dead-letters?cause=none", "").want(t, 422, "")
 }
 
-// TestF44ManyDeadLettersAreVoidedByTheirCause has one that cannot be replayed, and a gate that goes away.
-func TestF44ManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
+// TestManyDeadLettersAreVoidedByTheirCause has one that cannot be replayed, and a gate that goes away.
+func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 	f, through := openManyDead(t)
 	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through
 	f.call("POST", "/v1/dead-letters/void", body+`}`).want(t, 422, "")

@@ -109,6 +109,8 @@ type Records interface {
 // Losses are what did not become coupons.
 type Losses interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
+	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
 }

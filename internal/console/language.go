@@ -159,3 +159,25 @@ func (l language) role(role any) string {
 	}
 	return name
 }
+
+// causeWords says of each cause of a dead letter why the ledger did not take the coupon.
+var causeWords = map[string]struct{ ko, en string }{
+	"number_taken":       {"번호가 이미 다른 쿠폰의 것", "the number is another coupon's"},
+	"other_epoch":        {"다른 에폭의 게이트가 발급", "a gate of another epoch issued it"},
+	"unknown_terms":      {"캠페인에 없던 조건으로 발급", "it names terms that the campaign never had"},
+	"user_holds_another": {"고객이 이미 다른 쿠폰을 보유", "the user holds another coupon"},
+	"over_quantity":      {"수량 초과", "the quantity is used up"},
+	"above_ceiling":      {"허용된 번호보다 큼", "the number is above what the gate may assign"},
+	"malformed":          {"쿠폰의 값이 잘못됨", "a value of the coupon cannot be one"},
+	"unreadable":         {"읽을 수 없는 항목", "an entry that cannot be read"},
+	"other":              {"그 밖의 원인", "another cause"},
+}
+
+// cause returns the words for the code of a dead letter's cause. It panics on a code that has none, so that tests find it.
+func (l language) cause(code string) string {
+	words, ok := causeWords[code]
+	if !ok {
+		panic(fmt.Sprintf("there are no words for the cause %q", code))
+	}
+	return l.say(words.ko, words.en)
+}
