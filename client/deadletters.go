@@ -62,8 +62,8 @@ type ResolvedLetters struct {
 	Done      int     `json:"done"`      // letters that were replayed or voided
 	Refused   []int64 `json:"refused"`   // ids of letters that the ledger refuses as before: they stay open
 	Remaining int64   `json:"remaining"` // open letters that were not tried
-	Next      *int64  `json:"next"`      // the After of the next call; nil: none remains
-	Stopped   *string `json:"stopped"`   // why it ended early; nil: it did not
+	Next      *int64  `json:"next"`      // the After of the next call, or nil if none remains
+	Stopped   *string `json:"stopped"`   // why it ended early, or nil if it did not
 }
 
 // ReplayDeadLetters replays at most 200 of the chosen letters, the oldest first. Calling it again is safe.

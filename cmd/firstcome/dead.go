@@ -141,7 +141,7 @@ func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Clien
 			}
 		}
 	}
-	// What was done is shown even if a later call failed.
+	// The letters done so far are shown even if a later call failed.
 	shown := c.print(t, total, func(w io.Writer) {
 		fmt.Fprintf(w, "%s resolved, %d refused as before, %d not tried.\n", counted(int64(total.Done), "dead letter", "s"), len(total.Refused), total.Remaining)
 	})

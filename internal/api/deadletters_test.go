@@ -214,7 +214,7 @@ func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 	}
 }
 
-// TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack has the ledger refuse two of three as before.
+// TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack lowers the quantity, so that the ledger refuses two of three as before.
 func TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack(t *testing.T) {
 	f, through := openManyDead(t)
 	f.behind(`UPDATE campaigns SET quantity = 2`)

@@ -52,7 +52,7 @@ type Config struct {
 	// Prove audits a campaign for its page.
 	Prove Prove
 	Auth  *auth.Authenticator
-	// AllowAddress limits requests by the client's address, as api.Server.AllowAddress does; nil: there is no limit.
+	// AllowAddress limits requests by the client's address, as api.Server.AllowAddress does. If nil, there is no limit.
 	AllowAddress func(*http.Request) (wait time.Duration, ok bool)
 	// Secret seals the sessions: every node of a deployment has the same.
 	Secret firstcome.Secret

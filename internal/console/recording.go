@@ -295,7 +295,7 @@ func (c *Console) askToResolve(v *view, page recordingPage, of ledger.Letters, a
 	return c.renderRecording(v, http.StatusOK, page)
 }
 
-// chosenLetters reads which open letters a form is about, and what is to be done with them.
+// chosenLetters reads which open letters a form is about, and whether it replays or voids them.
 func (v *view) chosenLetters() (of ledger.Letters, ask bulkResolve, err error) {
 	of.Campaign, err = firstcome.ParseCampaignID(v.form.Get("of"))
 	of.Cause = v.form.Get("cause")

@@ -240,7 +240,7 @@ func (v *view) done() string {
 	return v.doneWords(note.Done)
 }
 
-// doneWords says what was done; empty: there is no such word.
+// doneWords returns the sentence about an act of a form, or nothing if there is no such act.
 func (v *view) doneWords(done string) string {
 	switch done {
 	case "paused":

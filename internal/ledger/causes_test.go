@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestEachRefusalHasItsCauseCode has the ledger refuse a coupon for each reason, and bury it with its own words, as a recorder does.
+// TestEachRefusalHasItsCauseCode records a coupon that the ledger refuses for each reason, and buries it with the words of the refusal, as a recorder does.
 func TestEachRefusalHasItsCauseCode(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 2)

@@ -21,7 +21,7 @@ type Resolved struct {
 	After int64
 	// Remaining is how many open letters of the choice are above After, as of the beginning of the call.
 	Remaining int64
-	// Stopped is why the call ended before MostLetters; nil: it did not. If it is flow.ErrUnfinished, the letter After is voided in the ledger,
+	// Stopped is why the call ended early, or nil if it did not. If it is flow.ErrUnfinished, the letter After is voided in the ledger,
 	// and the gate does not have that yet. Otherwise the call that failed was about the first letter above After.
 	Stopped error
 }
