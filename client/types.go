@@ -298,6 +298,7 @@ type DeadLetter struct {
 	Source     string  `json:"source"`  // names the entry
 	Payload    string  `json:"payload"` // the coupon as JSON, or the entry as it was found
 	Cause      string  `json:"cause"`
+	CauseCode  string  `json:"cause_code"` // the same for all letters of a cause
 	CreatedAt  Time    `json:"created_at"`
 	ResolvedAt *Time   `json:"resolved_at"` // null while it is open
 	ResolvedBy *string `json:"resolved_by"` // replayed or voided

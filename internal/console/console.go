@@ -17,7 +17,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +52,8 @@ type Config struct {
 	// Prove audits a campaign for its page.
 	Prove Prove
 	Auth  *auth.Authenticator
+	// AllowAddress limits requests by the client's address, as api.Server.AllowAddress does. If nil, there is no limit.
+	AllowAddress func(*http.Request) (wait time.Duration, ok bool)
 	// Secret seals the sessions: every node of a deployment has the same.
 	Secret firstcome.Secret
 	// Secure tells that the pages are served with TLS only.
@@ -104,6 +109,8 @@ type Records interface {
 // Losses are what did not become coupons.
 type Losses interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
+	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
 }
@@ -207,6 +214,19 @@ func (c *Console) protect(next http.Handler) http.Handler {
 			c.newView(w, r).refuse(errProxied)
 			return
 		}
+		if wait, ok := c.allow(r); !ok {
+			h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
+			c.newView(w, r).refuse(errOften)
+			return
+		}
 		guarded.ServeHTTP(w, r)
 	})
+}
+
+// allow reports whether the client's address may ask now. Assets are not counted: they cost no more than a refusal, which needs them.
+func (c *Console) allow(r *http.Request) (wait time.Duration, ok bool) {
+	if c.AllowAddress == nil || strings.HasPrefix(r.URL.Path, Root+"/assets/") {
+		return 0, true
+	}
+	return c.AllowAddress(r)
 }

@@ -155,24 +155,24 @@ func (u *checkup) last() (doctor.Findings, time.Time) {
 // edges returns the flow, from the claims to the facts.
 func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	var claims, issued *float64
+	lost, undecided := 0.0, 0.0
 	if rates != nil {
 		all := 0.0
 		for _, rate := range rates {
 			all += rate
 		}
-		won := rates["issued"]
-		claims, issued = &all, &won
+		won := figureOf(rates, "issued")
+		claims, issued, lost = &all, &won, figureOf(rates, "unknown")
+		for _, kind := range withoutOutcome {
+			undecided += figureOf(rates, kind)
+		}
 	}
 	claimed := edge{Words: []string{"claim"}, Rate: claims, State: "ok"}
 	if rates == nil {
 		claimed.State = "unknown"
 	}
-	undecided := 0.0
-	for _, kind := range withoutOutcome {
-		undecided += rates[kind]
-	}
 	switch {
-	case rates["unknown"] > 0:
+	case lost > 0:
 		claimed.State, claimed.Note = "bad", v.say("결과를 모르는 요청이 있습니다", "some claims end unknown")
 	case undecided > 0:
 		claimed.State, claimed.Note = "bad", v.say("결정되지 않은 요청이 있습니다", "some claims are not decided")

@@ -49,7 +49,10 @@ func (p livePage) InVain() *int64 {
 	if p.Now.Totals == nil {
 		return nil
 	}
-	refused := int64(p.Now.Totals["sold_out"] + p.Now.Totals["not_open"] + p.Now.Totals["closed"] + p.Now.Totals["paused"])
+	refused := int64(0)
+	for _, kind := range inVain {
+		refused += int64(figureOf(p.Now.Totals, kind))
+	}
 	return &refused
 }
 
@@ -60,13 +63,16 @@ func (p livePage) Unknown() *int64 {
 	}
 	n := int64(0)
 	for _, kind := range withoutOutcome {
-		n += int64(p.Now.Totals[kind])
+		n += int64(figureOf(p.Now.Totals, kind))
 	}
 	return &n
 }
 
 // outcomesInPlots are the kinds of claims, in the order in which plots stack them.
 var outcomesInPlots = append([]string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed"}, withoutOutcome...)
+
+// inVain are the kinds of claims that were refused.
+var inVain = []string{"sold_out", "not_open", "closed", "paused"}
 
 // withoutOutcome are the kinds of claims that got no outcome. Only "unknown" may have been decided.
 var withoutOutcome = []string{"shed", "gate_unavailable", "gate_full", "line_full", "stopping", "mismatch", "unknown"}
