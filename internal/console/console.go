@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,6 +144,7 @@ type Console struct {
 	prover  *prover
 	checkup checkup
 	rooms   map[length]*auth.Room
+	mux     *http.ServeMux
 
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop
@@ -160,11 +162,16 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(&c)}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), mux: http.NewServeMux(), stopping: make(chan struct{}), prover: newProver(&c)}
 	console.rooms = map[length]*auth.Room{short: {Each: pagesOfKey, All: mostPages}, endless: {Each: pagesOfKey, All: mostPages}}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)
+	}
+	console.mux.HandleFunc("GET "+Root+"/assets/{name}", console.serveAsset)
+	console.mux.HandleFunc("/", console.serveLost)
+	for _, p := range console.pages() {
+		console.mux.Handle(p.method+" "+Root+p.path, &door{console, p})
 	}
 	return console
 }
@@ -173,14 +180,18 @@ func New(c Config) *Console {
 const Root = "/console"
 
 // Handler serves Root and everything below it.
-func (c *Console) Handler() http.Handler {
-	mux := http.NewServeMux()
-	for _, p := range c.pages() {
-		mux.Handle(p.method+" "+Root+p.path, &door{c, p})
+func (c *Console) Handler() http.Handler { return c.protect(c.mux) }
+
+// shown returns the path of the page that a browser can ask for again: its own, or behind a form the nearest above the form's.
+func (c *Console) shown(r *http.Request) string {
+	path := r.URL.Path
+	for r.Method != http.MethodGet && path != Root {
+		if _, pattern := c.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}}); pattern != "/" {
+			break
+		}
+		path = path[:strings.LastIndexByte(path, '/')]
 	}
-	mux.HandleFunc("GET "+Root+"/assets/{name}", c.serveAsset)
-	mux.HandleFunc("/", c.serveLost)
-	return c.protect(mux)
+	return path
 }
 
 // Operations returns the whole surface, each page as its method and its path.

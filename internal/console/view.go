@@ -220,7 +220,7 @@ func (v *view) render(status int, name, title string, page any) error {
 func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page any) error {
 	var out bytes.Buffer
 	err := v.sheets[v.lang].byName[name]().ExecuteTemplate(&out, "layout", sheet{
-		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.r.URL.Path, Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
+		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.shown(v.r), Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
 	})
 	if err != nil {
 		return err
