@@ -14,7 +14,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "claims of a paused campaign are not counted as refused",
-		file: "internal/console/live.go", old: ` + p.Now.Totals["paused"]`, new: "",
+		file: "internal/console/live.go", old: `inVain = []string{"sold_out", "not_open", "closed", "paused"}`, new: `inVain = []string{"sold_out", "not_open", "closed"}`,
 		pkg: "./internal/console", test: "TestTheLivePageCountsClaimsInVain",
 	},
 	{
