@@ -57,7 +57,7 @@ type house struct {
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
-	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. What runs in the background reads it, too.
+	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. Any goroutine reads it
 }
 
 // A farGate decides beside the ledger.
