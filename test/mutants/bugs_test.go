@@ -573,7 +573,7 @@ var mutants = []mutant{
 	{
 		bug:  "an older gate is told of numbers of a later epoch",
 		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
-		pkg: whole, test: "TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate",
+		pkg: "./internal/redis", test: "TestWhatIsSaidOfAnotherEpochChangesNothing",
 	},
 	{
 		bug:  "a node calls a paused line many times a second",
