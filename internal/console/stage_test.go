@@ -362,6 +362,7 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 var (
 	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<span popover.*?</span>|<[^>]*>`)
 	spaces = regexp.MustCompile(`\s+`)
+	badge  = regexp.MustCompile(`<span class="state ([a-z_]*)">([^<]*)</span>`)
 )
 
 // text returns what somebody reads on the page before they press a word.
