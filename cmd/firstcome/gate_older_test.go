@@ -162,7 +162,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		l.leads(l.pair.Replica)
 		active, err := l.ledger.Active(t.Context())
 		stage.Must(t, err)
-		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, flow.ErrGateOlder) { // by which a rebuild would begin
+		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, flow.ErrGateOlder) { // a rebuild begins with this look
 			t.Errorf("behind a restart a look at the gate says %v", err)
 		}
 		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrGateOlder) {

@@ -47,20 +47,20 @@ func (l *endsWhileRead) Proofs(ctx context.Context, ids []firstcome.CampaignID) 
 // TestAProofThatEndsWhileItsPageIsReadIsNotDenied wants a page that had no result yet to say that it is under way: then it is loaded again.
 func TestAProofThatEndsWhileItsPageIsReadIsNotDenied(t *testing.T) {
 	may := make(chan struct{})
-	var read endsWhileRead
+	var book endsWhileRead
 	h := openHouse(t, func(h *house) {
 		prove := h.config.Prove
 		h.config.Prove = func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (console.Proof, error) {
 			<-may
 			return prove(ctx, id, read)
 		}
-		read.Ledger = h.config.Ledger
-		h.config.Ledger = &read
+		book.Ledger = h.config.Ledger
+		h.config.Ledger = &book
 	})
 	h.campaign("spring", 3)
 	b := h.browser()
 	b.post("/console/campaigns/spring/proof", url.Values{})
-	read.end = func() {
+	book.end = func() {
 		close(may)
 		stage.Await(t, "that the proof has ended", true, func() bool {
 			got := b.get("/console/campaigns/spring/proof").text()

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	openConsoles = 8 // as many as one person may follow at once, and without keys everybody is one
+	openConsoles = 8 // the most that one person may follow at once; without keys everybody is one person
 	// watchedRate is that of the claims meanwhile, a second.
 	watchedRate = 20_000
 )
