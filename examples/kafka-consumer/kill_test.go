@@ -124,8 +124,8 @@ func (p *publisher) life(t *testing.T, point, file string) (c *exec.Cmd, begun <
 	return c, begin, end
 }
 
-// backAgain is less than the 45 seconds after which Kafka misses a process that was killed.
-const backAgain = 30 * time.Second
+// backAgain is longer than a process takes to pass its point, on a busy machine, too.
+const backAgain = 2 * time.Minute
 
 // dies runs the program until it is killed at a point, while more is published.
 func (p *publisher) dies(t *testing.T, point, file string, random *rand.Rand, more func()) {

@@ -92,17 +92,16 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 	const people = 300
 	s.line(people)
 	for range 3 {
-		ended := make(chan struct{})
+		begun, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			for served := 0; served < 20; {
-				got, err := s.gate.Serve(context.Background(), "c", 1)
-				if err != nil {
-					return // killed
+			for n := 0; stage.Err(s.gate.Serve(context.Background(), "c", 1)) == nil; n++ { // until it is killed
+				if n == 0 {
+					close(begun)
 				}
-				served += len(got.Coupons)
 			}
 		}()
+		<-begun
 		stage.Must(t, server.Kill())
 		<-ended
 		stage.Must(t, server.Restart(t.Context()))

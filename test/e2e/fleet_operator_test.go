@@ -293,7 +293,9 @@ func changesOfANodeThatIsKilled(t *testing.T, s setup, kills int) {
 		made := make(chan struct{}, 1000)
 		go done.untilKilled(f, "spring", &turn, made)
 		for range 3 {
-			<-made
+			if _, answered := <-made; !answered {
+				t.Fatal("a change failed before the node was killed")
+			}
 		}
 		f.kill(f.nodes, 0, f.role...)
 		for range made {
