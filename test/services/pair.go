@@ -66,9 +66,13 @@ func (p *Pair) Settle(ctx context.Context) error {
 // nothing before the replica's first acknowledgement, so a replica that is promoted within that second lacks all that came after its copy. The copy
 // comes into the file later still, by a process of its own: a replica that is killed before the end of that process comes back empty.
 func (p *Pair) stream(ctx context.Context) error {
-	sent := offset(ctx, p.Primary, "master_repl_offset:")
+	// It moves the primary's offset, which is 0 before the first write. In a Cluster the next ping to the replica does, within a second.
+	if _, err := askRedis(ctx, p.Primary.URL(), []string{"PUBLISH", "firstcome:test:pair", "streams"}); err != nil {
+		return err
+	}
+	sent := max(1, offset(ctx, p.Primary, "master_repl_offset:"))
 	return until(ctx, func() bool {
-		return sent > 0 && acknowledged(ctx, p.Primary) >= sent && says(ctx, p.Replica, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0")
+		return acknowledged(ctx, p.Primary) >= sent && says(ctx, p.Replica, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0")
 	})
 }
 
