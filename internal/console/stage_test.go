@@ -90,9 +90,12 @@ func (e *eyes) shut() error {
 
 // State implements flow.RemoteGate. A gate that was not verified says so.
 func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	if why := e.shut(); errors.Is(why, flow.ErrUnverified) {
-		return flow.GateState{Unverified: true}, nil
-	} else if why != nil {
+	switch why := e.shut(); {
+	case errors.Is(why, flow.ErrUnverified):
+		return flow.GateState{Unverified: true, Frozen: errors.Is(why, flow.ErrRebuilding)}, nil
+	case errors.Is(why, flow.ErrLost):
+		return flow.GateState{Lost: true}, nil
+	case why != nil:
 		return flow.GateState{}, why
 	}
 	return e.farGate.State(ctx, id)
@@ -153,7 +156,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
-	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger}
+	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
 	h.decides, h.coupons, h.issuer = over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)

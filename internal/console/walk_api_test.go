@@ -130,7 +130,7 @@ func (n *node) campaign(step walked) {
 		want["state"] = step.gets.String()
 	}
 	if n.blind { // the figures are the ledger's, which has all that the walk issued; nobody knows the rest
-		want["state"], want["gate_state"] = "unknown", state(n.gateAway(), "unknown", "unverified")
+		want["state"], want["gate_state"] = "unknown", stops[n.why].state
 		want["waiting"], want["opened_at"], want["sold_out_at"] = nil, nil, nil
 	}
 	n.has(step, "the campaign in the list", listed, want)
@@ -149,7 +149,7 @@ func (n *node) readLine(step walked) {
 	n.t.Helper()
 	got := n.ask("GET", "/spring/line", "")
 	if n.blind {
-		n.has(step, "the line", got, answer{"status": 503, "code": "gate_unavailable"})
+		n.has(step, "the line", got, answer{"status": 503, "code": stops[n.why].code})
 		return
 	}
 	want := answer{"status": 200, "generation": n.line.generation + 1, "waiting": n.line.told(), "state": "open"}
@@ -182,7 +182,7 @@ func (n *node) claims(step walked) {
 	claim := func(user string) answer { return n.ask("GET", "/spring/claims/"+url.PathEscape(user), "") }
 	none := answer{"status": 404, "code": "not_found"}
 	if n.blind {
-		none = answer{"status": 503, "code": "gate_unavailable"}
+		none = answer{"status": 503, "code": stops[n.why].code}
 	}
 	for _, user := range append(n.line.gone(), "nobody", n.gone) {
 		if user != "" {
@@ -194,7 +194,7 @@ func (n *node) claims(step walked) {
 			continue // it would wait for the ledger
 		}
 		got := claim(user)
-		if n.blind {
+		if n.blind && n.why != errLedgerOlder { //nolint:errorlint // of an older ledger the gate knows who holds what
 			n.has(step, "the claim of "+user, got, none)
 			continue
 		}

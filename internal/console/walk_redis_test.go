@@ -52,7 +52,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}
-	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger}
+	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
 	h.decides, h.coupons, h.issuer = over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
