@@ -80,10 +80,10 @@ func (w *Watcher) Now(ctx context.Context, id firstcome.CampaignID) (Sample, err
 // maxDated is of how many campaigns a node remembers when it last knew their state.
 const maxDated = 4096
 
-// date notes when a sample was taken, and when the state was known last.
+// date notes when a sample was taken, and when all was known last.
 func (w *Watcher) date(id firstcome.CampaignID, s *Sample) {
 	s.At = w.Clock()
-	if s.State != "" {
+	if s.Why == "" && !s.LedgerDown {
 		w.dated.Add(id, s.At)
 		return
 	}
@@ -135,6 +135,9 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 		s.Quantity = &c.Quantity
 	}
 	s.Why = w.notHere(&c)
+	if s.Why != "" && c.Closed { // closed is closed, whoever decided it
+		s.State = firstcome.Closed.String()
+	}
 	if w.atGate(&c) {
 		s.Why = whyNot(g)
 	}
@@ -161,7 +164,10 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 	if s.State == firstcome.StateOpen && c.Feed != nil && c.Feed.Partition >= 0 && s.Waiting == nil { // a newcomer joins a line in a topic, which does not answer
 		s.Why = "line"
 	}
-	if s.Why != "" && !c.Closed { // closed is closed, whoever decided it
+	switch {
+	case c.Closed:
+		s.Why = ""
+	case s.Why != "":
 		s.State = ""
 	}
 	return s
