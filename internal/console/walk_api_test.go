@@ -37,7 +37,7 @@ func (w *walk) node() *node {
 		Places: w.decides, Operator: w.config.Operator, Auth: w.auth, Log: slog.New(slog.DiscardHandler), Observer: deaf{},
 	}
 	if w.far != nil {
-		config.Gate = w.decides.(flow.RemoteGate)
+		config.Gate = w.over
 	}
 	if w.topic != nil {
 		config.Proofs = w.topic
@@ -219,7 +219,7 @@ func (n *node) claims(step walked) {
 			n.t.Errorf("%s: %d people are ahead of %s, who is told %v", step.name, ahead, one.user, got)
 		}
 		if n.topic != nil {
-			n.has(step, "without a proof, "+one.user, claim(one.user), answer{"status": 404, "code": "not_found", "outcome": nil})
+			n.has(step, "without a proof, "+one.user, claim(one.user), answer{"status": none["status"], "code": none["code"], "outcome": nil})
 		}
 	}
 	if n.blind {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -213,6 +214,9 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 	inTopic := func(t *testing.T, change func(*house)) *house {
 		h, _ := openTopic(t, change)
 		return h
+	}
+	for name, open := range realTopics {
+		t.Run(name, func(t *testing.T) { walkThrough(t, open, lined, linedSteps) })
 	}
 	t.Run("a topic keeps the line", func(t *testing.T) { walkThrough(t, inTopic, lined, linedSteps) })
 }
@@ -560,6 +564,18 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		w.stopped(step, b.lang, "Customer", got, toSupport)
 		w.stopped(step, b.lang, "Customer", got, onPage)
 		w.dated(step, b.lang, "Customer", got)
+	}
+	if len(w.held) > 0 { // by code: the ledger finds it, once it has it
+		newest := slices.Max(slices.Collect(maps.Values(w.held)))
+		got := b.get("/console/customer?campaign=spring&code=" + stage.Secret().Code("spring", newest)).text()
+		for recorded, want := range map[bool]string{
+			true:  fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), newest),
+			false: fmt.Sprintf(say("이 코드의 쿠폰이 없습니다. 원장으로 오고 있는 쿠폰이 %d장", "with this code. On their way to the ledger: %d."), w.unrecorded),
+		} {
+			if strings.Contains(got, want) != (recorded == (newest <= w.issued-w.unrecorded)) {
+				w.t.Errorf("%s: of the code of number %d support is told: %s", step.name, newest, got)
+			}
+		}
 	}
 	for user, number := range w.held {
 		got := b.get("/console/customer?campaign=spring&user_id=" + url.QueryEscape(user)).text()
