@@ -323,7 +323,7 @@ func TestInTheBrowserALineInATopicIsReadable(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown has the gate go away, and come back, while somebody looks at Live: badge, bar, notice and plot
+// TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown cuts the gate off and brings it back under an open Live page: badge, bar, notice and plot
 // say what the page would say if it was loaded then.
 func TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown(t *testing.T) {
 	h := openFar(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// late has a user claim a coupon that the ledger does not have yet.
+// late claims a coupon for a user that the ledger does not have yet.
 func (h *house) late(id firstcome.CampaignID, user firstcome.UserID) firstcome.Coupon {
 	h.t.Helper()
 	d, err := h.issuer.Claim(context.Background(), id, user)

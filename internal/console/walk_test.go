@@ -44,7 +44,7 @@ type walk struct {
 	state       string    // what a newcomer's claim gets, as pages call it; empty if unknown
 	blind, dark bool      // the gate decides nothing; the ledger does not answer
 	known       time.Time // when a page last knew the state
-	why         error     // it decides nothing; nil: it decides
+	why         error     // why it decides nothing, or nil if it decides
 }
 
 // A walked step leads to a state.
@@ -100,7 +100,7 @@ var steps = []walked{
 	{"retired", (*walk).retire, firstcome.Closed, far},
 }
 
-// Why a gate decides nothing: it is away, its server began again, a node makes it anew, it lost keys, its ledger was restored, and an address
+// Why a gate decides nothing: it is away, its server began again, a node rebuilds it, it lost keys, its ledger was restored, and an address
 // leads back to it.
 var (
 	errGateAway    = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)

@@ -32,12 +32,12 @@ var Whys = []string{
 	"unverified", // see flow.ErrUnverified
 	"rebuilding", // see flow.ErrRebuilding
 	"mismatch",   // this node has another gate or secret than the campaign
-	"older",      // the ledger is an older one than the gate: see flow.ErrOlder
-	"behind",     // the gate is an older one than the ledger: see flow.ErrGateOlder
+	"older",      // the ledger is older than the gate: see flow.ErrOlder
+	"behind",     // the gate is older than the ledger: see flow.ErrGateOlder
 	"line",       // the topic that keeps the line does not answer
 }
 
-// whyNot returns the word for why a campaign's gate, which said this, decides nothing; empty: it decides.
+// whyNot returns the word for why a campaign's gate, which said this, decides nothing, or nothing if it decides.
 func whyNot(g flow.StateOf) string {
 	is := func(told bool, err error) bool { return g.Err == nil && told || errors.Is(g.Err, err) }
 	switch {
@@ -59,7 +59,7 @@ func whyNot(g flow.StateOf) string {
 	return ""
 }
 
-// notHere returns the word for why this node does not decide a campaign; empty: it does, or the ledger does.
+// notHere returns the word for why this node does not decide a campaign, or nothing if it does, or the ledger does.
 func (w *Watcher) notHere(c *ledger.Status) string {
 	switch err := w.Ledger.Decides(c); {
 	case err == nil || !c.RetiredAt.IsZero():

@@ -14,7 +14,7 @@ type Sample struct {
 	State   string    `json:"state"` // what a newcomer's claim would get: open, or an outcome; empty: unknown
 	// Why is why the gate's figures or the state are unknown, see Whys; empty: they are known, or the ledger is down.
 	Why string `json:"why"`
-	// KnownAt is when this node last knew what is unknown now; zero: it has not known it since it started, or nothing is unknown.
+	// KnownAt is when this node last knew what is unknown now. It is zero if nothing is unknown, or if the node has not known it since it started.
 	KnownAt  time.Time `json:"known_at,omitzero"`
 	Quantity *int64    `json:"quantity"` // nil: unlimited, or unknown
 

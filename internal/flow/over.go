@@ -128,7 +128,7 @@ func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (S
 		func() (Served, error) { return Served{}, nil })
 }
 
-// Place is that of Places. Nobody is served while anything refuses the campaign, so nobody is told a place.
+// Place implements Places. Nobody is served while anything refuses the campaign, so nobody is told a place.
 func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
 	c, err = unless(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {

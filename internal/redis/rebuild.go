@@ -392,7 +392,7 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 // errUnverified is the error of a campaign of which the scripts do nothing.
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
 
-// errFrozen is that of a campaign that a rebuild froze.
+// errFrozen means that a rebuild froze the campaign.
 var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
 
 // ceilingArg returns a ceiling as the scripts take it.

@@ -7,7 +7,7 @@
 --   {'absent'}         there is no campaign under these keys
 -- Those that write may also answer:
 --   {'unverified'}     the server is another one, or another run of it, than the one that decided last
---   {'frozen'}         the campaign is frozen, because the ledger makes it anew: see freeze.lua
+--   {'frozen'}         the campaign is frozen, because it is being rebuilt from the ledger: see freeze.lua
 -- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
