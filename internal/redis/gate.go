@@ -139,7 +139,7 @@ func (g *Gate) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...st
 		return "", nil, g.missing(ctx, k)
 	case "unverified":
 		return "", nil, errUnverified
-	case "frozen":
+	case "rebuilding":
 		return "", nil, errFrozen
 	case "replica":
 		return "", nil, errReplica

@@ -2,7 +2,7 @@
 --
 -- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
 --       2 a user, or nothing
--- Returns {'lost'} if a part of what the gate knew is gone, {'unverified'} or {'frozen'} if what is here may be an older state, in which somebody has not joined
+-- Returns {'lost'} if a part of what the gate knew is gone, {'unverified'} or {'rebuilding'} if what is here may be an older state, in which somebody has not joined
 -- yet or is still in line, or
 --   {'there', the line's field or '', past, the user's holder entry or '', their live ticket or '', or, where a feed keeps the
 --    line, through which ticket of this generation they left, the clock,

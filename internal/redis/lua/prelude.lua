@@ -7,7 +7,7 @@
 --   {'absent'}         there is no campaign under these keys
 -- Those that write may also answer:
 --   {'unverified'}     the server is another one, or another run of it, than the one that decided last
---   {'frozen'}         the campaign is frozen, because it is being rebuilt from the ledger: see freeze.lua
+--   {'rebuilding'}     the campaign is frozen, because it is being rebuilt from the ledger: see freeze.lua
 -- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
@@ -35,7 +35,7 @@ local replication = redis.call('INFO', 'replication')
 local function this_run() return string.match(replication, 'master_replid:(%x+)') end
 
 -- unverified returns, given the fields run and frozen, the word for why what is here may be an older state than the last one, if it may.
-local function unverified(run, frozen) return frozen and 'frozen' or run ~= this_run() and 'unverified' end
+local function unverified(run, frozen) return frozen and 'rebuilding' or run ~= this_run() and 'unverified' end
 
 -- unflagged tells whether a holder's entry is no dead letter's.
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end

@@ -6,7 +6,7 @@
 --   {'stands'}
 --   {'ahead'}          one of these is higher here: the ledger has gone on since, or it is an older one
 --   {'behind', epoch}  the epoch here is lower, though nobody has frozen the campaign: this gate is an older one
---   {'unverified'} or {'frozen'}  see the prelude
+--   {'unverified'} or {'rebuilding'}  see the prelude
 --   {'lost'}           part of what the gate knew of it is gone: see claim.lua
 
 local c, instead = campaign('run', 'frozen', 'in_force', 'last_number', 'drained_through', 'line', 'epoch')
