@@ -104,7 +104,7 @@ func TestWhatIsUnknownIsNoNumber(t *testing.T) {
 		h.gate.States = func(_ firstcome.CampaignID, _ *flow.GateState) error { return errAway }
 	})
 	for path, want := range map[string]string{
-		"": "unknown", "/campaigns/spring": "The gate does not answer, so nobody knows now how many are issued.", "/campaigns/spring/coupons": "The gate does not answer, so nobody knows whether more",
+		"": "unknown", "/campaigns/spring": "The gate does not answer. Last reading: ", "/campaigns/spring/coupons": "The gate does not answer. Whether more are on their way",
 	} {
 		got := b.get("/console" + path).text()
 		if !strings.Contains(got, want) || strings.Contains(got, "1 / 10") || strings.Contains(got, "0 / 10") || path == "" && !strings.Contains(got, "– / 10") {

@@ -38,7 +38,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
 		{"user_id=mina", []string{"was issued number 1"}},
 		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
-		{"user_id=nobody", []string{"Name the campaign, too, to see why"}},
+		{"user_id=nobody", []string{"Name the campaign, too: then the gate is asked, and you see why."}},
 	} {
 		got := b.get("/console/customer?" + one.query)
 		for _, want := range one.want {

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -37,6 +38,14 @@ func (m *mender) all() map[firstcome.CampaignID]error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.wrong)
+}
+
+// refusal is flow.Over's: ledger and gate are not of one age.
+func (m *mender) refusal(id firstcome.CampaignID) error {
+	if why := m.all()[id]; errors.Is(why, flow.ErrOlder) || errors.Is(why, flow.ErrGateOlder) {
+		return why
+	}
+	return nil
 }
 
 // ordered returns who ordered which rebuilds, and whether they meant a lost gate only.

@@ -269,6 +269,33 @@ func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 	}
 }
 
+// TestAGateThatARebuildFrozeSaysSo, and not that its server restarted.
+func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
+	all := map[string]*shop{"a line at the gate": newShop(t, services.Redis.Database(t), 100), "a line of a feed": newFedShop(t, services.Redis.Database(t))}
+	all["a line at the gate"].line(3)
+	for what, s := range all {
+		calls := lineCalls(s.gate)
+		if what == "a line of a feed" {
+			calls = fedCalls(s.gate)
+		}
+		was, err := s.do("HGET", keysOf[0], "run").ToString()
+		stage.Must(t, err)
+		restarted := func() error {
+			_, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
+			return err
+		}
+		s.do("HSET", keysOf[0], "run", "another")
+		if err := restarted(); !errors.Is(err, flow.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
+			t.Errorf("%s, after a restart: %v", what, err)
+		}
+		s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
+		s.refuses(calls, flow.ErrRebuilding)
+		s.do("HSET", keysOf[0], "run", was)
+		s.refuses(calls, flow.ErrRebuilding)
+		s.refuses(calls, flow.ErrUnverified) // so that nodes look at it
+	}
+}
+
 // TestF77WhatMayBeAnOlderLineIsNotTold has another run of Redis have decided last, as behind a restart: somebody of whom nothing is here
 // may have joined since.
 func TestF77WhatMayBeAnOlderLineIsNotTold(t *testing.T) {

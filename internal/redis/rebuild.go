@@ -392,6 +392,9 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 // errUnverified is the error of a campaign of which the scripts do nothing.
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
 
+// errFrozen means that a rebuild froze the campaign.
+var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
+
 // ceilingArg returns a ceiling as the scripts take it.
 func ceilingArg(ceiling int64) string {
 	if ceiling == 0 {
