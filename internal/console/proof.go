@@ -207,6 +207,9 @@ type proofPage struct {
 	Printed  bool          // it is the report
 	Issued   *int64        // numbers; nil: unknown
 	ClosedAt time.Time     // by the ledger
+	Voided   int64         // coupons, Letters that are open and Lost numbers, as the ledger has them now: of the report
+	Letters  int64
+	Lost     int64
 	Totals   map[string]uint64
 	Kinds    []string
 }
@@ -243,6 +246,9 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	page := proofPage{Row: rowOf(&s, now), Issued: now.Issued, ClosedAt: s.ClosedAt, Kinds: outcomesInPlots}
 	if name == "report" {
 		page.Totals = c.Watcher.Claims(v.r.Context(), s.ID)
+		if err := c.losses(v.r.Context(), &s, &page); err != nil {
+			return err
+		}
 	}
 	_, page.Running = c.prover.state(s.ID) // before the reading: a proof that ends in between is shown as under way, not as none
 	proofs, err := c.proved(v.r.Context(), s.ID)
@@ -263,6 +269,23 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	page.Speeds, page.Rates = v.speeds(&h), rateRows(&h, tableRows)
 	tabs := tabsOf(&s, "proof")
 	return v.renderOf(tabs, http.StatusOK, name, title, page)
+}
+
+// losses reads what of a campaign the ledger has besides coupons in force.
+func (c *Console) losses(ctx context.Context, s *ledger.Status, page *proofPage) error {
+	page.Voided = s.Recorded - s.InForce
+	causes, err := c.Ledger.LetterCauses(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	for _, cause := range causes {
+		page.Letters += cause.Open
+	}
+	ranges, err := c.Ledger.Lost(ctx, s.ID)
+	for _, r := range ranges {
+		page.Lost += r.Count
+	}
+	return err
 }
 
 // lastNumber returns the highest number that the ledger has of a campaign.

@@ -191,3 +191,40 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	<-stopped
 	b.await("/console/campaigns/spring/proof", "not proved yet")
 }
+
+// TestTheReportHasWhatTheLedgerHasNow opens the report before any proof, after a proof that failed, and after changes since a proof.
+func TestTheReportHasWhatTheLedgerHasNow(t *testing.T) {
+	var failed atomic.Bool
+	h := openFar(t, func(h *house) {
+		prove := h.config.Prove
+		h.config.Prove = func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (console.Proof, error) {
+			if failed.Load() {
+				return console.Proof{}, errAway
+			}
+			return prove(ctx, id, read)
+		}
+	})
+	id := h.campaign("spring", 20)
+	h.claim(id, "a", "b", "c", "d")
+	h.bury(id, "e", "number 5 is over the quantity of 2")
+	b := h.browser()
+	void := func(number int64) {
+		stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, number, "r")))
+	}
+	says := func(when, want string) {
+		t.Helper()
+		if got := b.get("/console/campaigns/spring/report").text(); !strings.Contains(got, want) {
+			t.Errorf("%s the report has no %q: %s", when, want, got)
+		}
+	}
+	void(1)
+	says("before any proof", "Voided 1 Dead letters 1 Lost numbers 0")
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	b.await("/console/campaigns/spring/proof", "Prove it again")
+	void(2)
+	says("after a proof and a void", "Voided 2 Dead letters 1 Lost numbers 0")
+	failed.Store(true)
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	b.await("/console/campaigns/spring/proof", "It could not be proved")
+	says("after a proof that failed", "Voided 2 Dead letters 1 Lost numbers 0")
+}
