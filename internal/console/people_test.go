@@ -217,3 +217,25 @@ func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
 		t.Errorf("%d of %d coupons are in force", s.InForce, s.Issued)
 	}
 }
+
+// TestABulkVoidVoidsWhatWasShown issues two more coupons within the range that somebody typed, after they saw what it would void.
+func TestABulkVoidVoidsWhatWasShown(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 100)
+	for n := range 5 {
+		h.claim(id, fmt.Sprint("user-", n))
+	}
+	r := h.reader()
+	r.Go(h.url + "/console/campaigns/spring/coupons")
+	r.Type("form[action$='/coupons/void'] textarea", "4-9")
+	r.Type("form[action$='/coupons/void'] [name='reason']", "a mistake")
+	r.Press("form[action$='/coupons/void'] button")
+	r.Await("voided 2 coupons")
+	h.claim(id, "late", "later")
+	r.Type(".danger [name='typed']", "spring")
+	r.Press(".danger button")
+	r.Await("It is voided.")
+	if s := h.status(id); s.Issued != 7 || s.InForce != 5 {
+		t.Errorf("%d of %d coupons are in force, and two were shown", s.InForce, s.Issued)
+	}
+}
