@@ -104,7 +104,7 @@ func TestThePaceIsChangedAndTakenAway(t *testing.T) {
 
 // TestTheFormsShowTheLine has the number of waiting users from who decides. While that does not answer it is unknown.
 func TestTheFormsShowTheLine(t *testing.T) {
-	blind := func(h *house) { h.config.Watcher.Ledger = &failing{h.ledger, errAway} }
+	blind := func(h *house) { h.config.Watcher.Ledger = &failing{Ledger: h.ledger, err: errAway} }
 	for source, h := range map[string]*house{"nobody": openHouse(t, blind), "the ledger": openHouse(t), "the gate": openFar(t)} {
 		waiting := "2 "
 		if source == "nobody" {

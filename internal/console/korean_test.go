@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // inEnglish is what a Korean page shows as it came from elsewhere, and says so to browsers.
@@ -66,12 +65,9 @@ func TestNoKoreanErrorSaysASentenceInEnglish(t *testing.T) {
 		h.config.Ledger = failed
 	}).browser()
 	b.lang = "ko"
-	for _, err := range []error{
-		firstcome.ErrPending, flow.ErrUnfinished, firstcome.ErrGateMismatch, ledger.ErrUnnamedGate, firstcome.ErrNotRecorded, flow.ErrRefused, firstcome.ErrBelowInForce,
-		firstcome.ErrClosed, firstcome.ErrAlreadyVoided, firstcome.ErrResolvedLetter, firstcome.ErrCampaignExists, firstcome.ErrNoPartition, firstcome.ErrStale, firstcome.ErrNoCampaign,
-		firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, firstcome.ErrFeedAway, firstcome.ErrFeedTaken, firstcome.ErrFeedLost, firstcome.ErrTooMany, firstcome.ErrGateUnavailable,
-		firstcome.ErrGateFull, firstcome.ErrLineFull, firstcome.ErrStopping, &firstcome.FieldError{Field: "quantity", Reason: "must be a whole number from 0 on"}, errors.New("a surprise that nobody planned"),
-	} {
+	rows := append(slices.Clone(errings), erring{err: errors.New("a surprise that nobody planned")})
+	for _, row := range rows {
+		err := row.err
 		failed.err = fmt.Errorf("a change of the campaign: %w", err)
 		got := b.get("/console/campaigns/spring/steer")
 		if got.status < http.StatusBadRequest {
