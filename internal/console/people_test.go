@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -194,8 +195,14 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 	if got := b.get("/console/recording"); !strings.Contains(got.text(), "Retries 7 ") || !strings.Contains(got.text(), "Breaker open: the ledger takes nothing ") {
 		t.Errorf("of the recorder: %s", got.text())
 	}
-	if got := b.get("/console/recording?campaign=none"); got.status != http.StatusNotFound {
-		t.Errorf("of no campaign: %d", got.status)
+	if got := b.get("/console/recording?campaign=" + url.QueryEscape("추석 cal")); got.status != http.StatusOK || !strings.Contains(got.text(), "Backlog 0 ") || !strings.Contains(got.body, `name="campaign" value="calm"`) {
+		t.Errorf("by a part of its name: %d %s", got.status, got.text())
+	}
+	for _, text := range []string{"none", "설날", "NO ID", "추석"} { // the last names both
+		got := b.get("/console/recording?campaign=" + url.QueryEscape(text))
+		if said := "“" + text + "” is no campaign's id. Choose one from the list, or write its id. Below are all campaigns."; got.status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(got.text()), said) || !strings.Contains(got.body, `name="campaign" value="`+text+`"`) || !strings.Contains(got.text(), "Backlog 42 ") {
+			t.Errorf("of no campaign: %d %s", got.status, got.body)
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	b := h.login(plain)
 	for _, path := range []string{"/console/recording", "/console/health"} {
 		page := b.get(path)
-		for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 mending being rebuilt", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
+		for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 mending being rebuilt", "추석 restored the ledger is older", "firstcome gate reconcile restored", "coupons that may be lost, at most 8", "More numbers may be skipped."} {
 			if !strings.Contains(page.text(), want) {
 				t.Errorf("%s does not say %q: %s", path, want, page.text())
 			}
@@ -107,7 +107,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 		return b.post("/console/campaigns/lost/rebuild", url.Values{"version": {version}, "typed": {typed}})
 	}
 	for _, typed := range []string{"", "spring"} {
-		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "At most: 8") {
+		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "are lost. At most: 8. More numbers may be skipped, and none of them is given again.") {
 			t.Errorf("rebuilt with %q: %d %s", typed, got.status, got.text())
 		}
 	}
