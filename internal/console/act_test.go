@@ -197,3 +197,20 @@ func TestClosingSaysFromWhichState(t *testing.T) {
 		}
 	}
 }
+
+func TestAClosedCampaignIsSaidToStayClosed(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for _, closed := range []bool{false, true} {
+		if closed {
+			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+		}
+		for path, said := range map[string]string{"steer": "A closed campaign stays closed.", "terms": "The terms of a closed campaign stay."} {
+			got := b.get("/console/campaigns/spring/" + path)
+			if strings.Contains(got.text(), said) != closed || strings.Contains(got.body, `name="version"`) == closed {
+				t.Errorf("%s, closed %t: %s", path, closed, got.text())
+			}
+		}
+	}
+}

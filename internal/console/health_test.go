@@ -146,6 +146,23 @@ func TestHealthCountsCouponsThatALineGets(t *testing.T) {
 	}
 }
 
+func TestHealthShowsClaimsThatAreNotAnsweredWithAnOutcome(t *testing.T) {
+	for said, err := range map[string]error{"some claims end unknown": errors.New("no route"), "some claims are not decided": firstcome.ErrTooMany, "": nil} {
+		now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+		h := openHouse(t, func(h *house) { h.stands(now) })
+		h.counter.Claimed("spring", firstcome.Issued, time.Millisecond)
+		b := h.browser()
+		b.get("/console/health")
+		if h.counter.Claimed("spring", firstcome.Issued, time.Millisecond); err != nil {
+			h.counter.Undecided(t.Context(), "spring", err)
+		}
+		h.stands(now.Add(time.Second))
+		if got := b.get("/console/health").text(); strings.Contains(got, "some claims") != (said != "") || !strings.Contains(got, said) {
+			t.Errorf("%v: no %q in %s", err, said, got)
+		}
+	}
+}
+
 func TestHealthShowsThatTheRecordersBreakerIsOpen(t *testing.T) {
 	breaker := ""
 	h := openFar(t, func(h *house) {

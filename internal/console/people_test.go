@@ -25,6 +25,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "대기열", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
 	h.claim("line", "first", "second")
 	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 2, "asked for it")))
+	h.campaign("endless", firstcome.Unlimited)
 	code := stage.Secret().Code(id, 3)
 	b := h.browser()
 	for _, one := range []struct {
@@ -37,6 +38,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"code=" + code + "&campaign=spring", []string{"You got number 3"}},
 		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
+		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. Who asked in vain is not recorded. " + "It is open, without a limit."}},
 		{"user_id=mina", []string{"was issued number 1"}},
 		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
 		{"user_id=nobody", []string{"Name the campaign, too, to see why"}},
@@ -170,6 +172,9 @@ func TestAFilterOfCouponsThatIsNoneIsRefused(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 3)
 	b := h.browser()
+	if got := b.get("/console/campaigns/spring/coupons"); !strings.Contains(got.text(), "There are no coupons here.") {
+		t.Errorf("without coupons: %s", got.text())
+	}
 	for _, query := range []string{"from=0", "to=0", "to=x", "user_id=%01", "code=nonsense"} {
 		if got := b.get("/console/campaigns/spring/coupons?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `role="alert"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
