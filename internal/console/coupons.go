@@ -42,6 +42,16 @@ type bulkVoid struct {
 	None    []int64 // numbers without a coupon in the ledger
 }
 
+// Numbers are those that were shown, for the form that confirms them: a coupon that is recorded meanwhile, within a range that somebody
+// typed, is none of them.
+func (b *bulkVoid) Numbers() string {
+	numbers := make([]string, len(b.Void))
+	for n := range b.Void {
+		numbers[n] = strconv.FormatInt(b.Void[n].Number, 10)
+	}
+	return strings.Join(numbers, " ")
+}
+
 func (c *Console) showCoupons(v *view) error {
 	return c.renderCoupons(v, http.StatusOK, couponsPage{})
 }
