@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestTheHealthPageCountsWhatALineGets has a node serve a line: its counts, which other nodes' pages read, too, have the coupon.
-func TestTheHealthPageCountsWhatALineGets(t *testing.T) {
+// TestANodeCountsTheCouponsThatItIssuesToALine serves a line. The counts are in the node's row, which the page Health of every node reads.
+func TestANodeCountsTheCouponsThatItIssuesToALine(t *testing.T) {
 	c := demoServe(filepath.Join(t.TempDir(), "firstcome.db"))
 	n, err := newNode(t.Context(), c, slog.New(slog.DiscardHandler), func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })
 	stage.Must(t, err)

@@ -136,7 +136,7 @@ func TestADeadLetterIsNotOnItsWay(t *testing.T) {
 	shows("0", "")
 }
 
-// An erring row is an error that an operator returns, with what a page says of it, and what it never says.
+// An erring row is an error that an operator returns, with its sentence, and with words that a page never says of it.
 type erring struct {
 	err         error
 	status      int

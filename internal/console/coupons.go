@@ -42,8 +42,8 @@ type bulkVoid struct {
 	None    []int64 // numbers without a coupon in the ledger
 }
 
-// Numbers are those that were shown, for the form that confirms them: a coupon that is recorded meanwhile, within a range that somebody
-// typed, is none of them.
+// Numbers returns the numbers that were shown, for the form that confirms them. A coupon that is recorded later, within a range that was
+// typed, is not among them.
 func (b *bulkVoid) Numbers() string {
 	numbers := make([]string, len(b.Void))
 	for n := range b.Void {

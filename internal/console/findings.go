@@ -78,7 +78,7 @@ func advice(f doctor.Finding) string {
 	return "운영 권한이 있는 사람이 원문을 확인해야 합니다."
 }
 
-// breachWords says what a breach of each promise, or of what they rest on, means.
+// breachWords has the meaning of a breach, by the promise that it names: see package audit.
 var breachWords = map[string]sentence{
 	"P1":         {"유효한 쿠폰이 수량을 넘은 적이 있습니다.", "More coupons were in force than the quantity."},
 	"P2":         {"쿠폰이 남았는데 소진이라고 답했습니다.", "Claims were answered sold out while coupons were left."},

@@ -23,8 +23,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// inEnglish is what a Korean page has in English: the original of what it says in Korean, the link to the English page, commands and codes, what
-// people of the test typed, and their keys' names.
+// inEnglish matches the English in a Korean page: the original of a Korean sentence, the link to the English page, commands and codes, the texts
+// that the test typed, and the names of its keys.
 var inEnglish = regexp.MustCompile(`(?s)<details class="original">.*?</details>|<a [^>]*lang="en".*?</a>|<code>.*?</code>|<p class="note">.*?</p>|mina of [a-z]+`)
 
 // koreanOnly fails the test if a page in Korean says a sentence in English.
@@ -57,9 +57,9 @@ func inCode(t *testing.T, pattern string, code ...string) (all []string) {
 	return slices.Compact(all)
 }
 
-// TestWhatIsFoundIsSaidInKorean has doctor find something about everything that it looks at, an audit break everything that it names, and the ledger
-// refuse coupons for every cause. A Korean page says each in words of its own, with the original behind them for those who operate. Who only looks
-// reads no error and no user, in neither language.
+// TestWhatIsFoundIsSaidInKorean shows a finding of doctor for each thing that it looks at, a breach of each promise that an audit names, and a dead
+// letter of each cause. A Korean page has words for each, and operators can open the original. Viewers read no error and no user, in neither
+// language.
 func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	whats := inCode(t, `(?:const what(?:, \w+)*|what) :?= "([^"]+)"|(?:OK|Warn|Fail|grade), "([^"%]+)", |want\(s, "([^"]+)"|unknown\("([^"]+)"`,
 		"../redis/examine*.go", "../ledger/doctor*.go", "../kafka/examine.go", "../doctor/*.go")

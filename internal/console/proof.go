@@ -280,7 +280,7 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	return v.renderOf(tabs, http.StatusOK, name, title, page)
 }
 
-// losses reads what of a campaign the ledger has besides coupons in force.
+// losses reads the campaign's voided coupons, open dead letters and lost numbers from the ledger.
 func (c *Console) losses(ctx context.Context, s *ledger.Status, page *proofPage) error {
 	page.Voided = s.Recorded - s.InForce
 	causes, err := c.Ledger.LetterCauses(ctx, s.ID)

@@ -51,8 +51,8 @@ func TestEverySentenceOfThePagesIsListed(t *testing.T) {
 }
 
 // TestEverySentenceOfThePagesIsExpected wants a test of the pages to quote each sentence, in either language and as far as it is fixed: the walk, if
-// it depends on the state of a campaign, or its page's own test. Else testdata/reasons.txt says, under a line that begins with #, why nobody need
-// expect it. No flag writes that file: when a sentence is new, ask in which states it can be read, and expect it there.
+// it depends on the state of a campaign, or its page's own test. If none does, testdata/reasons.txt has to have it, under a line that begins with #
+// and says why. No flag writes that file: when a sentence is new, ask in which states it can be read, and expect it there.
 func TestEverySentenceOfThePagesIsExpected(t *testing.T) {
 	quoted, reasons := quotes(t), map[string]bool{}
 	text, err := os.ReadFile(filepath.Join("testdata", "reasons.txt"))
@@ -129,7 +129,7 @@ type said struct {
 	pairs [][2]string
 }
 
-// sentences returns the sentences of the pages and of their code. What stands in Korean alone has an empty English text.
+// sentences returns the sentences of the pages and of their code. A sentence in Korean alone has an empty English text.
 func sentences(t *testing.T) (all []said) {
 	t.Helper()
 	for _, pattern := range []string{"pages/*.html", "pages/parts/*.html", "*.go"} {

@@ -99,7 +99,7 @@ func TestANodeThatIsClaimedAtNoMoreIsHeardAndCountsNothingNew(t *testing.T) {
 	})
 }
 
-// TestCouponsOfALineAreWrittenLikeClaims has a node serve a line that nobody joins any more: another node soon reads it.
+// TestCouponsOfALineAreWrittenLikeClaims counts coupons of a line that no user joins: another node soon reads them.
 func TestCouponsOfALineAreWrittenLikeClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drawer{}

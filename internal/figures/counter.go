@@ -87,10 +87,10 @@ func Kinds() []Kind {
 type Counts struct {
 	// Since is when the node began to count: at its start, or when the campaign came among the last ones claimed.
 	Since  time.Time     `json:"since"`
-	Claims [kinds]uint64 `json:"claims"`        // by Kind
+	Claims [kinds]uint64 `json:"claims"` // by Kind
 	// Served are coupons that the node issued to a waiting line: the claims for them ended as waiting.
-	Served uint64 `json:"served,omitempty"`
-	Took   Buckets       `json:"took,omitzero"` // how long claims with an outcome took
+	Served uint64  `json:"served,omitempty"`
+	Took   Buckets `json:"took,omitzero"` // how long claims with an outcome took
 }
 
 // totals are Counts that many goroutines add to.

@@ -53,10 +53,17 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 			quantity      int64
 			to            ledger.Switch
 		}{
-			{"a-over", -9 * day, -8 * day, 5, ""}, {"a-closed", -7 * day, 0, 5, ledger.Close},
-			{"b-gone", -2 * day, 0, 1, ""}, {"b-paused", -3 * day, 0, 5, ledger.Pause},
-			{"c-december", 9 * day, 0, 5, ""}, {"d-tomorrow", day, 0, 5, ""}, {"e-paused-next", 2 * day, 0, 5, ledger.Pause}, {"b-next-week", 7 * day, 8 * day, 0, ""},
-			{"x-open", -5 * day, day, 5, ""}, {"y-open", -day, 0, 5, ""}, {"z-endless", -6 * day, 0, firstcome.Unlimited, ""},
+			{"a-over", -9 * day, -8 * day, 5, ""},
+			{"a-closed", -7 * day, 0, 5, ledger.Close},
+			{"b-gone", -2 * day, 0, 1, ""},
+			{"b-paused", -3 * day, 0, 5, ledger.Pause},
+			{"c-december", 9 * day, 0, 5, ""},
+			{"d-tomorrow", day, 0, 5, ""},
+			{"e-paused-next", 2 * day, 0, 5, ledger.Pause},
+			{"b-next-week", 7 * day, 8 * day, 0, ""},
+			{"x-open", -5 * day, day, 5, ""},
+			{"y-open", -day, 0, 5, ""},
+			{"z-endless", -6 * day, 0, firstcome.Unlimited, ""},
 		} {
 			terms := firstcome.Terms{Name: "Shop " + string(one.id), Quantity: one.quantity, OpensAt: now.Add(one.opens), Answer: firstcome.Recorded}
 			if one.closes != 0 {
