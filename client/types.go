@@ -209,8 +209,8 @@ type Change struct {
 // Rebuilt is what a rebuild of a campaign's gate came to.
 type Rebuilt struct {
 	Epoch int64 `json:"epoch"` // that began
-	// Lost is how many numbers may have been given, and are lost. Not all of them need have been coupons; those were answered with
-	// recorded false.
+	// Lost is how many numbers may have been given, and are lost. Not all of them need have been coupons. At most so many users were
+	// answered with one, with recorded false; where claims are answered when their coupons are recorded, nobody was.
 	Lost       int64 `json:"lost"`
 	Carried    int64 `json:"carried"`     // people in line who kept their places
 	LostPlaces int64 `json:"lost_places"` // at least this many others were in line, and may join again

@@ -104,6 +104,10 @@ func TestASoundGateHasNoBreach(t *testing.T) {
 	if diff := cmp.Diff(want, auditOf(t, s.books)); diff != "" {
 		t.Error(diff)
 	}
+	s.changes[0].Terms.Answer = firstcome.Decided
+	if got := auditOf(t, s.books); got.LostTold != 3 {
+		t.Errorf("of 3 lost numbers at most %d were told where claims are answered when they are decided", got.LostTold)
+	}
 	if diff := cmp.Diff(audit.GateReport{Campaign: "c", Holders: 6, Unrecorded: 1}, gateOf(t, s)); diff != "" {
 		t.Error(diff)
 	}
