@@ -164,7 +164,8 @@ type Line struct {
 	LikelyThrough *int64      `json:"likely_through"`
 	NextJoinedAt  *Time       `json:"next_joined_at"` // when the user who is next in line joined; nil if nobody is in line, or nobody says
 	Pace          *Pace       `json:"pace"`
-	State         string      `json:"state"` // as of a Campaign
+	Standby       bool        `json:"standby"` // who waits stays in line when every coupon is in force
+	State         string      `json:"state"`   // as of a Campaign
 	Ended         []EndedLine `json:"ended"` // the last generations that ended, the latest first
 	ServerTime    Time        `json:"server_time"`
 }
