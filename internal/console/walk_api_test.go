@@ -129,9 +129,10 @@ func (n *node) campaign(step walked) {
 	if step.gets != firstcome.Issued && step.gets != firstcome.Waiting {
 		want["state"] = step.gets.String()
 	}
-	if n.blind { // the figures are the ledger's, which has all that the walk issued; nobody knows the rest
+	if n.blind { // nobody knows more than the ledger has
 		want["state"], want["gate_state"] = "unknown", stops[n.why].state
 		want["waiting"], want["opened_at"], want["sold_out_at"] = nil, nil, nil
+		want["in_force"], want["issued"], want["remaining"] = nil, nil, nil
 	}
 	n.has(step, "the campaign in the list", listed, want)
 	if n.gateAway() {

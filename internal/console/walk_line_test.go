@@ -65,7 +65,7 @@ func (l *line) told() int { return len(l.waiting) + l.passes() }
 
 // likely reports whether there will be a coupon for one behind so many people, if nothing changes.
 func (w *walk) likely(ahead int) bool {
-	return w.terms.Standby || int64(ahead+w.line.passes()) < w.terms.Quantity-int64(len(w.held))
+	return int64(ahead+w.line.passes()) < w.terms.Quantity-int64(len(w.held))
 }
 
 // gone returns who stood in line, and got nothing.

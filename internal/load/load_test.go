@@ -75,6 +75,18 @@ func TestTheVerdictWaitsUntilAllIsRecorded(t *testing.T) {
 	}
 }
 
+func TestNothingIsCheckedIfNobodyKnowsWhatWasIssuedBeforeTheRun(t *testing.T) {
+	s := &shop{quantity: 30, unknown: 3} // one of them before the run
+	r := run(t, load.Config{Server: open(t, s), Users: 20})
+	if r.Verdict.OK() || r.Verdict.Checked || s.unknown != 0 || !strings.Contains(r.Verdict.Why, "nobody knows how many coupons were issued before the run") {
+		t.Errorf("%d reads are left, %+v", s.unknown, r.Verdict)
+	}
+	var text bytes.Buffer
+	if stage.Must(t, r.WriteReport(&text)); strings.Contains(text.String(), "of them issued before") {
+		t.Error("the report says how many were issued before")
+	}
+}
+
 func TestACouponAnsweredBeforeItWasRecordedIsABreachIfTheCampaignAnswersWhatIsRecorded(t *testing.T) {
 	for answer, breaches := range map[string]int64{"recorded": 20, "decided": 0} {
 		r := run(t, load.Config{Server: open(t, &shop{quantity: 30, answer: answer, spoil: unrecorded}), Users: 20})
