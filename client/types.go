@@ -166,7 +166,7 @@ type Line struct {
 	Pace          *Pace       `json:"pace"`
 	Standby       bool        `json:"standby"` // who waits stays in line when every coupon is in force
 	State         string      `json:"state"`   // as of a Campaign
-	Ended         []EndedLine `json:"ended"` // the last generations that ended, the latest first
+	Ended         []EndedLine `json:"ended"`   // the last generations that ended, the latest first
 	ServerTime    Time        `json:"server_time"`
 }
 

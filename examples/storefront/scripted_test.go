@@ -128,6 +128,44 @@ func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
 	}
 }
 
+// TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft: in a line that stands by with nothing left, and in a pause, it is nobody's turn.
+func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
+	server, guests, shop := scripts(t)
+	server.says(map[string]string{
+		"GET ": state("open", 9, 0, `,"pace":{"per_second":1},"standby":true`), "GET /claims/u/events": "404 {}", "GET /line": "503 {}",
+	})
+	first := strings.NewReplacer("202", "200", `"ahead":2`, `"ahead":0`)
+	for _, test := range []struct{ place, koHead, enHead, koMore, enMore string }{
+		{
+			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, false)), `"eta_seconds":2`, `"eta_seconds":null`), "대기열 맨 앞이에요", "You are first in line",
+			"지금대로라면 받지 못할 수 있어요. 쿠폰이 나오면 순서대로 드려요.", "As it stands, you may not get one. If a coupon comes back, it goes to the first in line.",
+		},
+		{first.Replace(fmt.Sprintf(inLine, true)), "이제 내 차례예요", "It is your turn", "화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page."},
+		{
+			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, true)), `"serving":true,"why":null`, `"serving":false,"why":"paused"`), "대기열 맨 앞이에요", "You are first in line",
+			"일시중지됐어요. 순번은 유지돼요.", "On hold. Your place is kept.",
+		},
+	} {
+		server.says(map[string]string{"GET /claims/u": test.place})
+		for _, g := range guests {
+			g.Go(shop)
+			g.sees(test.koHead, test.enHead)
+			g.sees(test.koMore, test.enMore)
+		}
+	}
+	server.says(map[string]string{
+		"GET /claims/u": strings.Replace(fmt.Sprintf(inLine, true), "202", "200", 1),
+		"GET /line":     strings.Replace(fmt.Sprintf(lineAt, 1, 3, 3, 2), `"state"`, `"standby":true,"state"`, 1),
+	})
+	for _, g := range guests {
+		g.Go(shop)
+		g.sees("쿠폰이 나오면 순서대로 드려요.", "If a coupon comes back, it goes to the first in line.")
+		if words := browser.Eval[string](g.Page, `document.querySelector("#words").textContent`); !strings.Contains(words, "2") || strings.Contains(words, "약") || strings.Contains(words, "about") {
+			t.Errorf("nobody knows when a coupon comes back, and the page says %s", words)
+		}
+	}
+}
+
 // TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow: the line ended, and then 970 coupons were added, or the campaign was paused. Where the campaign
 // cannot be read, they see what they were told.
 func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {

@@ -197,7 +197,7 @@ function parts() {
     case "not_open": return w.opensAt(new Date(opens()), new Date(now()), clock(opens() - now()));
     case "open": return standsBy() ? w.none : w.open;
     case "issued": return w.issued(view.coupon.number);
-    case "waiting": return w.waiting(view.place.ahead, view.place.serving === false ? null : view.place.eta_seconds);
+    case "waiting": return headOfWaiting(w, view.place);
     default: return w[view.state];
   }
 }
@@ -223,9 +223,15 @@ function more() {
   }
 }
 
+// headOfWaiting says that it is the user's turn only while the line is served and a coupon is left for them.
+function headOfWaiting(w, { ahead, serving, eta_seconds, likely }) {
+  const held = serving === false;
+  return w.waiting(ahead, held ? null : eta_seconds, !held && likely !== false);
+}
+
 function waitingMore(w, { serving, why, until, likely }) {
   const opens = Date.parse(until ?? terms?.opens_at);
-  if (serving !== false) return likely === false ? w.unlikely : w.waitingMore;
+  if (serving !== false) return likely !== false ? w.waitingMore : terms?.standby ? w.standing : w.unlikely;
   return why === "not_open" && opens ? w.early(new Date(opens), new Date(now()), clock(opens - now())) : w.held;
 }
 
