@@ -343,8 +343,8 @@ func (s *session) send(ctx context.Context, parts []part) error {
 }
 
 // endsBehind notes that all of a partition up to a record is in the cursors. It is an error if the record came below the end that is noted:
-// the partition has lost that. The noted end then grows by each record as it would have grown, so whoever comes next finds the partition
-// too short, however much is appended meanwhile.
+// the partition has lost that. The noted end then grows by each record as it would have grown, so the next session finds the partition
+// too short, however many records are appended by then.
 func (s *session) endsBehind(r *kgo.Record) error {
 	for int(r.Partition) >= len(s.following.Ends) {
 		s.following.Ends = append(s.following.Ends, 0)

@@ -138,7 +138,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	for _, c := range b.Coupons {
 		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
 		s := stored(c, b.Epoch)
-		if known && c.Number <= r.ceiling { // the gate may have given it; else it is forged or damaged, and the campaign's numbers must not jump there
+		if known && c.Number <= r.ceiling { // the gate may have given it. Otherwise it is forged or damaged, and the campaign's numbers must not jump there
 			s.BuriedIn = r.epoch
 			if c.Campaign == b.Campaign {
 				d.Number = max(c.Number, 0)

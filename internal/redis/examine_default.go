@@ -39,7 +39,7 @@ func (e *exam) defaultUser(node rueidis.Client, info map[string]string) {
 	}
 }
 
-// loadsAll tells whether a version is known to load the whole append-only file, whatever the user default may do.
+// loadsAll reports whether a version is known to load the whole append-only file, whatever the user default may do.
 func loadsAll(info map[string]string) bool {
 	since, version := [][3]int{{8, 6, 1}}, info["redis_version"]
 	if v := info["valkey_version"]; v != "" { // by series; redis_version is that of the Redis it came from
