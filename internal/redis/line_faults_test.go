@@ -101,7 +101,7 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 				}
 			}
 		}()
-		<-begun
+		stage.Next(t, "a service", begun)
 		stage.Must(t, server.Kill())
 		<-ended
 		stage.Must(t, server.Restart(t.Context()))

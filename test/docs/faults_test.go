@@ -52,7 +52,7 @@ func named(cell string) map[string][]string {
 	return rooms
 }
 
-// runs tells whether one of a cell's commands runs a room's test. One that only a soak runs needs its tag.
+// runs reports whether one of a cell's commands runs a room's test. One that only a soak runs needs its tag.
 func runs(cell, room, test string, soak bool) bool {
 	for _, c := range command.FindAllStringSubmatch(strings.ReplaceAll(cell, ",", " "), -1) {
 		if soak && c[1] == "" {
