@@ -16,7 +16,7 @@ import (
 var errSoldOut = errors.New("nothing is left")
 
 // firstSoldOut returns when nothing was left of a campaign for the first time, by its coupons and open dead letters, which are of its gate's clock,
-// and by voids and terms, which are of the ledger's; the zero time if something always was. A gate that has lost the instant cannot say it any more.
+// and by voids and terms, which are of the ledger's; the zero time if something always was. A gate that has lost the instant cannot say it.
 // If coupons were lost that the ledger never had, it may have been sooner.
 func firstSoldOut(ctx context.Context, s *snapshot, id firstcome.CampaignID) (at time.Time, err error) {
 	terms, voids, letters, err := soldOutBy(ctx, s, id)
@@ -82,7 +82,7 @@ type quantityFrom struct {
 	at                time.Time
 }
 
-// soldOutBy returns what firstSoldOut goes by besides the coupons: the quantities in the order of their versions, the voids in that of time, and the
+// soldOutBy returns what firstSoldOut goes by, apart from the coupons: the quantities in the order of their versions, the voids in that of time, and the
 // open dead letters in that of their numbers. Terms that cannot be read are left out.
 func soldOutBy(ctx context.Context, s *snapshot, id firstcome.CampaignID) (terms []quantityFrom, voids []time.Time, letters []firstcome.Coupon, err error) {
 	rows, err := s.QueryContext(ctx, `SELECT version, payload, changed_at FROM changes
