@@ -279,8 +279,8 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised: the campaign was paused before it opened, or all coupons went in its first instant. Whoever
-// does not wait for that may ask.
+// TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised: the campaign was paused before it opened, or all coupons went in its first instant. Users who
+// do not wait for that may ask.
 func TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised(t *testing.T) {
 	server, guests, shop := scripts(t)
 	soon := strings.Replace(state("not_open", 30, 30, ""), `"opens_at":null`, `"opens_at":"2031-05-05T01:00:01.000000Z"`, 1)
