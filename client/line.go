@@ -28,7 +28,7 @@ func (c *Client) Leave(ctx context.Context, id, user string, from ...Place) erro
 // none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
 // server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
 // becomes known. Voided is the outcome of who was served, and whose coupon was voided before they heard of it. A Problem with status 404 says
-// that the user left, or that nobody knows any more. While the server does not answer, it asks again, no
+// that the user left, or that nobody knows. While the server does not answer, it asks again, no
 // sooner than Retry-After says, until ctx ends.
 //
 // Over HTTP/1.1 a stream has a connection of its own. Whoever follows for many users lets a transport have as many

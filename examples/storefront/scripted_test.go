@@ -279,6 +279,44 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 	}
 }
 
+// TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised: the campaign was paused before it opened, or all coupons went in its first instant. Users who
+// do not wait for that may ask.
+func TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised(t *testing.T) {
+	server, guests, shop := scripts(t)
+	soon := strings.Replace(state("not_open", 30, 30, ""), `"opens_at":null`, `"opens_at":"2031-05-05T01:00:01.000000Z"`, 1)
+	opens := func(then string) {
+		server.says(map[string]string{"GET ": soon})
+		for _, g := range guests {
+			g.Go(shop)
+			g.Until(`["not_open", "opening"].includes(document.querySelector("#stub").dataset.state)`)
+			browser.Eval[bool](g.Page, `(() => { const stub = document.querySelector("#stub"); window.states = [stub.dataset.state];
+				new MutationObserver(() => states.push(stub.dataset.state)).observe(stub, { attributes: true }); return true; })()`)
+		}
+		server.says(map[string]string{"GET ": then})
+	}
+	for _, test := range []struct{ campaign, word, ko, en string }{
+		{state("paused", 30, 30, ""), "paused", "일시중지됐어요", "On hold"},
+		{state("sold_out", 30, 0, ""), "sold_out", "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone"},
+		{state("open", 30, 7, ""), "open", "30장 중 7장 남았어요", "7 of 30 left"},
+	} {
+		opens(test.campaign)
+		for _, g := range guests {
+			g.sees(test.ko, test.en)
+			states := browser.Eval[string](g.Page, `[...new Set(states)].join(" ")`)
+			if before, _ := strings.CutSuffix(states, test.word); strings.Contains(before, " open ") || !strings.Contains(states, "opening") {
+				t.Errorf("%s: the page shows %s", test.word, states)
+			}
+		}
+	}
+	server.says(map[string]string{"POST /claims": `410 {"code":"sold_out","outcome":"sold_out"}`})
+	opens(`503 {"code":"busy"}`)
+	for _, g := range guests {
+		g.looks("열릴 시각이 됐어요", "It is time")
+		g.Press("#act")
+		g.sees("준비한 쿠폰이 모두 소진됐어요", "All coupons are gone")
+	}
+}
+
 // TestInTheBrowserTheCountdownGoesByTheServersClock, which is years from the phone's: before the opening, and in a line whose campaign opens
 // later.
 func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// What a node knows of a campaign from its gate, in the words of the wire. Unless it is gateOK, nobody
+// The state of a campaign's gate, as this node knows it, in the words of the wire. Unless it is gateOK, nobody
 // knows the gate's counters, and claims are answered 503.
 const (
 	gateOK         = "ok"

@@ -61,7 +61,7 @@ type undecided struct {
 func (o *undecided) Undecided(_ context.Context, _ firstcome.CampaignID, err error) { o.errs <- err }
 
 // TestMadeUpCampaignsDoNotOccupyTheLedger has strangers ask for 200 ids that do not exist, on a ledger that takes its time. At most two
-// of them read at once, and a real campaign is answered, of which the node was never asked before, and one that is made meanwhile. A claim that is turned away is known to be undecided.
+// of them read at once, and a real campaign is answered that nobody asked this node for before, and one that is made during the flood. A claim that is turned away is known to be undecided.
 func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	slow := &slowLedger{reading: make(chan struct{}), let: make(chan struct{})}
 	seen := &undecided{errs: make(chan error, 200)}

@@ -300,7 +300,7 @@ func TestAListWhileTheGateIsAwayTellsNoFigureOfTheGateAndAsksItOnce(t *testing.T
 	f.call("GET", "/v1/campaigns/a", "").want(t, 503, "")
 }
 
-// seen returns what matters of a campaign with a quantity on the wire: whoever is told one of the gate's counts is told all.
+// seen returns what matters of a campaign with a quantity on the wire, with one count where all of the gate's counts are known or none is.
 func seen(campaign any) string {
 	c, _ := campaign.(map[string]any)
 	counts := fmt.Sprint(c["in_force"])
