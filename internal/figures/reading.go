@@ -135,7 +135,7 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 		s.Quantity = &c.Quantity
 	}
 	s.Why = w.notHere(&c)
-	if s.Why != "" && c.Closed { // closed is closed, whoever decided it
+	if s.Why != "" && c.Closed { // no gate opens it again
 		s.State = firstcome.Closed.String()
 	}
 	if w.atGate(&c) {

@@ -249,8 +249,8 @@ func TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	r.has("c", 11)
 }
 
-// TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed cuts the topic between two looks at it. What the node
-// publishes next makes it longer than it was, so only the offsets tell.
+// TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed cuts the topic between two looks at it. The node's next events
+// make it longer than it was, so only the offsets tell.
 func TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Parallel()
 	at, b := services.Kafka.Database(t), newBook()

@@ -222,7 +222,7 @@ plot('line', () => ({
 	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
 }));
 
-// The ledger's course goes on with what was seen since. Both are put onto one list of instants. What a sample does not know is a gap.
+// The ledger's course is continued by the samples of this page. Both share one list of instants. An unknown figure is a gap.
 function courseData() {
 	const first = samples.length ? seconds(samples[0].at) : Infinity;
 	const rows = new Map();
