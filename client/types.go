@@ -90,8 +90,8 @@ type Campaign struct {
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
 	// GateState is ok, or says why nobody knows what the gate has, and why claims are answered 503: the gate has
-	// lost the campaign (lost), it is not verified yet (unverified), it is another gate, secret or ledger (mismatch), the ledger is an
-	// older one than the gate (ahead), the gate is in an epoch that has ended (behind), or it did not answer (unknown).
+	// lost the campaign (lost), it is not verified yet (unverified), it is another gate, secret or ledger (mismatch), the ledger
+	// is older than the gate (ahead), the gate is in an epoch that has ended (behind), or it did not answer (unknown).
 	GateState string `json:"gate_state"`
 	Waiting   *int64 `json:"waiting"`   // people in line; nil: unknown
 	InForce   *int64 `json:"in_force"`  // nil: unknown, as GateState is not ok

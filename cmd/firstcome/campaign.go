@@ -278,13 +278,13 @@ func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 func stateText(c client.Campaign) string {
 	switch c.GateState {
 	case "unverified":
-		return c.State + " (Redis restarted, or another server took over: nodes verify it or rebuild it within seconds)"
+		return c.State + " (Redis restarted, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds)"
 	case "lost":
 		return c.State + " (the gate has lost it)"
 	case "mismatch":
 		return c.State + " (the server has another gate or ledger)"
 	case "ahead":
-		return c.State + " (the ledger is an older one than the gate: firstcome gate reconcile " + c.ID + ")"
+		return c.State + " (the ledger is older than the gate: firstcome gate reconcile " + c.ID + ")"
 	case "behind":
 		return c.State + " (the gate is in an epoch that has ended, so another Redis came in its place; if this one is to decide: firstcome gate rebuild " + c.ID + ")"
 	case "unknown":

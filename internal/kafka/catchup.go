@@ -94,7 +94,7 @@ func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event)
 	c, err := s.book.CursorOf(ctx, s.Follower(), id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
-		s.fail(fmt.Errorf("the topic %s has facts of the campaign %s, which the ledger does not have: the ledger is an older one than it was", s.topic.name, id))
+		s.fail(fmt.Errorf("the topic %s has facts of the campaign %s, which the ledger does not have: the ledger is older than it was", s.topic.name, id))
 		return nil
 	case err != nil:
 		return err

@@ -362,6 +362,6 @@ func (s *session) endsBehind(r *kgo.Record) error {
 // ahead stops the publishing of a campaign of which the topic knows what the ledger does not.
 func (s *session) ahead(c flow.Cursor, why error) {
 	s.moved[c.Campaign] = flow.Cursor{Campaign: c.Campaign, Position: c.Position, State: flow.Ahead}
-	s.fail(fmt.Errorf("the facts of %s are not published any more: %w. The ledger is an older one than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
+	s.fail(fmt.Errorf("the facts of %s are not published any more: %w. The ledger is older than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
 		"and once the ledger is right, have them published again with firstcome facts replay %s --from POSITION", c.Campaign, why, c.Campaign))
 }
