@@ -91,10 +91,10 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
 	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateBroken.md",
 		"%d campaigns are not decided until a node has held them against the ledger")
-	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis; if that is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeGateOlder.md",
+	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis; if that is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeStaleEpoch.md",
 		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")
 	found = append(found, lostNumbers(ctx, l, all)...)
-	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerOlder.md",
+	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerRolledBack.md",
 		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is older than it was")
 	return append(found, forgottenBy(ctx, l, gate)...)
 }

@@ -48,7 +48,7 @@ func (n *node) logForgotten(ctx context.Context) {
 	case err != nil:
 		n.log.Warn("it is not known which campaigns the ledger has forgotten", "err", err)
 	case len(ids) > 0:
-		n.log.Error("Redis has campaigns that this ledger made and has forgotten, as after a restored backup: nobody can bring them back, and their ids cannot be used again; see docs/runbooks/FirstcomeLedgerOlder.md",
+		n.log.Error("Redis has campaigns that this ledger made and has forgotten, as after a restored backup: nobody can bring them back, and their ids cannot be used again; see docs/runbooks/FirstcomeLedgerRolledBack.md",
 			"campaigns", len(ids), "ids", someOf(ids))
 	}
 }

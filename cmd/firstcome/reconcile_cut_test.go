@@ -27,7 +27,7 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			}
 			r := d.reconciler()
 			r.LookBack(t.Context())
-			if older := errors.Is(r.Refusal("c"), flow.ErrOlder); older == (step == "switch") {
+			if older := errors.Is(r.Refusal("c"), flow.ErrLedgerRolledBack); older == (step == "switch") {
 				t.Errorf("the campaign is refused: %v", r.Refusal("c"))
 			}
 			done, err := r.Reconcile(t.Context(), "op", "c")
@@ -48,12 +48,12 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, flow.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
-	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrOlder) {
+	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrLedgerRolledBack) {
 		t.Fatalf("a rebuild of what is lost ends with %+v, %v", done, err)
 	}
 	r := d.watch()
 	r.Notice("c")
-	stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
+	stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{RolledBack: 1}, r.Stats)
 	stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
 	stage.Await(t, "a campaign that is well", flow.RebuilderStats{}, r.Stats)
 	stage.Same(t, "the campaign", true, d.status().Paused)

@@ -32,10 +32,10 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 		stage.Must(t, err)
 		got := flow.Estimate{Recovered: done.Recovered, Voided: done.Voided, Unexplained: done.Unexplained, Behind: done.Behind, Version: done.Adopted.Version, Ledger: 1, Gate: 1}
 		stage.Same(t, "what the reconcile came to", estimate, got)
-		if again, err := d.reconciler().Estimate(t.Context(), "c"); !errors.Is(err, flow.ErrNotOlder) {
+		if again, err := d.reconciler().Estimate(t.Context(), "c"); !errors.Is(err, flow.ErrNothingToReconcile) {
 			t.Errorf("after the reconcile: %+v, %v", again, err)
 		}
-		if none, err := d.reconciler().Estimate(t.Context(), "none"); !errors.Is(err, flow.ErrNotOlder) {
+		if none, err := d.reconciler().Estimate(t.Context(), "none"); !errors.Is(err, flow.ErrNothingToReconcile) {
 			t.Errorf("of no campaign: %+v, %v", none, err)
 		}
 	})

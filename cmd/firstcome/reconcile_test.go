@@ -156,7 +156,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 				return stage.Err(d.rebuilder().Guard(d.ledger).Bury(t.Context(), batch(firstcome.Coupon{Campaign: "c", Number: 22, User: "u"}), "a trial"))
 			},
 		} {
-			if err := try(); !errors.Is(err, flow.ErrOlder) || !strings.Contains(err.Error(), "firstcome gate reconcile c") {
+			if err := try(); !errors.Is(err, flow.ErrLedgerRolledBack) || !strings.Contains(err.Error(), "firstcome gate reconcile c") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -180,12 +180,12 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 			d.kept(people("user-", 3)...)
 			d.do("HSET", d.key("campaign"), "last_number", "4", field, "4", "run", "another")
-			if err := d.rebuilder().Newest(t.Context(), "c"); !errors.Is(err, flow.ErrOlder) {
+			if err := d.rebuilder().Newest(t.Context(), "c"); !errors.Is(err, flow.ErrLedgerRolledBack) {
 				t.Fatalf("a change is told %v", err)
 			}
 			r := d.watch()
 			r.Notice("c")
-			stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{Older: 1}, r.Stats)
+			stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{RolledBack: 1}, r.Stats)
 			d.do("HSET", d.key("campaign"), "last_number", "3", field, was)
 			stage.Same(t, "what a gate that is not ahead any longer comes to", flow.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
 		})
@@ -201,7 +201,7 @@ func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 		d.isWhole(done)
 		stage.Same(t, "what was brought back", [4]int64{10, 0, 1, 0}, [4]int64{done.Recovered, done.Letters, done.Voided, done.Unexplained})
 		stage.Same(t, "the lost number, and the versions before", [3]int64{1, 1, 5}, [3]int64{done.Lost, done.Behind, done.Adopted.Version})
-		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, flow.ErrNotOlder) {
+		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, flow.ErrNothingToReconcile) {
 			t.Errorf("a second reconcile: %v", err)
 		}
 	})

@@ -235,7 +235,7 @@ func (n *node) join() {
 // alarm is told what an operator should know of the journal. A ledger that is an older one is looked at, at once.
 func (n *node) alarm(id firstcome.CampaignID, err error) {
 	n.monitor.Alarm(id, err)
-	if errors.Is(err, flow.ErrOlder) {
+	if errors.Is(err, flow.ErrLedgerRolledBack) {
 		n.remote.rebuild.Notice(id)
 	}
 }

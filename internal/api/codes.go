@@ -28,17 +28,17 @@ const (
 	notFoundCode     code = "not_found"
 	methodNotAllowed code = "method_not_allowed"
 
-	campaignExists code = "campaign_exists"
-	idUsed         code = "id_used"
-	belowInForce   code = "below_in_force"
-	campaignClosed code = "campaign_closed"
-	alreadyVoided  code = "already_voided"
-	letterResolved code = "letter_resolved"
-	letterRefused  code = "letter_refused"
-	alreadyServed  code = "already_served"
-	noGate         code = "no_gate"
-	notOlder       code = "not_older"
-	noPartition    code = "no_partition"
+	campaignExists     code = "campaign_exists"
+	idUsed             code = "id_used"
+	belowInForce       code = "below_in_force"
+	campaignClosed     code = "campaign_closed"
+	alreadyVoided      code = "already_voided"
+	letterResolved     code = "letter_resolved"
+	letterRefused      code = "letter_refused"
+	alreadyServed      code = "already_served"
+	noGate             code = "no_gate"
+	nothingToReconcile code = "nothing_to_reconcile"
+	noPartition        code = "no_partition"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -58,8 +58,8 @@ const (
 	changePending    code = "change_pending"
 	changeUnfinished code = "change_unfinished"
 	wrongNode        code = "wrong_node"
-	ledgerOlder      code = "ledger_older"
-	gateOlder        code = "gate_older"
+	ledgerRolledBack code = "ledger_rolled_back"
+	staleEpoch       code = "stale_epoch"
 	lineLost         code = "line_lost"
 	lineAway         code = "line_away"
 )
@@ -71,14 +71,14 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, notOlder, noPartition},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, nothingToReconcile, noPartition},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerOlder, gateOlder, lineLost, lineAway},
+	http.StatusServiceUnavailable:    {unknown, busy, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineAway},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

@@ -17,8 +17,8 @@ const (
 	gateUnverified = "unverified" // see flow.ErrUnverified
 	gateMismatch   = "mismatch"   // see firstcome.ErrGateMismatch
 	gateUnknown    = "unknown"    // the gate did not answer
-	gateAhead      = "ahead"      // see flow.OlderError
-	gateBehind     = "behind"     // see flow.GateOlderError
+	gateAhead      = "ahead"      // see flow.LedgerRolledBackError
+	gateBehind     = "behind"     // see flow.StaleEpochError
 )
 
 // stateUnknown is a campaign's state when nobody can say what a claim would get.

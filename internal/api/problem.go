@@ -67,13 +67,13 @@ func problemOf(err error) *client.Problem {
 		return notAllowed(fields...)
 	}
 	var full *flow.NoRoomError
-	var older *flow.OlderError
-	var behind *flow.GateOlderError
+	var older *flow.LedgerRolledBackError
+	var behind *flow.StaleEpochError
 	switch {
 	case errors.As(err, &older):
-		return unavailable(ledgerOlder, older.Error())
+		return unavailable(ledgerRolledBack, older.Error())
 	case errors.As(err, &behind):
-		return unavailable(gateOlder, behind.Error())
+		return unavailable(staleEpoch, behind.Error())
 	case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrNoCoupon), errors.Is(err, firstcome.ErrNoDeadLetter), errors.Is(err, firstcome.ErrNoTicket):
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
@@ -90,8 +90,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(letterResolved, firstcome.ErrResolvedLetter.Error())
 	case errors.Is(err, operate.ErrNoRemoteGate):
 		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
-	case errors.Is(err, flow.ErrNotOlder):
-		return newProblem(notOlder, flow.ErrNotOlder.Error())
+	case errors.Is(err, flow.ErrNothingToReconcile):
+		return newProblem(nothingToReconcile, flow.ErrNothingToReconcile.Error())
 	case errors.Is(err, flow.ErrRetired):
 		return newProblem(noGate, flow.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):

@@ -35,7 +35,7 @@ func furnished(t testing.TB) *house {
 
 // withTrouble has a gate of which nothing is decided of some campaigns.
 func withTrouble(h *house) {
-	for id, why := range map[firstcome.CampaignID]error{"spring": flow.ErrLost, "line": flow.ErrUnverified, "shut": &flow.OlderError{Campaign: "shut"}} {
+	for id, why := range map[firstcome.CampaignID]error{"spring": flow.ErrLost, "line": flow.ErrUnverified, "shut": &flow.LedgerRolledBackError{Campaign: "shut"}} {
 		h.mender.breaks(id, why)
 	}
 	lag := func(context.Context) ([]flow.Lag, error) {

@@ -50,9 +50,9 @@ func (c *Console) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) 
 // stateOf returns the word for why a gate decides nothing.
 func stateOf(why error) string {
 	switch {
-	case errors.Is(why, flow.ErrOlder):
+	case errors.Is(why, flow.ErrLedgerRolledBack):
 		return "older"
-	case errors.Is(why, flow.ErrGateOlder):
+	case errors.Is(why, flow.ErrStaleEpoch):
 		return "behind"
 	case errors.Is(why, flow.ErrRebuilding):
 		return "rebuilding"

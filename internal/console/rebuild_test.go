@@ -42,7 +42,7 @@ func (m *mender) all() map[firstcome.CampaignID]error {
 
 // refusal is flow.Over's: ledger and gate are not of one age.
 func (m *mender) refusal(id firstcome.CampaignID) error {
-	if why := m.all()[id]; errors.Is(why, flow.ErrOlder) || errors.Is(why, flow.ErrGateOlder) {
+	if why := m.all()[id]; errors.Is(why, flow.ErrLedgerRolledBack) || errors.Is(why, flow.ErrStaleEpoch) {
 		return why
 	}
 	return nil
@@ -59,7 +59,7 @@ func (m *mender) ordered() string {
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
 func (m *mender) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
-	return flow.Estimate{}, flow.ErrNotOlder
+	return flow.Estimate{}, flow.ErrNothingToReconcile
 }
 
 func (m *mender) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
@@ -87,8 +87,8 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	h.mender.breaks("lost", flow.ErrLost)
 	h.mender.breaks("restarted", flow.ErrUnverified)
 	h.mender.breaks("mending", fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding))
-	h.mender.breaks("restored", &flow.OlderError{Campaign: "restored"})
-	h.mender.breaks("left", &flow.GateOlderError{Campaign: "left"})
+	h.mender.breaks("restored", &flow.LedgerRolledBackError{Campaign: "restored"})
+	h.mender.breaks("left", &flow.StaleEpochError{Campaign: "left"})
 	plain, key := h.key(firstcome.Operator)
 	b := h.login(plain)
 	for _, path := range []string{"/console/recording", "/console/health"} {

@@ -195,7 +195,7 @@ func (n *node) claims(step walked) {
 			continue // it would wait for the ledger
 		}
 		got := claim(user)
-		if n.blind && n.why != errLedgerOlder { //nolint:errorlint // of an older ledger the gate knows who holds what
+		if n.blind && n.why != errRolledBack { //nolint:errorlint // of an older ledger the gate knows who holds what
 			n.has(step, "the claim of "+user, got, none)
 			continue
 		}

@@ -76,7 +76,7 @@ func (w *walk) noticed() bool { return w.blind && len(w.mender.all()) > 0 }
 
 // refused reports whether the gate could decide, and may not.
 func (w *walk) refused() bool {
-	return errors.Is(w.why, flow.ErrOlder) || errors.Is(w.why, flow.ErrGateOlder)
+	return errors.Is(w.why, flow.ErrLedgerRolledBack) || errors.Is(w.why, flow.ErrStaleEpoch)
 }
 
 // marks holds what a page says of a gate that decides nothing.

@@ -91,8 +91,8 @@ var steps = []walked{
 	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
 	{"being rebuilt", func(w *walk) { w.blinds(errMending) }, 0, far},
 	{"lost", func(w *walk) { w.blinds(errGone) }, 0, far},
-	{"the ledger older", func(w *walk) { w.blinds(errLedgerOlder) }, 0, far},
-	{"the gate older", func(w *walk) { w.blinds(errGateOlder) }, 0, far},
+	{"the ledger older", func(w *walk) { w.blinds(errRolledBack) }, 0, far},
+	{"the gate older", func(w *walk) { w.blinds(errStaleEpoch) }, 0, far},
 	{"the ledger away", func(w *walk) { w.blinds(nil); w.darkens(true) }, 0, everywhere},
 	{"the gate away, too", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"all back", func(w *walk) { w.blinds(nil); w.darkens(false) }, firstcome.Issued, everywhere},
@@ -107,8 +107,8 @@ var (
 	errRecovering  = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
 	errMending     = fmt.Errorf("%w: %w", errRecovering, flow.ErrRebuilding)
 	errGone        = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrLost)
-	errLedgerOlder = error(&flow.OlderError{Campaign: "spring"})
-	errGateOlder   = error(&flow.GateOlderError{Campaign: "spring", Gate: 1, Ledger: 2})
+	errRolledBack = error(&flow.LedgerRolledBackError{Campaign: "spring"})
+	errStaleEpoch   = error(&flow.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
 )
 
 // A stop is what is read of a gate that decides nothing.
@@ -140,14 +140,14 @@ var stops = map[error]stop{
 		[2]string{"문제가 있습니다.", "is out of order"},
 		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 이름이", "Redis was emptied or replaced, or lost keys. Where"},
 	},
-	errLedgerOlder: {
-		"ahead", "ledger_older",
+	errRolledBack: {
+		"ahead", "ledger_rolled_back",
 		[2]string{"원장이 게이트보다 오래되었습니다.", "The ledger is older than the gate, as after a restored backup."},
 		[2]string{"문제가 있습니다.", "is out of order"},
 		[2]string{"원장이 더 오래됨", "the ledger is older"},
 	},
-	errGateOlder: {
-		"behind", "gate_older",
+	errStaleEpoch: {
+		"behind", "stale_epoch",
 		[2]string{"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
 		[2]string{"문제가 있습니다.", "is out of order"},
 		[2]string{"게이트가 더 오래됨", "the gate is older"},

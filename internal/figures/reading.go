@@ -32,8 +32,8 @@ var Whys = []string{
 	"unverified", // see flow.ErrUnverified
 	"rebuilding", // see flow.ErrRebuilding
 	"mismatch",   // this node has another gate or secret than the campaign
-	"older",      // the ledger is older than the gate: see flow.ErrOlder
-	"behind",     // the gate is older than the ledger: see flow.ErrGateOlder
+	"older",      // the ledger is older than the gate: see flow.ErrLedgerRolledBack
+	"behind",     // the gate is older than the ledger: see flow.ErrStaleEpoch
 	"line",       // the topic that keeps the line does not answer
 }
 

@@ -53,9 +53,9 @@ type Over struct {
 	Book RetiredBook
 	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
 	Notice func(firstcome.CampaignID)
-	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see OlderError and GateOlderError.
+	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see LedgerRolledBackError and StaleEpochError.
 	Refusal func(firstcome.CampaignID) error
-	// Refuse, if not nil, hears of each GateOlderError of the gate itself.
+	// Refuse, if not nil, hears of each StaleEpochError of the gate itself.
 	Refuse func(firstcome.CampaignID, error)
 }
 
@@ -72,7 +72,7 @@ func either[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 	if o.Notice != nil && NeedsRebuild(err) {
 		o.Notice(id)
 	}
-	if o.Refuse != nil && errors.Is(err, ErrGateOlder) {
+	if o.Refuse != nil && errors.Is(err, ErrStaleEpoch) {
 		o.Refuse(id, err)
 	}
 	return answer, err
@@ -94,9 +94,9 @@ func unless[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 	return either(ctx, o, id, gate, ledger)
 }
 
-// unlessGateOlder is either, if the gate is no older one: what that says of a user is not true any more.
-func unlessGateOlder[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
-	if err := o.refusal(id); errors.Is(err, ErrGateOlder) {
+// unlessStale is either, if the gate is no older one: what that says of a user is not true any more.
+func unlessStale[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
+	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) {
 		return none, err
 	}
 	return either(ctx, o, id, gate, ledger)
@@ -141,7 +141,7 @@ func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 
 // Leave is that of Places. Who was in line of a campaign that the gate has forgotten is not known any more.
 func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := unlessGateOlder(ctx, o, id,
+	_, err := unlessStale(ctx, o, id,
 		func() (struct{}, error) { return struct{}{}, o.RemoteGate.Leave(ctx, id, user) },
 		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
 	return err
@@ -181,7 +181,7 @@ func (o *Over) Apply(ctx context.Context, change firstcome.Change) (refused bool
 
 // CouponOf is a RemoteGate's.
 func (o *Over) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return unlessGateOlder(ctx, o, id,
+	return unlessStale(ctx, o, id,
 		func() (firstcome.Coupon, error) { return o.RemoteGate.CouponOf(ctx, id, user) },
 		func() (firstcome.Coupon, error) { return o.Book.CouponOf(ctx, id, user) })
 }
@@ -192,7 +192,7 @@ func (o *Over) State(ctx context.Context, id firstcome.CampaignID) (GateState, e
 		func() (GateState, error) { return o.RemoteGate.State(ctx, id) },
 		func() (GateState, error) { return o.Book.StateRetired(ctx, id) })
 	refusal := o.refusal(id)
-	state.Ahead, state.Behind = errors.Is(refusal, ErrOlder), errors.Is(refusal, ErrGateOlder)
+	state.Ahead, state.Behind = errors.Is(refusal, ErrLedgerRolledBack), errors.Is(refusal, ErrStaleEpoch)
 	return state, err
 }
 

@@ -71,7 +71,7 @@ func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstc
 
 // LeaveOf is that of Fed: at the gate, then in the ledger.
 func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	_, err := unlessGateOlder(ctx, o, id,
+	_, err := unlessStale(ctx, o, id,
 		func() (struct{}, error) {
 			return fed(o, func(gate Fed) (none struct{}, err error) {
 				if err = gate.LeaveOf(ctx, id, user, through); err == nil {

@@ -34,7 +34,7 @@ type Attempts interface {
 type RebuiltGate interface {
 	VerifiedGate
 	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild, ErrAhead if its epoch,
-	// version or drained number is above the revision's, a GateOlderError if it is not frozen and its epoch is below the revision's.
+	// version or drained number is above the revision's, a StaleEpochError if it is not frozen and its epoch is below the revision's.
 	Standing(ctx context.Context, r Revision) error
 	// Runs returns the runs of the servers of the gate that decide and answer, in the order of their names.
 	Runs(ctx context.Context) ([]Run, error)
@@ -106,8 +106,8 @@ type RebuilderStats struct {
 	Broken   int   // campaigns that need a rebuild now, as this node knows, those that are being rebuilt among them
 	// Rebuilding is of how many of them a rebuild has begun and not ended, by this node or, as its last look found, another.
 	Rebuilding int
-	Older      int // campaigns of which the ledger is an older one, as this node knows
-	GateOlder  int // campaigns of which the gate is an older one, as this node knows
+	RolledBack int // campaigns whose ledger is older than their gate, as this node knows
+	StaleEpoch int // campaigns whose gate is in an epoch that has ended, as this node knows
 }
 
 const (
@@ -151,8 +151,8 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 	}
 }
 
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified, ErrRebuilding, ErrOlder or
-// ErrGateOlder.
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified, ErrRebuilding, ErrLedgerRolledBack or
+// ErrStaleEpoch.
 func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,22 +164,22 @@ func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 // Stats returns the counters.
 func (r *Rebuilder) Stats() RebuilderStats {
 	r.mu.Lock()
-	broken, rebuilding, older := len(r.broken), 0, 0
+	broken, rebuilding, rolledBack := len(r.broken), 0, 0
 	for _, why := range r.broken {
 		if errors.Is(why, ErrRebuilding) {
 			rebuilding++
 		}
 	}
 	for _, why := range r.refused {
-		if errors.Is(why, ErrOlder) {
-			older++
+		if errors.Is(why, ErrLedgerRolledBack) {
+			rolledBack++
 		}
 	}
-	gateOlder := len(r.refused) - older
+	staleEpoch := len(r.refused) - rolledBack
 	r.mu.Unlock()
 	return RebuilderStats{
 		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(),
-		Broken: broken, Rebuilding: rebuilding, Older: older, GateOlder: gateOlder,
+		Broken: broken, Rebuilding: rebuilding, RolledBack: rolledBack, StaleEpoch: staleEpoch,
 	}
 }
 
@@ -231,7 +231,7 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 		switch {
 		case err == nil:
 			return r.book.LastRebuild(ctx, id)
-		case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):
+		case errors.Is(err, errUnmade), errors.Is(err, ErrLedgerRolledBack):
 			return Rebuilt{}, err
 		}
 	}

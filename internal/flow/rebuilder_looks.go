@@ -236,7 +236,7 @@ func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
 	case a.Unmade:
 		return errUnmade
 	case a.Reconciling:
-		return &OlderError{Campaign: a.Campaign}
+		return &LedgerRolledBackError{Campaign: a.Campaign}
 	case a.Rebuilding:
 		return cmp.Or(r.refusalOf(ctx, a), errUnfinished)
 	}

@@ -73,8 +73,8 @@ type Reconciled struct {
 	Letters   int64 // coupons that it refused, which are dead letters
 }
 
-// ErrNotOlder says that there is nothing to reconcile.
-var ErrNotOlder = errors.New("the ledger is not older than the campaign's gate, or another gate decides the campaign: there is nothing to reconcile")
+// ErrNothingToReconcile says that there is nothing to reconcile.
+var ErrNothingToReconcile = errors.New("the ledger is not older than the campaign's gate, or another gate decides the campaign: there is nothing to reconcile")
 
 // Reconcile brings back what a gate has and the ledger has forgotten, because somebody asked for it. It is a rebuild with two steps between
 // the freeze and the journal:
@@ -87,9 +87,9 @@ var ErrNotOlder = errors.New("the ledger is not older than the campaign's gate, 
 func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
 	a, known, err := r.revision(ctx, id)
 	if err != nil || !known {
-		return done, cmp.Or(err, ErrNotOlder)
+		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, ErrOlder) {
+	if older := r.isOlder(ctx, a); !errors.Is(older, ErrLedgerRolledBack) {
 		return r.endReconcile(ctx, actor, a)
 	}
 	before, err := r.gate.Stopped(ctx, a)
@@ -122,10 +122,10 @@ type Estimate struct {
 func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
 	a, known, err := r.revision(ctx, id)
 	if err != nil || !known {
-		return e, cmp.Or(err, ErrNotOlder)
+		return e, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, ErrOlder) {
-		return e, cmp.Or(older, ErrNotOlder)
+	if older := r.isOlder(ctx, a); !errors.Is(older, ErrLedgerRolledBack) {
+		return e, cmp.Or(older, ErrNothingToReconcile)
 	}
 	s, err := r.gate.Stopped(ctx, a)
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 func (r *Reconciler) endReconcile(ctx context.Context, actor string, a Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
 	if !errors.Is(err, ErrUnverified) {
-		return done, cmp.Or(err, ErrNotOlder)
+		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
 	done.Rebuilt, err = r.rebuild(ctx, actor, a.Campaign, err, a.Epoch)
 	return done, err

@@ -106,7 +106,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 
 // answers tells whether an error is the ledger's own answer, so that the ledger is well.
 func answers(err error) bool {
-	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, ErrOlder) || errors.Is(err, firstcome.ErrGateMismatch)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, ErrLedgerRolledBack) || errors.Is(err, firstcome.ErrGateMismatch)
 }
 
 // Run records until ctx ends. A batch that is under way then comes again, here or

@@ -9,7 +9,7 @@ import (
 )
 
 // errOlder says that the ledger is an older copy of what it was.
-var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile with the campaign brings back what the gate has", flow.ErrOlder)
+var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile with the campaign brings back what the gate has", flow.ErrLedgerRolledBack)
 
 // differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
 // was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the

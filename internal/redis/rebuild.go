@@ -15,7 +15,7 @@ import (
 )
 
 // Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, flow.ErrAhead
-// that it knows more than the revision says, a flow.GateOlderError that its epoch has ended.
+// that it knows more than the revision says, a flow.StaleEpochError that its epoch has ended.
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (g *Gate) Stands(ctx context.Context, r flow.Revision) error {
 
 // older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
 func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
-	e := &flow.GateOlderError{Campaign: id, Ledger: epoch}
+	e := &flow.StaleEpochError{Campaign: id, Ledger: epoch}
 	if len(parts) > 0 {
 		e.Gate, _ = whole(parts[0])
 	}

@@ -214,7 +214,7 @@ func refuses(t *testing.T, node *process) {
 	waitFor(t, "a refusal", func() bool {
 		_, err := node.calls.Claim(t.Context(), "spring", "somebody")
 		problem := isProblem(err)
-		return problem != nil && problem.Code == "gate_older" && strings.Contains(problem.Detail, "firstcome gate rebuild spring")
+		return problem != nil && problem.Code == "stale_epoch" && strings.Contains(problem.Detail, "firstcome gate rebuild spring")
 	})
 }
 

@@ -447,7 +447,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a ledger is not taken for an older one by its version",
-		file: "internal/flow/older.go", old: "case s.Version > r.Version:", new: "case false:",
+		file: "internal/flow/rolled_back.go", old: "case s.Version > r.Version:", new: "case false:",
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
 	},
 	{
@@ -492,12 +492,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",
-		file: "internal/flow/rebuilder_looks.go", old: "	case a.Reconciling:\n		return &OlderError{Campaign: a.Campaign}\n", new: "",
+		file: "internal/flow/rebuilder_looks.go", old: "	case a.Reconciling:\n		return &LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
 		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
-		file: "internal/flow/gate_older.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		file: "internal/flow/stale_epoch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
 		pkg: "./internal/flow", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
 	},
 	{
@@ -507,17 +507,17 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a campaign that another gate decides is refused for ever",
-		file: "internal/flow/gate_older.go", old: "isOver(id) && errors.Is(why, ErrGateOlder)", new: "false && errors.Is(why, ErrGateOlder)",
+		file: "internal/flow/stale_epoch.go", old: "isOver(id) && errors.Is(why, ErrStaleEpoch)", new: "false && errors.Is(why, ErrStaleEpoch)",
 		pkg: "./internal/flow", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
 	},
 	{
 		bug:  "a recorder that is handed an older gate's coupons tells nobody",
-		file: "internal/flow/older.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
+		file: "internal/flow/rolled_back.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
 		pkg: "./internal/flow", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
 	},
 	{
 		bug:  "a gate that is rebuilt is taken for an older one",
-		file: "internal/flow/gate_older.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
+		file: "internal/flow/stale_epoch.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
 		pkg: "./internal/flow", test: "TestF18AFrozenGateIsNoOlderOne",
 	},
 	{
@@ -542,7 +542,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "what an older gate says of a coupon is told",
-		file: "internal/flow/over.go", old: "	if err := o.refusal(id); errors.Is(err, ErrGateOlder) {", new: "	if err := o.refusal(id); errors.Is(err, ErrGateOlder) && false {",
+		file: "internal/flow/over.go", old: "	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) {", new: "	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) && false {",
 		pkg: whole, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
 	},
 	{
@@ -552,7 +552,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
-		file: "internal/flow/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, ErrOlder):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		file: "internal/flow/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
 		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
 	{

@@ -48,11 +48,11 @@ func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { retu
 func (u unasked) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
 func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
-	return flow.Reconciled{}, flow.ErrNotOlder
+	return flow.Reconciled{}, flow.ErrNothingToReconcile
 }
 
 func (u unasked) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
-	return flow.Estimate{}, flow.ErrNotOlder
+	return flow.Estimate{}, flow.ErrNothingToReconcile
 }
 
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
@@ -72,7 +72,7 @@ func (t *town) boot(name string) *node {
 		book.rebuilds = b.refills(t.ledger)
 	}
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
-	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrGateOlder) }
+	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrStaleEpoch) }
 	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }
 	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}
 	end.epoch = n.epoch

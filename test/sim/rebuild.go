@@ -66,7 +66,7 @@ func (g *Gate) Standing(_ context.Context, r flow.Revision) error {
 	return cmp.Or(g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
 }
 
-// outlived returns a GateOlderError if the campaign is in an earlier epoch than this, and nobody has frozen it.
+// outlived returns a StaleEpochError if the campaign is in an earlier epoch than this, and nobody has frozen it.
 func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,7 +77,7 @@ func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	if !g.wentBack {
 		c.did(happening{outlived: c.epoch})
 	}
-	return &flow.GateOlderError{Campaign: id, Gate: c.epoch, Ledger: epoch}
+	return &flow.StaleEpochError{Campaign: id, Gate: c.epoch, Ledger: epoch}
 }
 
 // last returns the epoch of a campaign, and the last number that was given.

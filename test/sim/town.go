@@ -347,7 +347,7 @@ const owner = "the owner"
 
 // needed tells whether the owner has to order a rebuild. Now and then they order one for nothing, or at an old server.
 func (t *town) needed() bool {
-	return !t.gate.named || errors.Is(t.stands(), flow.ErrGateOlder) || t.lose > 0 && t.percent(1)
+	return !t.gate.named || errors.Is(t.stands(), flow.ErrStaleEpoch) || t.lose > 0 && t.percent(1)
 }
 
 // rebuild has the owner order a rebuild.

@@ -9,29 +9,29 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ErrOlder says that the ledger is older than a campaign's gate: see OlderError.
-var ErrOlder = errors.New("the ledger is older than the gate")
+// ErrLedgerRolledBack says that the ledger is older than a campaign's gate: see LedgerRolledBackError.
+var ErrLedgerRolledBack = errors.New("the ledger is older than the gate")
 
-// An OlderError is the ErrOlder of a campaign. The ledger numbers each change, each epoch and each drained number before the gate hears of
+// An LedgerRolledBackError is the ErrLedgerRolledBack of a campaign. The ledger numbers each change, each epoch and each drained number before the gate hears of
 // it. So a gate that is ahead proves that the ledger was restored from a backup, or failed over to a replica that lagged. What lies between is
 // at the gate alone. Until an operator has it brought back, nothing of the campaign is decided, changed, recorded or rebuilt.
-type OlderError struct {
+type LedgerRolledBackError struct {
 	Campaign firstcome.CampaignID
 	Found    string // by what it was noticed; empty: a reconcile was begun and has not ended
 }
 
-func (e *OlderError) Error() string {
+func (e *LedgerRolledBackError) Error() string {
 	found := e.Found
 	if found == "" {
 		found = "a reconcile was begun and has not ended"
 	}
 	return fmt.Sprintf("%v of %s (%s), as after a restored backup, so nothing of it is decided or changed. To bring back what the gate has, type: firstcome gate reconcile %s",
-		ErrOlder, e.Campaign, found, e.Campaign)
+		ErrLedgerRolledBack, e.Campaign, found, e.Campaign)
 }
 
-// Is reports that it is ErrOlder, and firstcome.ErrGateUnavailable, because nothing was done.
-func (e *OlderError) Is(target error) bool {
-	return target == ErrOlder || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
+// Is reports that it is ErrLedgerRolledBack, and firstcome.ErrGateUnavailable, because nothing was done.
+func (e *LedgerRolledBackError) Is(target error) bool {
+	return target == ErrLedgerRolledBack || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
 }
 
 // newestTime bounds how long a change waits for the gate to say whether the ledger is an older one. A gate that hangs must not hold up an
@@ -75,24 +75,24 @@ func (r *Rebuilder) refusalOf(ctx context.Context, a Revision) error {
 	return nil
 }
 
-// frozenAhead returns an OlderError if a frozen gate is ahead of the ledger that would be loaded into it.
+// frozenAhead returns an LedgerRolledBackError if a frozen gate is ahead of the ledger that would be loaded into it.
 func (r *Rebuilder) frozenAhead(ctx context.Context, attempt Rebuild, frozen Frozen) error {
 	s := Stopped{Epoch: frozen.Epoch, Version: frozen.Version, DrainedThrough: frozen.Drained}
 	if ahead(Revision{Epoch: attempt.Epoch, Version: attempt.Version, Drained: attempt.Drained}, s) == "" {
 		return nil
 	}
 	err := r.confirm(ctx, attempt.Campaign, s)
-	if errors.Is(err, ErrOlder) {
+	if errors.Is(err, ErrLedgerRolledBack) {
 		r.Refuse(attempt.Campaign, err)
 	}
 	return err
 }
 
-// compare returns an OlderError, a GateOlderError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
+// compare returns an LedgerRolledBackError, a StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
 // ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
 func (r *Rebuilder) compare(ctx context.Context, a Revision) error {
 	if a.Reconciling {
-		return &OlderError{Campaign: a.Campaign}
+		return &LedgerRolledBackError{Campaign: a.Campaign}
 	}
 	s, err := r.gate.Stopped(ctx, a)
 	switch {
@@ -111,7 +111,7 @@ func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stop
 		return err
 	}
 	if found := ahead(now, s); found != "" {
-		return &OlderError{id, found}
+		return &LedgerRolledBackError{id, found}
 	}
 	return nil
 }
@@ -126,9 +126,11 @@ func (r *Rebuilder) isOlder(ctx context.Context, a Revision) error {
 }
 
 // refuses tells whether an error says that ledger and gate are not of one age, so that nothing of the campaign is decided or changed.
-func refuses(err error) bool { return errors.Is(err, ErrOlder) || errors.Is(err, ErrGateOlder) }
+func refuses(err error) bool {
+	return errors.Is(err, ErrLedgerRolledBack) || errors.Is(err, ErrStaleEpoch)
+}
 
-// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an OlderError or a GateOlderError. Any other error,
+// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an LedgerRolledBackError or a StaleEpochError. Any other error,
 // and nil, says that nothing refuses it.
 func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
 	is := refuses(why)
@@ -140,20 +142,20 @@ func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
 		delete(r.refused, id)
 	}
 	r.mu.Unlock()
-	same := before != nil && errors.Is(before, ErrOlder) == errors.Is(why, ErrOlder)
+	same := before != nil && errors.Is(before, ErrLedgerRolledBack) == errors.Is(why, ErrLedgerRolledBack)
 	if is && !same && r.hears.Refused != nil {
 		r.hears.Refused(why)
 	}
 }
 
-// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an OlderError, a GateOlderError, or nil.
+// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an LedgerRolledBackError, a StaleEpochError, or nil.
 func (r *Rebuilder) Refusal(id firstcome.CampaignID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refused[id]
 }
 
-// Newest asks the gate whether it and the ledger are of one age, and returns an OlderError, a GateOlderError, or nil. If the gate does not
+// Newest asks the gate whether it and the ledger are of one age, and returns an LedgerRolledBackError, a StaleEpochError, or nil. If the gate does not
 // say, it is what this node knew before: a change of a campaign whose gate is gone goes on.
 func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
@@ -189,7 +191,7 @@ type guarded struct {
 }
 
 func (g guarded) Record(ctx context.Context, b Batch) (Drained, error) {
-	if err := g.rebuilder.Refusal(b.Campaign); errors.Is(err, ErrOlder) {
+	if err := g.rebuilder.Refusal(b.Campaign); errors.Is(err, ErrLedgerRolledBack) {
 		return Drained{}, err
 	}
 	drained, err := g.Keeper.Record(ctx, b)
@@ -201,7 +203,7 @@ func (g guarded) Record(ctx context.Context, b Batch) (Drained, error) {
 
 func (g guarded) Bury(ctx context.Context, b Batch, cause string) (Drained, error) {
 	if len(b.Coupons) > 0 {
-		if err := g.rebuilder.Newest(ctx, b.Campaign); errors.Is(err, ErrOlder) {
+		if err := g.rebuilder.Newest(ctx, b.Campaign); errors.Is(err, ErrLedgerRolledBack) {
 			return Drained{}, err
 		}
 	}

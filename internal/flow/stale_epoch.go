@@ -8,35 +8,35 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ErrGateOlder says that a campaign's gate is older than the ledger: see GateOlderError.
-var ErrGateOlder = errors.New("the gate is older than the ledger")
+// ErrStaleEpoch says that a campaign's gate is older than the ledger: see StaleEpochError.
+var ErrStaleEpoch = errors.New("the gate is older than the ledger")
 
-// A GateOlderError is the ErrGateOlder of a campaign: the gate decides in an epoch that has ended. The ledger ends an epoch only while the gate
+// A StaleEpochError is the ErrStaleEpoch of a campaign: the gate decides in an epoch that has ended. The ledger ends an epoch only while the gate
 // that it rebuilds is frozen. So this is another gate, such as a primary in whose place a replica was promoted and rebuilt, and an address
 // leads back to it. All numbers that it gives are lost. Nothing of the campaign is decided, served or changed at it, and nobody rebuilds it
 // without being asked: two halves of a partition would end each other's epochs again and again. An operator says which gate it is to be.
-type GateOlderError struct {
+type StaleEpochError struct {
 	Campaign     firstcome.CampaignID
 	Gate, Ledger int64 // epochs
 }
 
-func (e *GateOlderError) Error() string {
+func (e *StaleEpochError) Error() string {
 	return fmt.Sprintf("%v of %s (it is in epoch %d, the ledger in %d), as where an address leads back to a Redis in whose place another one came, so nothing of it is decided or changed here. See that all nodes reach the same Redis; if it is to be this one, type: firstcome gate rebuild %s",
-		ErrGateOlder, e.Campaign, e.Gate, e.Ledger, e.Campaign)
+		ErrStaleEpoch, e.Campaign, e.Gate, e.Ledger, e.Campaign)
 }
 
-// Is reports that it is ErrGateOlder, and firstcome.ErrGateUnavailable, because nothing was done that counts.
-func (e *GateOlderError) Is(target error) bool {
-	return target == ErrGateOlder || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
+// Is reports that it is ErrStaleEpoch, and firstcome.ErrGateUnavailable, because nothing was done that counts.
+func (e *StaleEpochError) Is(target error) bool {
+	return target == ErrStaleEpoch || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
 }
 
-// outlived returns a GateOlderError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is
+// outlived returns a StaleEpochError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is
 // rebuilt: its epoch ends in the ledger first.
 func outlived(a Revision, s Stopped) error {
 	if s.Frozen || s.Epoch >= a.Epoch {
 		return nil
 	}
-	return &GateOlderError{a.Campaign, s.Epoch, a.Epoch}
+	return &StaleEpochError{a.Campaign, s.Epoch, a.Epoch}
 }
 
 // begun takes over the epochs of the active campaigns. A campaign whose epoch is another one than at the last look is to be asked about.
@@ -53,7 +53,7 @@ func (r *Rebuilder) begun(active []Revision) {
 	r.epochs = now
 	isOver := func(id firstcome.CampaignID) bool { _, is := now[id]; return !is } // here at least: another gate may decide it
 	maps.DeleteFunc(r.doubted, func(id firstcome.CampaignID, _ bool) bool { return isOver(id) })
-	maps.DeleteFunc(r.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, ErrGateOlder) })
+	maps.DeleteFunc(r.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, ErrStaleEpoch) })
 }
 
 // Epoch returns the epoch of a campaign by the ledger, as this node knows; 0: it does not. A node knows within a second that one has ended.

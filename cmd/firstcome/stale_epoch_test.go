@@ -126,7 +126,7 @@ func (l *leadBack) refused() map[string]func() error {
 func (l *leadBack) isRefused() {
 	l.t.Helper()
 	for what, try := range l.refused() {
-		if err := try(); !errors.Is(err, flow.ErrGateOlder) || !strings.Contains(err.Error(), "epoch 1, the ledger in 2") || !strings.Contains(err.Error(), "firstcome gate rebuild c") {
+		if err := try(); !errors.Is(err, flow.ErrStaleEpoch) || !strings.Contains(err.Error(), "epoch 1, the ledger in 2") || !strings.Contains(err.Error(), "firstcome gate rebuild c") {
 			l.t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -136,7 +136,7 @@ func (l *leadBack) isRefused() {
 	}
 	stats := l.rebuild.Stats()
 	stage.Same(l.t, "of which gates are older ones, ledgers are, gates are broken, and were rebuilt", []int64{1, 0, 0, 1},
-		[]int64{int64(stats.GateOlder), int64(stats.Older), int64(stats.Broken), stats.Begun})
+		[]int64{int64(stats.StaleEpoch), int64(stats.RolledBack), int64(stats.Broken), stats.Begun})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stage.Same(l.t, "how often it was told", 1, len(l.told))
@@ -150,7 +150,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		stage.Run(t, l.rebuild.Run)
 		stage.Await(t, "the epoch by the ledger", int64(2), func() int64 { return l.rebuild.Epoch("c") })
 		l.back()
-		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) })
+		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) })
 		before := l.status()
 		l.isRefused()
 		after := l.status()
@@ -162,10 +162,10 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		l.leads(l.pair.Replica)
 		active, err := l.ledger.Active(t.Context())
 		stage.Must(t, err)
-		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, flow.ErrGateOlder) { // a rebuild begins with this look
+		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, flow.ErrStaleEpoch) { // a rebuild begins with this look
 			t.Errorf("behind a restart a look at the gate says %v", err)
 		}
-		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrGateOlder) {
+		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrStaleEpoch) {
 			t.Errorf("behind a restart a claim is answered %v", err)
 		}
 		l.leads(l.pair.Primary)
@@ -195,10 +195,10 @@ func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
 	l.back()
 	for _, what := range []string{"the line", "a direct issue", "a claim"} {
 		stage.Same(t, "what was known before "+what, nil, l.rebuild.Refusal("c"))
-		if err := l.refused()[what](); !errors.Is(err, flow.ErrGateOlder) {
+		if err := l.refused()[what](); !errors.Is(err, flow.ErrStaleEpoch) {
 			t.Errorf("%s is answered %v", what, err)
 		}
-		if !errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) {
+		if !errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) {
 			t.Errorf("%s tells nobody", what)
 		}
 		l.rebuild.Refuse("c", nil)
@@ -232,7 +232,7 @@ func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 			}
 			l.leads(l.pair.Primary)
 			l.rebuild.LookBack(t.Context())
-			if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrGateOlder) || !strings.Contains(err.Error(), "epoch 2, the ledger in 3") {
+			if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrStaleEpoch) || !strings.Contains(err.Error(), "epoch 2, the ledger in 3") {
 				t.Errorf("at the promoted one a claim is answered %v", err)
 			}
 		})
@@ -257,7 +257,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		journal := l.remote.gate.Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
 		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{})
 		stop := stage.Run(t, recorder.Run)
-		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrGateOlder) })
+		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
 		if len(again) != 1 {
 			t.Errorf("%d entries were there", len(again))

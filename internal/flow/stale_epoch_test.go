@@ -51,7 +51,7 @@ func (g *agingGate) Standing(_ context.Context, r flow.Revision) error {
 	case g.frozen:
 		return flow.ErrUnverified
 	case g.gate < r.Epoch:
-		return &flow.GateOlderError{Campaign: r.Campaign, Gate: g.gate, Ledger: r.Epoch}
+		return &flow.StaleEpochError{Campaign: r.Campaign, Gate: g.gate, Ledger: r.Epoch}
 	}
 	return nil
 }
@@ -115,14 +115,14 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 		g.set(func() { g.ledger = 2 })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := r.Refusal("c"); !errors.Is(err, flow.ErrGateOlder) {
+		if err := r.Refusal("c"); !errors.Is(err, flow.ErrStaleEpoch) {
 			t.Fatalf("a second later: %v", err)
 		}
 		stage.Same(t, "the epoch as it is known", int64(2), r.Epoch("c"))
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		stage.Same(t, "how often that was told, and how many rebuilds have begun", []int{1, 0}, []int{len(*told), g.begun})
-		if s := r.Stats(); s.GateOlder != 1 || s.Broken != 0 || !errors.Is(r.Troubles()["c"], flow.ErrGateOlder) {
+		if s := r.Stats(); s.StaleEpoch != 1 || s.Broken != 0 || !errors.Is(r.Troubles()["c"], flow.ErrStaleEpoch) {
 			t.Errorf("%+v, %v", s, r.Troubles())
 		}
 		g.set(func() { g.gate = 2 }) // its address leads to the other one
@@ -146,7 +146,7 @@ func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
 		g.set(func() { g.away = nil })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := r.Refusal("c"); !errors.Is(err, flow.ErrGateOlder) {
+		if err := r.Refusal("c"); !errors.Is(err, flow.ErrStaleEpoch) {
 			t.Errorf("a second later: %v", err)
 		}
 	})
@@ -161,7 +161,7 @@ func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
 		g.set(func() { g.ledger = 0 })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if s := r.Stats(); s.GateOlder != 0 || r.Refusal("c") != nil {
+		if s := r.Stats(); s.StaleEpoch != 0 || r.Refusal("c") != nil {
 			t.Errorf("%+v, %v", s, r.Refusal("c"))
 		}
 	})
@@ -185,7 +185,7 @@ func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 		stage.Same(t, "how often it was asked of a batch that is late, and what refuses it", []any{2, nil}, []any{g.asked, r.Refusal("c")})
 		g.set(func() { g.ledger = 3 })
 		give(2)
-		if err := r.Refusal("c"); !errors.Is(err, flow.ErrGateOlder) || len(*told) != 1 {
+		if err := r.Refusal("c"); !errors.Is(err, flow.ErrStaleEpoch) || len(*told) != 1 {
 			t.Errorf("%v, %v", err, *told)
 		}
 		asked := g.asked
