@@ -59,17 +59,17 @@ type Issuer struct {
 	calls    *deadlines      // of its calls to decide
 
 	stats struct {
-		waiting, shed, repeated, batches, failed atomic.Int64
+		waiting, shed, cached, batches, failed atomic.Int64
 	}
 }
 
 // Stats are an Issuer's counters since its start, and what waits now.
 type Stats struct {
-	Waiting  int64 // claims that wait for the gate or are at it
-	Shed     int64 // claims refused with ErrTooMany
-	Repeated int64 // claims answered from a lease
-	Batches  int64 // calls of the gate
-	Failed   int64 // calls of the gate that returned an error
+	Waiting int64 // claims that wait for the gate or are at it
+	Shed    int64 // claims refused with ErrTooMany
+	Cached  int64 // claims answered from a lease
+	Batches int64 // calls of the gate
+	Failed  int64 // calls of the gate that returned an error
 	// Campaigns counts those that the Issuer remembers because somebody asked lately.
 	Campaigns int64
 }
@@ -192,7 +192,7 @@ func (i *Issuer) Stats() Stats {
 	})
 	return Stats{
 		Campaigns: campaigns,
-		Waiting:   i.stats.waiting.Load(), Shed: i.stats.shed.Load(), Repeated: i.stats.repeated.Load(),
+		Waiting:   i.stats.waiting.Load(), Shed: i.stats.shed.Load(), Cached: i.stats.cached.Load(),
 		Batches: i.stats.batches.Load(), Failed: i.stats.failed.Load(),
 	}
 }
@@ -236,7 +236,7 @@ func (i *Issuer) repeat(q *queue, user firstcome.UserID) (firstcome.Decision, bo
 		d, ok = i.known.get(q, user, now)
 	}
 	if ok {
-		i.stats.repeated.Add(1)
+		i.stats.cached.Add(1)
 	}
 	return d, ok
 }

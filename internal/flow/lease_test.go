@@ -83,7 +83,7 @@ func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 			}
 			synctest.Wait() // the holders filter is read
 		}
-		if i.Stats().Repeated == 0 {
+		if i.Stats().Cached == 0 {
 			t.Error("nothing was repeated")
 		}
 	})
@@ -258,7 +258,7 @@ func TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease(t *testing.T) {
 		want(t, i, "c", "a", firstcome.NotOpen)
 		synctest.Wait() // the holders filter is read
 		want(t, i, "c", "a", firstcome.NotOpen)
-		if i.Stats().Repeated != 1 {
+		if i.Stats().Cached != 1 {
 			t.Fatal("the refusal was not repeated")
 		}
 		if _, err := i.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrGateUnavailable) {

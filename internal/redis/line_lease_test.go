@@ -31,7 +31,7 @@ func TestNobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 		asks(there, "newcomer") // the gate is asked, or not
 		asks(there, "newcomer")
 		after := there.Stats()
-		return after.Batches == before.Batches+1 && after.Repeated == before.Repeated+1
+		return after.Batches == before.Batches+1 && after.Cached == before.Cached+1
 	})
 	stage.Must(t, here.Change("c", func() error { return s.Void(t.Context(), "c", 1) }))
 	var joined firstcome.Decision

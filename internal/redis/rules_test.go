@@ -192,7 +192,7 @@ func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
 	}
 	stage.Await(t, "whether a refusal is repeated", true, func() bool {
 		want(1, "late", firstcome.SoldOut)
-		return nodes[1].Stats().Repeated > 0
+		return nodes[1].Stats().Cached > 0
 	})
 	for number := range 2 {
 		change := firstcome.Change{Version: int64(number + 2), Kind: firstcome.ChangeVoid, Number: int64(number + 1), User: crowd(number, 1)[0]}
@@ -206,9 +206,9 @@ func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
 	clock.Add(int64(lease))
 	want(0, "first", firstcome.SoldOut) // a lease that was granted before may not be over
 	stage.Await(t, "whether the other node asks again", true, func() bool {
-		before := nodes[1].Stats().Repeated
+		before := nodes[1].Stats().Cached
 		want(1, "another", firstcome.SoldOut)
-		return nodes[1].Stats().Repeated == before
+		return nodes[1].Stats().Cached == before
 	})
 	clock.Add(int64(lease))
 	want(0, "first", firstcome.Issued)

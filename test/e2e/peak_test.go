@@ -130,7 +130,7 @@ func (c *crowd) untilRepeated(t *testing.T, p *process, told *early, opens time.
 		if !c.askEarly(p, told, opens) {
 			t.Fatal("it opened before a refusal was repeated")
 		}
-		return p.metric("firstcome_repeated_claims_total") > 0
+		return p.metric("firstcome_cached_answers_total") > 0
 	})
 }
 
