@@ -18,7 +18,7 @@ type cli struct {
 	Leave      leaveCmd      `cmd:"" help:"Take a user out of a waiting line."`
 	Load       loadCmd       `cmd:"" help:"Load a server with claims and hold every answer against its coupons."`
 	Audit      auditCmd      `cmd:"" help:"Check the promises in a ledger, or at a server: exit 1 on any breach."`
-	Dead       deadCmd       `cmd:"" help:"List, replay and void what the ledger of a server would not take."`
+	DeadLetter deadLetterCmd `cmd:"" help:"List, replay and void what the ledger of a server would not take."`
 	Facts      factsCmd      `cmd:"" help:"Have facts published to Kafka once more."`
 	Gate       gateCmd       `cmd:"" help:"Make Redis whole again as a gate, from what the ledger has."`
 	Key        keyCmd        `cmd:"" help:"Make, list and revoke API keys in a ledger, also while it is served."`

@@ -85,7 +85,7 @@ func tellReconciled(w io.Writer, id string, done client.Reconciled) {
 	tell(done.Lost, "%s nobody's: voided after the backup, or lost. No number is given again.", plural(done.Lost, "number is", "numbers are"))
 	tell(done.Voided, "%s in the backup and not at the gate, so void.", plural(done.Voided, "coupon is", "coupons are"))
 	tell(done.Unexplained, "%s in the backup and not at the gate, and the forgotten changes do not explain it: in force again.", plural(done.Unexplained, "coupon is", "coupons are"))
-	tell(done.DeadLetters, "%s refused by the ledger: see firstcome dead list.", plural(done.DeadLetters, "coupon was", "coupons were"))
+	tell(done.DeadLetters, "%s refused by the ledger: see firstcome dead-letter list.", plural(done.DeadLetters, "coupon was", "coupons were"))
 	tell(done.Carried, "%s in line kept their places.", plural(done.Carried, "person", "people"))
 	tell(done.LostPlaces, "At least %s in line lost their places: they hear so, and may claim again.", plural(done.LostPlaces, "person", "people"))
 	from := max(done.FactsFrom, 1)

@@ -96,9 +96,9 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome doctor", exitFailed, `FAIL +the gate.s campaigns +2 campaigns are decided by another gate than this Redis .*\n.*fix: `},
 		{"firstcome audit --ledger sqlite:firstcome.db", exitOK, `verdict: 0 breaches in 2 campaigns`},
 		{"firstcome campaign pause ID", exitFailed, `the change is in the ledger`},
-		{"firstcome dead list", exitOK, `autumn`},
-		{"firstcome dead replay ID", exitFailed, `ledger`},
-		{"firstcome dead void ID --reason TEXT", exitOK, ``},
+		{"firstcome dead-letter list", exitOK, `autumn`},
+		{"firstcome dead-letter replay ID", exitFailed, `ledger`},
+		{"firstcome dead-letter void ID --reason TEXT", exitOK, ``},
 		{"firstcome gate rebuild --all", exitOK, `spring is decided again, in epoch 2`},
 		{"firstcome gate rebuild ID", exitOK, `spring is decided again, in epoch 3`},
 		{"firstcome gate reconcile --all --dry-run", exitOK, `of no such campaign`},
@@ -144,7 +144,7 @@ func newDisaster(t *testing.T) *disaster {
 	const appendTo = `return redis.call('XADD', redis.call('KEYS', ARGV[1])[1], '*', 'format', '1', 'users', 'nobody can read this')`
 	d.redis("EVAL", appendTo, "0", "firstcome:{autumn:*}:journal")
 	stage.Await(t, "the dead letter", true, func() bool {
-		_, out := d.run("firstcome dead list")
+		_, out := d.run("firstcome dead-letter list")
 		return strings.Contains(out, "autumn")
 	})
 	return d
@@ -160,7 +160,7 @@ func (d *disaster) run(command string) (status int, out string) {
 	d.t.Helper()
 	args := words(command)
 	for n, arg := range args {
-		letter := len(args) > 1 && args[0] == "dead"
+		letter := len(args) > 1 && args[0] == "dead-letter"
 		switch {
 		case arg == "URL", arg == "sqlite:firstcome.db":
 			args[n] = d.url[args[n-1]]

@@ -33,8 +33,8 @@ const (
 	belowInForce       code = "below_in_force"
 	campaignClosed     code = "campaign_closed"
 	alreadyVoided      code = "already_voided"
-	letterResolved     code = "letter_resolved"
-	letterRefused      code = "letter_refused"
+	deadLetterResolved code = "dead_letter_resolved"
+	deadLetterRefused  code = "dead_letter_refused"
 	alreadyServed      code = "already_served"
 	noGate             code = "no_gate"
 	nothingToReconcile code = "nothing_to_reconcile"
@@ -71,7 +71,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, letterResolved, letterRefused, alreadyServed, noGate, nothingToReconcile, noPartition},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile, noPartition},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

@@ -87,7 +87,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, firstcome.ErrAlreadyVoided):
 		return newProblem(alreadyVoided, firstcome.ErrAlreadyVoided.Error())
 	case errors.Is(err, firstcome.ErrResolvedLetter):
-		return newProblem(letterResolved, firstcome.ErrResolvedLetter.Error())
+		return newProblem(deadLetterResolved, firstcome.ErrResolvedLetter.Error())
 	case errors.Is(err, operate.ErrNoRemoteGate):
 		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
 	case errors.Is(err, flow.ErrNothingToReconcile):
@@ -95,7 +95,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, flow.ErrRetired):
 		return newProblem(noGate, flow.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):
-		return newProblem(letterRefused, err.Error())
+		return newProblem(deadLetterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrProof):
 		return newProblem(wrongProof, firstcome.ErrProof.Error())
 	case errors.Is(err, firstcome.ErrNoPartition): // the error says how there will be one

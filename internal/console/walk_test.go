@@ -103,12 +103,12 @@ var steps = []walked{
 // Why a gate decides nothing: it is away, its server began again, a node rebuilds it, it lost keys, its ledger was restored, and an address
 // leads back to it.
 var (
-	errGateAway    = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
-	errRecovering  = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
-	errMending     = fmt.Errorf("%w: %w", errRecovering, flow.ErrRebuilding)
-	errGone        = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrLost)
+	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
+	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+	errMending    = fmt.Errorf("%w: %w", errRecovering, flow.ErrRebuilding)
+	errGone       = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrLost)
 	errRolledBack = error(&flow.LedgerRolledBackError{Campaign: "spring"})
-	errStaleEpoch   = error(&flow.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
+	errStaleEpoch = error(&flow.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
 )
 
 // A stop is what is read of a gate that decides nothing.

@@ -116,7 +116,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		c.Remote = gate != gateKind
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
-		secret, in_force, issued, last_number, drained_through, letters, position, decided_at, created_at, retired_at, forgotten_at,
+		secret, in_force, issued, last_number, drained_through, dead_letters, position, decided_at, created_at, retired_at, forgotten_at,
 		opened_at, sold_out_at, closed_at, pace, standby, generation, last_ticket, served_through, served, waiting, line_first, feed_topic, feed_partition FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign

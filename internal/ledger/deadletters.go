@@ -176,7 +176,7 @@ func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
 func (t *tx) insertLetter(d DeadLetter) error {
 	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err == nil && !exists && d.Number > 0 {
-		_, err = t.change(`UPDATE campaigns SET letters = letters + 1 WHERE id = ?`, string(d.Campaign))
+		_, err = t.change(`UPDATE campaigns SET dead_letters = dead_letters + 1 WHERE id = ?`, string(d.Campaign))
 	}
 	if err != nil || exists {
 		return err

@@ -45,7 +45,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, letters, created_at, retired_at,
+	cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, dead_letters, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
 	pace, standby, generation, last_ticket, served_through, served, waiting, due_at, line_first, feed_topic, feed_partition`
 

@@ -26,7 +26,7 @@ CREATE TABLE campaigns (
     issued        BIGINT           NOT NULL DEFAULT 0,
     last_number   BIGINT           NOT NULL DEFAULT 0,
     drained_through BIGINT NOT NULL DEFAULT 0,
-    letters       BIGINT  NOT NULL DEFAULT 0,
+    dead_letters  BIGINT NOT NULL DEFAULT 0,
     position      BIGINT           NOT NULL DEFAULT 0,
     cooling       BIGINT           NOT NULL DEFAULT 0,
     cooling_until BIGINT           NOT NULL DEFAULT 0,

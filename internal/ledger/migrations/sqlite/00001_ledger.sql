@@ -25,7 +25,7 @@ CREATE TABLE campaigns (
     issued        INTEGER NOT NULL DEFAULT 0,
     last_number   INTEGER NOT NULL DEFAULT 0,
     drained_through INTEGER NOT NULL DEFAULT 0,
-    letters       INTEGER NOT NULL DEFAULT 0,
+    dead_letters  INTEGER NOT NULL DEFAULT 0,
     position      INTEGER NOT NULL DEFAULT 0,
     cooling       INTEGER NOT NULL DEFAULT 0,
     cooling_until INTEGER NOT NULL DEFAULT 0,

@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-type deadCmd struct {
+type deadLetterCmd struct {
 	List   deadListCmd   `cmd:"" help:"List what the ledger would not take."`
 	Causes deadCausesCmd `cmd:"" help:"Count the open dead letters by campaign and cause."`
 	Replay deadReplayCmd `cmd:"" help:"Record the coupon of a dead letter, or of all of a cause, once the cause is mended."`
@@ -19,7 +19,7 @@ type deadCmd struct {
 type deadListCmd struct {
 	serverFlags
 	Campaign string `placeholder:"ID" help:"Only those of this campaign."`
-	Cause    string `placeholder:"CAUSE" help:"Only those of this cause, as dead causes prints it."`
+	Cause    string `placeholder:"CAUSE" help:"Only those of this cause, as dead-letter causes prints it."`
 	Resolved bool   `help:"Those too that were replayed or voided."`
 }
 
@@ -60,9 +60,9 @@ func (c *deadCausesCmd) Run(ctx context.Context, t terminal) error {
 // chosenLetters is what a command about one dead letter, or about all of a campaign and cause, takes.
 type chosenLetters struct {
 	serverFlags
-	ID       int64  `arg:"" optional:"" help:"The dead letter's id, as dead list prints it."`
+	ID       int64  `arg:"" optional:"" help:"The dead letter's id, as dead-letter list prints it."`
 	Campaign string `placeholder:"ID" help:"Instead of one: all open letters of this campaign and of --cause."`
-	Cause    string `placeholder:"CAUSE" help:"With --campaign: the cause, as dead causes prints it, like over_quantity."`
+	Cause    string `placeholder:"CAUSE" help:"With --campaign: the cause, as dead-letter causes prints it, like over_quantity."`
 	Yes      bool   `variable:"none" help:"With --campaign: do it without asking."`
 }
 
@@ -149,7 +149,7 @@ func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Clien
 	case err == nil && total.Stopped != nil:
 		err = errors.New(*total.Stopped)
 	case err == nil && len(total.Refused) > 0:
-		err = fmt.Errorf("the ledger refuses %s as before, and they stay open: see firstcome dead list", counted(int64(len(total.Refused)), "dead letter", "s"))
+		err = fmt.Errorf("the ledger refuses %s as before, and they stay open: see firstcome dead-letter list", counted(int64(len(total.Refused)), "dead letter", "s"))
 	case err == nil:
 		err = shown
 	}
