@@ -38,9 +38,9 @@ type Terms struct {
 	Benefit  json.RawMessage
 	// Pace is that of the waiting line. Nil: there is none, and every claim is decided at once.
 	Pace *Pace
-	// Standby has those in line stay there when every coupon is in force, so that a coupon that comes back is the next
+	// Waitlist has those in line stay there when every coupon is in force, so that a coupon that comes back is the next
 	// one's. It needs a Pace.
-	Standby bool
+	Waitlist bool
 	// Feed is where the line is kept, and stays so: a campaign of a Feed always has a line. Nil: at the gate.
 	Feed *Feed
 	// A coupon expires at ValidUntil, or ValidFor after its issue; at most one is

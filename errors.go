@@ -126,8 +126,8 @@ func (t Terms) Check() error {
 	if t.Pace != nil && (t.Pace.PerSecond < 0 || t.Pace.PerSecond > MaxPace) {
 		refuse("pace.per_second", "must be 1 to %d, or left out for as fast as the gate takes them", MaxPace)
 	}
-	if t.Standby && t.Pace == nil {
-		refuse("standby", "needs a pace: without one nobody waits")
+	if t.Waitlist && t.Pace == nil {
+		refuse("waitlist", "needs a pace: without one nobody waits")
 	}
 	return errors.Join(errs...)
 }

@@ -139,7 +139,7 @@ func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
 	if p.Why == NotOpen {
 		p.Until = c.OpensAt
 	}
-	if rate := c.rate(); rate > 0 && (p.Likely || !c.Standby) {
+	if rate := c.rate(); rate > 0 && (p.Likely || !c.Waitlist) {
 		p.ETA = time.Duration(people / rate * float64(time.Second))
 		if p.Why == NotOpen {
 			p.ETA += c.OpensAt.Sub(now)

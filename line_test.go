@@ -14,9 +14,9 @@ import (
 func TestALinesOutcomesStandInTheirOrder(t *testing.T) {
 	for causes := range 1 << 7 {
 		is := func(bit int) bool { return causes&(1<<bit) != 0 }
-		holds, waits, early, closed, paused, soldOut, standby := is(0), is(1), is(2), is(3), is(4), is(5), is(6)
+		holds, waits, early, closed, paused, soldOut, waitlist := is(0), is(1), is(2), is(3), is(4), is(5), is(6)
 		c := campaign(func(c *firstcome.Campaign) {
-			c.Closed, c.Paused, c.Pace, c.Standby = closed, paused, &firstcome.Pace{PerSecond: 5}, standby
+			c.Closed, c.Paused, c.Pace, c.Waitlist = closed, paused, &firstcome.Pace{PerSecond: 5}, waitlist
 		})
 		now, inForce := opens, int64(0)
 		if early {
@@ -35,7 +35,7 @@ func TestALinesOutcomesStandInTheirOrder(t *testing.T) {
 			want = firstcome.Closed
 		case paused && !waits:
 			want = firstcome.Paused
-		case soldOut && !standby:
+		case soldOut && !waitlist:
 			want = firstcome.SoldOut
 		}
 		if got := firstcome.Decide(c, now, inForce, holds, waits); got != want {
@@ -123,9 +123,9 @@ func TestAPlaceSaysHowLongAndHowLikely(t *testing.T) {
 		"behind ten":                 {func(*c) {}, 21, 5, 10, time.Second, true},
 		"for the last coupon":        {func(c *c) { c.Quantity = 16 }, 21, 5, 10, time.Second, true},
 		"behind the last coupon":     {func(c *c) { c.Quantity = 15 }, 21, 5, 10, time.Second, false},
-		"standing by":                {func(c *c) { c.Quantity, c.Standby = 15, true }, 21, 5, 10, none, false},
-		"standing by for the last":   {func(c *c) { c.Quantity, c.Standby = 16, true }, 21, 5, 10, time.Second, true},
-		"first, and nothing is left": {func(c *c) { c.Quantity, c.Standby = 5, true }, 11, 5, 0, none, false},
+		"standing by":                {func(c *c) { c.Quantity, c.Waitlist = 15, true }, 21, 5, 10, none, false},
+		"standing by for the last":   {func(c *c) { c.Quantity, c.Waitlist = 16, true }, 21, 5, 10, time.Second, true},
+		"first, and nothing is left": {func(c *c) { c.Quantity, c.Waitlist = 5, true }, 11, 5, 0, none, false},
 		"served before it closes":    {func(c *c) { c.ClosesAt = opens.Add(time.Second + 1) }, 21, 5, 10, time.Second, true},
 		"not before it closes":       {func(c *c) { c.ClosesAt = opens.Add(time.Second) }, 21, 5, 10, time.Second, false},
 		"as fast as it goes":         {func(c *c) { c.Pace = &firstcome.Pace{} }, 21, 5, 10, none, true},
@@ -174,8 +174,8 @@ func TestWhoLeftIsNotWaitedFor(t *testing.T) {
 		"nobody is said to wait":         {l{LastTicket: 1001}, func(*c) {}, 1001, 100 * time.Second, 500},
 		"for as long as it is open":      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.ClosesAt = opens.Add(7 * time.Second) }, 1001, 70 * time.Second, 100},
 		"open from later on":             {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.OpensAt, c.ClosesAt = opens.Add(time.Second), opens.Add(8*time.Second) }, 1001, 71 * time.Second, 100},
-		"standing by":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby = true }, 101, 7 * time.Second, 715},
-		"standing by until it is closed": {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby, c.ClosesAt = true, opens.Add(7*time.Second) }, 101, -1, 100},
+		"standing by":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Waitlist = true }, 101, 7 * time.Second, 715},
+		"standing by until it is closed": {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Waitlist, c.ClosesAt = true, opens.Add(7*time.Second) }, 101, -1, 100},
 		"unlimited":                      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Quantity = firstcome.Unlimited }, 1001, 70 * time.Second, every},
 	} {
 		campaign := campaign(func(c *c) {
@@ -197,13 +197,13 @@ func TestThePaceOfTermsIsChecked(t *testing.T) {
 		edit func(*firstcome.Terms)
 		ok   bool
 	}{
-		"none":                 {func(*firstcome.Terms) {}, true},
-		"as fast as it goes":   {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} }, true},
-		"the fastest":          {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: firstcome.MaxPace} }, true},
-		"faster":               {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: firstcome.MaxPace + 1} }, false},
-		"negative":             {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: -1} }, false},
-		"standby":              {func(t *firstcome.Terms) { t.Pace, t.Standby = &firstcome.Pace{}, true }, true},
-		"standby without pace": {func(t *firstcome.Terms) { t.Standby = true }, false},
+		"none":                  {func(*firstcome.Terms) {}, true},
+		"as fast as it goes":    {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} }, true},
+		"the fastest":           {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: firstcome.MaxPace} }, true},
+		"faster":                {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: firstcome.MaxPace + 1} }, false},
+		"negative":              {func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{PerSecond: -1} }, false},
+		"waitlist":              {func(t *firstcome.Terms) { t.Pace, t.Waitlist = &firstcome.Pace{}, true }, true},
+		"waitlist without pace": {func(t *firstcome.Terms) { t.Waitlist = true }, false},
 	} {
 		terms := firstcome.Terms{Name: "x", Quantity: 1, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 		test.edit(&terms)

@@ -83,7 +83,7 @@ func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome
 		return Closed
 	case !waits && c.Paused:
 		return Paused
-	case inForce >= c.Quantity && (c.Pace == nil || !c.Standby):
+	case inForce >= c.Quantity && (c.Pace == nil || !c.Waitlist):
 		return SoldOut
 	case waits || c.Pace != nil:
 		return Waiting

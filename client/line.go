@@ -115,7 +115,7 @@ func (p Place) Moved(l Line) Place {
 	switch {
 	case l.State == NotOpen, l.State == Paused:
 		p.Serving, p.Why = false, &l.State
-	case l.Standby && !p.Likely:
+	case l.Waitlist && !p.Likely:
 	case l.Pace != nil && l.Pace.PerSecond != nil:
 		people := float64(p.Ahead)
 		if l.Waiting > 0 && l.LastTicket > l.Serving { // some may have left, who are not waited for

@@ -67,7 +67,7 @@ type NewCampaign struct {
 	ClosesAt *Time      `json:"closes_at,omitempty"`
 	Answer   string     `json:"answer,omitempty"` // recorded (default) or decided
 	Pace     *Pace      `json:"pace,omitempty"`   // nil: there is no waiting line
-	Standby  bool       `json:"standby,omitempty"`
+	Waitlist bool       `json:"waitlist,omitempty"`
 	Coupon   CouponSpec `json:"coupon"`
 }
 
@@ -164,9 +164,9 @@ type Line struct {
 	LikelyThrough *int64      `json:"likely_through"`
 	NextJoinedAt  *Time       `json:"next_joined_at"` // when the user who is next in line joined; nil if nobody is in line, or nobody says
 	Pace          *Pace       `json:"pace"`
-	Standby       bool        `json:"standby"` // who waits stays in line when every coupon is in force
-	State         string      `json:"state"`   // as of a Campaign
-	Ended         []EndedLine `json:"ended"`   // the last generations that ended, the latest first
+	Waitlist      bool        `json:"waitlist"` // who waits stays in line when every coupon is in force
+	State         string      `json:"state"`    // as of a Campaign
+	Ended         []EndedLine `json:"ended"`    // the last generations that ended, the latest first
 	ServerTime    Time        `json:"server_time"`
 }
 
@@ -255,9 +255,9 @@ type Terms struct {
 	OpensAt  *Time      `json:"opens_at"`
 	ClosesAt *Time      `json:"closes_at"`
 	Answer   string     `json:"answer"`
-	Pace     *Pace      `json:"pace"`    // nil: there is no waiting line
-	Standby  bool       `json:"standby"` // who waits stays in line when every coupon is in force
-	Feed     *Feed      `json:"feed"`    // where the line is kept in Kafka; nil: at the gate. The server chooses it
+	Pace     *Pace      `json:"pace"`     // nil: there is no waiting line
+	Waitlist bool       `json:"waitlist"` // who waits stays in line when every coupon is in force
+	Feed     *Feed      `json:"feed"`     // where the line is kept in Kafka; nil: at the gate. The server chooses it
 	Coupon   CouponSpec `json:"coupon"`
 }
 

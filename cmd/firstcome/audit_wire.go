@@ -37,7 +37,7 @@ func termsOf(t client.Terms) firstcome.Terms {
 		OpensAt: given(t.OpensAt).Time, ClosesAt: given(t.ClosesAt).Time,
 		ValidUntil: given(t.Coupon.ValidUntil).Time, ValidFor: time.Duration(given(t.Coupon.ValidFor)),
 	}
-	if terms.Standby = t.Standby; t.Pace != nil {
+	if terms.Waitlist = t.Waitlist; t.Pace != nil {
 		terms.Pace = &firstcome.Pace{PerSecond: given(t.Pace.PerSecond)}
 	}
 	if t.Quantity != nil {

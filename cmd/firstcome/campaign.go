@@ -31,7 +31,7 @@ type termsFlags struct {
 	ClosesAt   timeOrNone     `placeholder:"TIME" help:"First instant at which none is issued any more, or none."`
 	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"Answer a claim when its coupon is recorded, or when it is decided."`
 	Pace       paceOrNone     `placeholder:"N" help:"Have claims wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them; or none, which is no line."`
-	Standby    yesOrNo        `placeholder:"yes" help:"yes: who waits stays in line when every coupon is in force; or no."`
+	Waitlist   yesOrNo        `placeholder:"yes" help:"yes: who waits stays in line when every coupon is in force; or no."`
 	Benefit    jsonText       `placeholder:"JSON" help:"What a coupon is good for: any JSON, like {\"percent_off\":10}."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
@@ -65,7 +65,7 @@ func (f termsFlags) changes() map[string]any {
 		changes["answer"] = f.Answer
 	}
 	set(changes, "pace", string(f.Pace))
-	set(changes, "standby", string(f.Standby))
+	set(changes, "waitlist", string(f.Waitlist))
 	set(coupon, "benefit", string(f.Benefit))
 	set(coupon, "valid_until", f.ValidUntil.wire())
 	set(coupon, "valid_for", string(f.ValidFor))
@@ -243,7 +243,7 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	fmt.Fprintf(w, "quantity\t%s\nin force\t%s\nissued\t%s\nremaining\t%s\n", quantityText(c.Quantity), countText(c.InForce), countText(c.Issued), remaining)
 	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
 	if c.Pace != nil {
-		fmt.Fprintf(w, "pace\t%s\nstandby\t%v\n", paceText(c.Pace), c.Standby)
+		fmt.Fprintf(w, "pace\t%s\nwaitlist\t%v\n", paceText(c.Pace), c.Waitlist)
 	}
 	if c.Pace != nil || c.Feed != nil {
 		fmt.Fprintf(w, "line\t%s\n", feedText(c.Feed))

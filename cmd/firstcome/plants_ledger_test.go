@@ -156,7 +156,7 @@ func (s *scene) lines() {
 	join("queue", "e", "f", "g", "h", "i")
 	serve("queue", 1, 1)
 	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "g"))
-	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Standby: true})
+	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Waitlist: true})
 	join("gone", "a", "b")
 	s.turn("gone", ledger.Close)
 	s.create("dusk", firstcome.Terms{Quantity: 9, Pace: pace, ClosesAt: s.now().Add(time.Second)})

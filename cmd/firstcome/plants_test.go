@@ -128,7 +128,7 @@ var plants = []plant{
 
 	{column: "campaigns.pace", where: "id = 'quiet'", to: "NULL", found: "changes: the campaign has no pace, by its terms the pace 1000"},
 	{column: "campaigns.pace", where: "id = 'spring'", to: "5", found: "changes: the campaign has the pace 5, by its terms no pace"},
-	{column: "campaigns.standby", where: "id = 'quiet'", to: "TRUE", found: "changes: the campaign has the pace 1000 and standby, by its terms the pace 1000"},
+	{column: "campaigns.waitlist", where: "id = 'quiet'", to: "TRUE", found: "changes: the campaign has the pace 1000 and waitlist, by its terms the pace 1000"},
 	{column: "campaigns.generation", where: "id = 'queue'", to: "3", found: "P9: there are tickets of the generation 2, and no row of it"},
 	{column: "campaigns.generation", where: "id = 'spring'", to: "2", found: "P9: the line is in generation 2, and 0 have ended"},
 	{column: "campaigns.last_ticket", where: "id = 'queue'", to: "6", found: "P9: generation 2 counts 6 tickets, 1 served and 3 in line; by the tickets it is 5, 1 and 3"},

@@ -66,7 +66,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 			d = b.restore()
 			stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
 			is := d.status()
-			stage.Same(t, "the campaign", []any{was.Quantity, was.Paused, was.Closed, was.Pace, was.Standby}, []any{is.Quantity, is.Paused, is.Closed, is.Pace, is.Standby})
+			stage.Same(t, "the campaign", []any{was.Quantity, was.Paused, was.Closed, was.Pace, was.Waitlist}, []any{is.Quantity, is.Paused, is.Closed, is.Pace, is.Waitlist})
 			d.sound()
 		})
 	}

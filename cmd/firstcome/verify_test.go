@@ -73,7 +73,7 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 			}
 			d.settle(d.record(append(coupons[:3:3], coupons[9])...))
 			d.bury(coupons[3])
-			d.terms(func(t *firstcome.Terms) { t.Pace, t.Standby = &firstcome.Pace{PerSecond: 5}, true })
+			d.terms(func(t *firstcome.Terms) { t.Pace, t.Waitlist = &firstcome.Pace{PerSecond: 5}, true })
 			d.turn(ledger.Pause)
 			if lose == nil {
 				stage.Must(t, stage.Err(services.Beside(t, d.name).Exec(`UPDATE gate_runs SET durable = FALSE`)))

@@ -132,7 +132,7 @@ func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
 func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
 	server, guests, shop := scripts(t)
 	server.says(map[string]string{
-		"GET ": state("open", 9, 0, `,"pace":{"per_second":1},"standby":true`), "GET /claims/u/events": "404 {}", "GET /line": "503 {}",
+		"GET ": state("open", 9, 0, `,"pace":{"per_second":1},"waitlist":true`), "GET /claims/u/events": "404 {}", "GET /line": "503 {}",
 	})
 	first := strings.NewReplacer("202", "200", `"ahead":2`, `"ahead":0`)
 	for _, test := range []struct{ place, koHead, enHead, koMore, enMore string }{
@@ -155,7 +155,7 @@ func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
 	}
 	server.says(map[string]string{
 		"GET /claims/u": strings.Replace(fmt.Sprintf(inLine, true), "202", "200", 1),
-		"GET /line":     strings.Replace(fmt.Sprintf(lineAt, 1, 3, 3, 2), `"state"`, `"standby":true,"state"`, 1),
+		"GET /line":     strings.Replace(fmt.Sprintf(lineAt, 1, 3, 3, 2), `"state"`, `"waitlist":true,"state"`, 1),
 	})
 	for _, g := range guests {
 		g.Go(shop)
@@ -211,7 +211,7 @@ func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
 func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 	server, guests, shop := scripts(t)
 	const soldOut = `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`
-	stands := `,"pace":{"per_second":1},"standby":true` + soldOut
+	stands := `,"pace":{"per_second":1},"waitlist":true` + soldOut
 	for what, test := range map[string]struct {
 		campaign, state     string
 		words, more, button [2]string // in Korean and in English

@@ -72,7 +72,7 @@ func wireFeed(f *firstcome.Feed) *client.Feed {
 func wireTerms(t *firstcome.Terms) *client.Terms {
 	terms := &client.Terms{
 		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
-		Pace: wirePace(t.Pace), Standby: t.Standby, Feed: wireFeed(t.Feed),
+		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, Feed: wireFeed(t.Feed),
 		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
 	}
 	if t.ValidFor > 0 {

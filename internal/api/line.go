@@ -134,7 +134,7 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 	}
 	line := client.Line{
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
-		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), Standby: at.Campaign.Standby, State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
+		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), Waitlist: at.Campaign.Waitlist, State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
 	}
 	if through := at.Campaign.LikelyThrough(at.Line, at.InForce, at.Now); through < math.MaxInt64 {
 		line.LikelyThrough = &through

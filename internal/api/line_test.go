@@ -61,7 +61,7 @@ func (r reply) wantPlace(t testing.TB, status int, want string) {
 func TestAClaimOfAPacedCampaignIsAPlaceInLineAndThenACoupon(t *testing.T) {
 	s := openAtNoon(t)
 	made := s.create(`{"id":"c","name":"n","quantity":3,"pace":{"per_second":1}}`)
-	if made.number("pace", "per_second") != 1 || made.json("standby") != false || made.number("waiting") != 0 {
+	if made.number("pace", "per_second") != 1 || made.json("waitlist") != false || made.number("waiting") != 0 {
 		t.Errorf("the campaign is %s", made.body)
 	}
 	for n, user := range []string{"a", "b", "c", "d"} {
@@ -145,12 +145,12 @@ func TestTheLineIsReadByAnybodyAndKeptForASecond(t *testing.T) {
 	if got := r.header.Get("Cache-Control"); got != "public, max-age=1, stale-while-revalidate=0" {
 		t.Errorf("caches are told %q", got)
 	}
-	want := `{"campaign_id":"c","generation":1,"serving":1,"last_ticket":2,"waiting":2,"likely_through":1,"next_joined_at":"2026-11-20T12:00:00.000000Z","pace":{"per_second":null},"standby":false,"state":"open","ended":[],"server_time":"2026-11-20T12:00:00.000000Z"}`
+	want := `{"campaign_id":"c","generation":1,"serving":1,"last_ticket":2,"waiting":2,"likely_through":1,"next_joined_at":"2026-11-20T12:00:00.000000Z","pace":{"per_second":null},"waitlist":false,"state":"open","ended":[],"server_time":"2026-11-20T12:00:00.000000Z"}`
 	if diff := cmp.Diff(want, strings.TrimSpace(string(r.body))); diff != "" {
 		t.Errorf("the line (-want +got):\n%s", diff)
 	}
 	s.serve()
-	want = `{"campaign_id":"c","generation":2,"serving":1,"last_ticket":0,"waiting":0,"likely_through":0,"next_joined_at":null,"pace":{"per_second":null},"standby":false,"state":"sold_out",` +
+	want = `{"campaign_id":"c","generation":2,"serving":1,"last_ticket":0,"waiting":0,"likely_through":0,"next_joined_at":null,"pace":{"per_second":null},"waitlist":false,"state":"sold_out",` +
 		`"ended":[{"generation":1,"reason":"sold_out","ended_at":"2026-11-20T12:00:00.000000Z","last_ticket_served":1}],"server_time":"2026-11-20T12:00:00.000000Z"}`
 	if diff := cmp.Diff(want, strings.TrimSpace(string(s.line().body))); diff != "" {
 		t.Errorf("the line that ended (-want +got):\n%s", diff)
@@ -262,10 +262,10 @@ func TestADirectIssuePassesTheLineAndTheAuditLogSaysHowManyWaited(t *testing.T) 
 	s.claim("c", "c").want(t, 410, "sold_out")
 }
 
-func TestPaceAndStandbyAreRefusedWithTheirField(t *testing.T) {
+func TestPaceAndWaitlistAreRefusedWithTheirField(t *testing.T) {
 	s := open(t)
-	s.create(`{"id":"c","name":"n","quantity":3,"pace":{"per_second":1000000},"standby":true}`)
-	s.create(`{"id":"d","name":"n","quantity":3,"pace":null,"standby":false}`)
+	s.create(`{"id":"c","name":"n","quantity":3,"pace":{"per_second":1000000},"waitlist":true}`)
+	s.create(`{"id":"d","name":"n","quantity":3,"pace":null,"waitlist":false}`)
 	for _, test := range []struct {
 		body, field string
 		status      int
@@ -278,10 +278,10 @@ func TestPaceAndStandbyAreRefusedWithTheirField(t *testing.T) {
 		{`{"pace":{"per_minute":1}}`, "pace.per_minute", 422},
 		{`{"pace":5}`, "pace", 400},
 		{`{"pace":[]}`, "pace", 400},
-		{`{"standby":null}`, "standby", 400},
-		{`{"standby":"yes"}`, "standby", 400},
-		{`{"standby":true}`, "standby", 422},
-		{`{"standby":true,"pace":null}`, "standby", 422},
+		{`{"waitlist":null}`, "waitlist", 400},
+		{`{"waitlist":"yes"}`, "waitlist", 400},
+		{`{"waitlist":true}`, "waitlist", 422},
+		{`{"waitlist":true,"pace":null}`, "waitlist", 422},
 	} {
 		r := s.call("PATCH", "/v1/campaigns/d", test.body)
 		errors, _ := r.json("errors").([]any)
@@ -289,15 +289,15 @@ func TestPaceAndStandbyAreRefusedWithTheirField(t *testing.T) {
 			t.Errorf("%s answers %d %s", test.body, r.status, r.body)
 		}
 	}
-	s.call("PATCH", "/v1/campaigns/c", `{"standby":false}`).want(t, 200, "")
-	s.call("PATCH", "/v1/campaigns/c", `{"standby":true}`).want(t, 200, "") // it has a pace
+	s.call("PATCH", "/v1/campaigns/c", `{"waitlist":false}`).want(t, 200, "")
+	s.call("PATCH", "/v1/campaigns/c", `{"waitlist":true}`).want(t, 200, "") // it has a pace
 	s.call("PATCH", "/v1/campaigns/c", `{"pace":null}`).want(t, 422, "")
-	changed := s.call("PATCH", "/v1/campaigns/c", `{"pace":{},"standby":false}`).want(t, 200, "")
+	changed := s.call("PATCH", "/v1/campaigns/c", `{"pace":{},"waitlist":false}`).want(t, 200, "")
 	if changed.json("pace", "per_second") != nil || changed.json("pace") == nil {
 		t.Errorf("the campaign is %s", changed.body)
 	}
 	line := s.call("GET", "/v1/audit-log?campaign=c", "").items()[0]
-	want := map[string]any{"pace": map[string]any{"per_second": nil}, "standby": false}
+	want := map[string]any{"pace": map[string]any{"per_second": nil}, "waitlist": false}
 	if diff := cmp.Diff(any(want), line["new"]); diff != "" {
 		t.Errorf("the log's new (-want +got):\n%s", diff)
 	}

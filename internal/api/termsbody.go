@@ -12,7 +12,7 @@ import (
 
 // The fields of a body that sets terms, and those of its pace and its coupon.
 var (
-	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "standby", "coupon"}
+	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "waitlist", "coupon"}
 	paceFields   = []string{"per_second"}
 	couponFields = []string{"benefit", "valid_until", "valid_for"}
 )
@@ -62,7 +62,7 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	field(e, o, "", "closes_at", e.readTime, func(t *firstcome.Terms) *time.Time { return &t.ClosesAt })
 	field(e, o, "", "answer", e.readAnswer, func(t *firstcome.Terms) *firstcome.AnswerWhen { return &t.Answer })
 	field(e, o, "", "pace", e.readPace, func(t *firstcome.Terms) **firstcome.Pace { return &t.Pace })
-	field(e, o, "", "standby", e.readStandby, func(t *firstcome.Terms) *bool { return &t.Standby })
+	field(e, o, "", "waitlist", e.readWaitlist, func(t *firstcome.Terms) *bool { return &t.Waitlist })
 	if raw, ok := o["coupon"]; ok {
 		e.readCoupon(raw)
 	}
@@ -137,11 +137,11 @@ func (e *edit) readPace(field string, raw json.RawMessage) *firstcome.Pace {
 	return p
 }
 
-func (e *edit) readStandby(field string, raw json.RawMessage) (standby bool) {
-	if isNull(raw) || json.Unmarshal(raw, &standby) != nil {
+func (e *edit) readWaitlist(field string, raw json.RawMessage) (waitlist bool) {
+	if isNull(raw) || json.Unmarshal(raw, &waitlist) != nil {
 		e.mistype(field, "true or false")
 	}
-	return standby
+	return waitlist
 }
 
 func (e *edit) readCoupon(raw json.RawMessage) {

@@ -29,7 +29,7 @@ type termsFrom struct {
 	closesAt time.Time
 	pace     *firstcome.Pace
 	feed     *firstcome.Feed
-	standby  bool
+	waitlist bool
 }
 
 // A span is a time in which no claim may be issued anything, ends excluded.
@@ -100,7 +100,7 @@ func (h *history) take(c Change) {
 	if h.closed {
 		h.add("changes", "version %d changes the terms of a closed campaign", c.Version)
 	}
-	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt, c.Terms.Pace, c.Terms.Feed, c.Terms.Standby})
+	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt, c.Terms.Pace, c.Terms.Feed, c.Terms.Waitlist})
 	h.decides = h.decides || c.Terms.Answer == firstcome.Decided
 	last := len(h.terms) - 1
 	proposed := h.campaign.Remote && c.Version > h.campaign.Applied && last > 0 && c.Terms.Quantity < h.terms[h.effective].quantity

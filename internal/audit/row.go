@@ -43,7 +43,7 @@ func (h *history) rowTerms(t termsFrom) {
 	if c.Quantity != t.quantity {
 		h.add("changes", "the campaign's quantity is %s, that of its terms %s", quantityText(c.Quantity), quantityText(t.quantity))
 	}
-	if is, want := paceText(c.Pace, c.Standby), paceText(t.pace, t.standby); is != want {
+	if is, want := paceText(c.Pace, c.Waitlist), paceText(t.pace, t.waitlist); is != want {
 		h.add("changes", "the campaign has %s, by its terms %s", is, want)
 	}
 	if is, want := feedText(c.Feed), feedText(t.feed); is != want && (c.Feed == nil || c.Feed.Partition >= 0 || t.feed == nil) {
@@ -54,13 +54,13 @@ func (h *history) rowTerms(t termsFrom) {
 	}
 }
 
-func paceText(p *firstcome.Pace, standby bool) string {
+func paceText(p *firstcome.Pace, waitlist bool) string {
 	text := "no pace"
 	if p != nil {
 		text = fmt.Sprintf("the pace %d", p.PerSecond)
 	}
-	if standby {
-		text += " and standby"
+	if waitlist {
+		text += " and waitlist"
 	}
 	return text
 }

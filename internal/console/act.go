@@ -162,7 +162,7 @@ func (c *Console) changePace(v *view) error {
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, id, version, func(t *firstcome.Terms) {
 		if t.Pace = pace; pace == nil {
-			t.Standby = false
+			t.Waitlist = false
 		}
 	})
 	if err != nil {

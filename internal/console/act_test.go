@@ -125,7 +125,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 	h := openHouse(t, func(h *house) { h.stands(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)) })
 	b := h.browser()
 	form := url.Values{
-		"name": {"추석 쿠폰"}, "quantity": {"5,000"}, "opens_at": {"2026-12-01T10:00"}, "answer": {"recorded"}, "line": {"paced"}, "per_second": {"100"}, "standby": {"on"},
+		"name": {"추석 쿠폰"}, "quantity": {"5,000"}, "opens_at": {"2026-12-01T10:00"}, "answer": {"recorded"}, "line": {"paced"}, "per_second": {"100"}, "waitlist": {"on"},
 		"benefit": {"30% 할인"}, "valid_for": {"7"}, "valid_unit": {"days"}, "id": {"chuseok"}, "step": {"check"},
 	}
 	got := b.post("/console/campaigns", form)
@@ -142,7 +142,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 		t.Fatalf("made: %d at %s: %s", got.status, got.path, got.text())
 	}
 	s := h.status("chuseok")
-	if want := time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC); !s.OpensAt.Equal(want) || s.Quantity != 5000 || s.Pace.PerSecond != 100 || !s.Standby || s.ValidFor != 7*24*time.Hour || string(s.Benefit) != `"30% 할인"` {
+	if want := time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC); !s.OpensAt.Equal(want) || s.Quantity != 5000 || s.Pace.PerSecond != 100 || !s.Waitlist || s.ValidFor != 7*24*time.Hour || string(s.Benefit) != `"30% 할인"` {
 		t.Errorf("made %+v", s.Terms)
 	}
 	if got := b.post("/console/campaigns", form); got.status != http.StatusConflict || !strings.Contains(got.text(), "There is a campaign with this id") {

@@ -113,7 +113,7 @@ func TestInTheBrowserAWordExplainsItself(t *testing.T) {
 	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Width: 1920, Dark: true}, {Language: "en", Width: 360, NoScript: true}} {
 		t.Run(look.String(), func(t *testing.T) {
 			p := b.Page(t, look)
-			for path, word := range map[string]string{"": "last-proof", "/campaigns/spring": "unrecorded", "/campaigns/new": "standby", "/campaigns/spring/steer": "line", "/campaigns/spring/terms": "answer"} {
+			for path, word := range map[string]string{"": "last-proof", "/campaigns/spring": "unrecorded", "/campaigns/new": "waitlist", "/campaigns/spring/steer": "line", "/campaigns/spring/terms": "answer"} {
 				p.Go(h.url + "/console" + path)
 				button, tip := "[popovertarget=tip-"+word+"]", `document.querySelector("#tip-`+word+`")`
 				p.Press(button)

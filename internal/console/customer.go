@@ -195,7 +195,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		return err
 	}
 	holds := slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return c.VoidedAt.IsZero() })
-	over := page.Of.State == "closed" || page.Of.State == "sold_out" && !s.Standby
+	over := page.Of.State == "closed" || page.Of.State == "sold_out" && !s.Waitlist
 	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
 	var place firstcome.Place
 	var held firstcome.Coupon

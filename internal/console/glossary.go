@@ -36,7 +36,7 @@ var glossary = []term{
 	{"answer", sentence{"응답 시점", "When a claim is answered"}, sentence{"원장에 기록된 뒤에 응답하면 안내한 쿠폰이 원장에 남아 있습니다. 게이트가 결정하자마자 응답하면 더 빠를 수 있지만, Redis가 데이터를 잃으면 안내한 쿠폰이 유실될 수 있습니다.", "Once it is in the ledger: every coupon that a customer hears of is recorded. As soon as the gate decided: it may be faster, but if Redis loses data, a coupon that a customer heard of can be lost."}},
 	{"line", sentence{"대기열", "The line"}, sentence{"쿠폰을 기다리는 사람들입니다. 들어온 순서대로 쿠폰을 받습니다.", "The people who wait for a coupon. They are served in the order in which they joined."}},
 	{"pace", sentence{"속도", "Pace"}, sentence{"대기열에 쿠폰을 발급하는 속도입니다. 1초에 몇 장인지로 정합니다.", "How fast coupons are issued to the line, in coupons a second."}},
-	{"standby", sentence{"예비 대기", "Standby"}, sentence{"소진된 뒤에도 대기열이 남아 있어, 쿠폰이 회수되면 다음 사람이 받습니다. 받는다는 보장은 없습니다.", "The line stays when all coupons are gone, and a coupon that is voided goes to the next in line. Nobody is promised one."}},
+	{"waitlist", sentence{"예비 대기", "Waitlist"}, sentence{"소진된 뒤에도 대기열이 남아 있어, 쿠폰이 회수되면 다음 사람이 받습니다. 받는다는 보장은 없습니다.", "The line stays when all coupons are gone, and a coupon that is voided goes to the next in line. Nobody is promised one."}},
 	{"ticket", sentence{"순번", "Ticket"}, sentence{"대기열에 들어온 순서입니다. 쿠폰의 번호와는 다릅니다.", "The order in which people joined the line. It is not a coupon's number."}},
 	{"ahead", sentence{"앞에, 최대", "Ahead, at most"}, sentence{"대기를 취소한 사람도 차례가 될 때까지 셉니다. 그래서 실제로는 더 적을 수 있습니다.", "People who left the line count until their turn. So there may be fewer."}},
 	{"version", sentence{"버전", "Version"}, sentence{"이 캠페인에 마지막으로 적용한 변경의 번호입니다. 그사이 다른 사람이 바꿨는지 이것으로 압니다.", "The number of the campaign's last change. It shows whether somebody else changed it meanwhile."}},

@@ -166,7 +166,7 @@ func TestNoKoreanPageSaysASentenceInEnglish(t *testing.T) {
 	}
 	form := url.Values{
 		"id": {"NO ID"}, "name": {""}, "quantity": {"-1"}, "opens_at": {"2026-12-02T00:00"}, "closes_at": {"2026-12-01T00:00"}, "answer": {"never"}, "line": {"none"},
-		"standby": {"on"}, "valid_for": {"99999999"}, "valid_unit": {"days"}, "valid_until": {"2026-12-02T00:00"}, "step": {"check"}, "version": {"1"},
+		"waitlist": {"on"}, "valid_for": {"99999999"}, "valid_unit": {"days"}, "valid_until": {"2026-12-02T00:00"}, "step": {"check"}, "version": {"1"},
 	}
 	for _, path := range []string{"/console/campaigns", "/console/campaigns/spring/terms", "/console/keys"} {
 		got := b.post(path, form)

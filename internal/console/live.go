@@ -16,17 +16,17 @@ import (
 
 // A livePage shows one campaign as it is now.
 type livePage struct {
-	Row     campaignRow
-	Now     figures.Sample
-	Version int64 // that the forms carry
-	Paced   bool  // there is a line, or there are people in one that was taken away
-	Standby bool
-	Pace    *firstcome.Pace
-	Paused  bool
-	Closed  bool
-	Where   string   // the line is; empty if there is none
-	Kinds   []string // claims by outcome are told in this order
-	Recent  []figures.Sample
+	Row      campaignRow
+	Now      figures.Sample
+	Version  int64 // that the forms carry
+	Paced    bool  // there is a line, or there are people in one that was taken away
+	Waitlist bool
+	Pace     *firstcome.Pace
+	Paused   bool
+	Closed   bool
+	Where    string   // the line is; empty if there is none
+	Kinds    []string // claims by outcome are told in this order
+	Recent   []figures.Sample
 }
 
 // waits reports whether people are known to be in line, as they may be for a while after the line was taken away.
@@ -90,7 +90,7 @@ func (c *Console) showLive(v *view) error {
 		return err
 	}
 	page := livePage{
-		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
+		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Waitlist: s.Waitlist, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
 		Where: v.where(s.Terms), Kinds: outcomesInPlots,
 	}
 	ring := c.Watcher.Ring(s.ID)

@@ -31,7 +31,7 @@ type newPage struct {
 
 // A newForm is what somebody typed.
 type newForm struct {
-	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Standby, Benefit, ValidFor, ValidUnit, ValidUntil string
+	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Waitlist, Benefit, ValidFor, ValidUnit, ValidUntil string
 }
 
 // formTime is how a browser writes an instant without a zone: it is Seoul's.
@@ -81,8 +81,8 @@ func formOf(t firstcome.Terms) newForm {
 			f.Line, f.PerSecond = "paced", strconv.FormatInt(t.Pace.PerSecond, 10)
 		}
 	}
-	if t.Standby {
-		f.Standby = "on"
+	if t.Waitlist {
+		f.Waitlist = "on"
 	}
 	for _, u := range validUnits {
 		if t.ValidFor > 0 && t.ValidFor%u.of == 0 {
@@ -106,7 +106,7 @@ func (v *view) typedForm() newForm {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	return newForm{
 		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
-		Line: get("line"), PerSecond: get("per_second"), Standby: get("standby"), Benefit: get("benefit"),
+		Line: get("line"), PerSecond: get("per_second"), Waitlist: get("waitlist"), Benefit: get("benefit"),
 		ValidFor: get("valid_for"), ValidUnit: get("valid_unit"), ValidUntil: get("valid_until"),
 	}
 }
@@ -148,7 +148,7 @@ func (v *view) taken(err error) string {
 // read understands the form, and returns the campaign's id.
 func (p *newPage) read(v *view) firstcome.CampaignID {
 	f, t := &p.Form, &p.Terms
-	t.Answer, t.Standby = firstcome.AnswerWhen(f.Answer), f.Standby != ""
+	t.Answer, t.Waitlist = firstcome.AnswerWhen(f.Answer), f.Waitlist != ""
 	p.readInto(v, t)
 	p.OpensAt = t.OpensAt
 	var wrong string

@@ -17,7 +17,7 @@ var allowed = map[string]string{
 	"opens_at": "1970년부터 9999년까지의 시각입니다", "closes_at": "1970년부터 9999년까지의 시각이고, 오픈보다 뒤여야 합니다",
 	"coupon.valid_until": "1970년부터 9999년까지의 시각입니다", "coupon.valid_for": "0보다 길고 100년을 넘지 않으며, 유효 기한과 함께 쓸 수 없습니다",
 	"coupon.benefit": "16 KiB까지의 글이나 JSON입니다", "answer": "기록된 뒤이거나 결정하자마자입니다", "pace.per_second": "1 이상의 정수입니다",
-	"standby": "대기열이 있어야 쓸 수 있습니다", "campaign": "캠페인 ID는 영어 소문자, 숫자, 붙임표로 된 1자에서 63자입니다",
+	"waitlist": "대기열이 있어야 쓸 수 있습니다", "campaign": "캠페인 ID는 영어 소문자, 숫자, 붙임표로 된 1자에서 63자입니다",
 	"user_id": fmt.Sprintf("고객 ID는 1바이트에서 %d바이트이고, 제어 문자가 없어야 합니다", firstcome.MaxUserID),
 }
 

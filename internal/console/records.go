@@ -192,7 +192,7 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 	add(v.say("마감", "closes"), instant(before.ClosesAt), instant(after.ClosesAt))
 	add(v.say("응답 시점", "answered when"), v.answered(before.Answer), v.answered(after.Answer))
 	add(v.say("속도", "pace"), v.pace(before.Pace), v.pace(after.Pace))
-	add(v.say("예비 대기", "standby"), yes(before.Standby), yes(after.Standby))
+	add(v.say("예비 대기", "waitlist"), yes(before.Waitlist), yes(after.Waitlist))
 	benefit := func(text []byte) string {
 		if len(text) == 0 || string(text) == "null" {
 			return v.say("없음", "none")

@@ -18,7 +18,7 @@ type termsPage struct {
 	Closed   bool
 	Answered string
 	Pace     string
-	Standby  bool
+	Waitlist bool
 	Terms    []changed // of a closed campaign, all
 	Changes  []changed // what was asked for, and needs the campaign's name typed
 	Typed    []field   // what was asked for, as the form has it
@@ -39,7 +39,7 @@ func (c *Console) showTerms(v *view) error {
 }
 
 func (c *Console) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {
-	page.Row, page.Version, page.Closed, page.Standby = rowOf(s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Standby
+	page.Row, page.Version, page.Closed, page.Waitlist = rowOf(s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
 	page.Answered, page.newPage.Terms = v.answered(s.Answer), s.Terms
 	page.Pace, page.Terms = v.pace(s.Pace), v.differences(nil, &s.Terms)
 	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Limit: changesShown})

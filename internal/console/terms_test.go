@@ -13,7 +13,7 @@ func TestTheTermsPageChangesWhatWasTypedAndNothingElse(t *testing.T) {
 	h := openHouse(t)
 	made := firstcome.Terms{
 		Name: "추석", Quantity: 5000, OpensAt: time.Date(2026, 12, 1, 1, 0, 0, 123_000, time.UTC), Answer: firstcome.Recorded,
-		Benefit: []byte(`{"off": 30}`), ValidFor: 36*time.Hour + 500*time.Millisecond, Pace: &firstcome.Pace{PerSecond: 5}, Standby: true,
+		Benefit: []byte(`{"off": 30}`), ValidFor: 36*time.Hour + 500*time.Millisecond, Pace: &firstcome.Pace{PerSecond: 5}, Waitlist: true,
 	}
 	stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "spring", made)))
 	want := h.status("spring").Terms
@@ -45,7 +45,7 @@ func TestACloneHasAllTermsButTheTimes(t *testing.T) {
 	} {
 		h := openHouse(t)
 		terms.Name, terms.Quantity, terms.Answer, terms.Benefit = "추석", 5000, firstcome.Decided, []byte(`"30% 할인"`)
-		terms.Pace, terms.Standby = &firstcome.Pace{PerSecond: 7}, true
+		terms.Pace, terms.Waitlist = &firstcome.Pace{PerSecond: 7}, true
 		with := terms
 		with.OpensAt, with.ClosesAt = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)
 		stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "spring", with)))

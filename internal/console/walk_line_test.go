@@ -81,7 +81,7 @@ func (l *line) gone() (users []string) {
 // lined are the terms of a campaign with a line, and standing those of one whose line stays when every coupon is in force.
 var (
 	lined    = firstcome.Terms{Quantity: 4, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 1}}
-	standing = firstcome.Terms{Quantity: 2, Answer: firstcome.Decided, Pace: &firstcome.Pace{PerSecond: 1}, Standby: true}
+	standing = firstcome.Terms{Quantity: 2, Answer: firstcome.Decided, Pace: &firstcome.Pace{PerSecond: 1}, Waitlist: true}
 )
 
 // linedSteps are the states of a campaign with a line.
@@ -123,13 +123,13 @@ var standingSteps = []walked{
 	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
 	{"resumed, and nobody stands by any more", func(w *walk) {
 		w.turn(ledger.Resume)
-		w.sets(func(t *firstcome.Terms) { t.Standby = false })
+		w.sets(func(t *firstcome.Terms) { t.Waitlist = false })
 	}, firstcome.Waiting, everywhere},
 	{"sold out", func(w *walk) { w.serves(1); w.serves(1) }, firstcome.SoldOut, everywhere},
 	{"closed", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
 }
 
-func noLine(t *firstcome.Terms) { t.Pace, t.Standby = nil, false }
+func noLine(t *firstcome.Terms) { t.Pace, t.Waitlist = nil, false }
 
 // joins claims for a user who gets a place in line.
 func (w *walk) joins(user string) { w.newcomer(user, firstcome.Waiting) }

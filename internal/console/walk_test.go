@@ -333,7 +333,7 @@ func (w *walk) gets(user string, c firstcome.Coupon) {
 	if w.soldOut.IsZero() {
 		w.soldOut = w.now
 	}
-	if !w.terms.Standby {
+	if !w.terms.Waitlist {
 		w.line.end("sold_out")
 	}
 }

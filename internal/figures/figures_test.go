@@ -224,8 +224,8 @@ func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
 		"no line":     {func(b *board) { b.status.Line.Waiting = 0 }, -1},
 		"one is left": {func(b *board) { b.status.InForce = 99 }, 0.1},
 		"sold out":    {func(b *board) { b.status.InForce = 100 }, -1},
-		"standby":     {func(b *board) { b.status.InForce, b.status.Standby = 100, true }, -1}, // and still open
-		"lowered":     {func(b *board) { b.status.InForce, b.status.Standby = 101, true }, -1},
+		"waitlist":    {func(b *board) { b.status.InForce, b.status.Waitlist = 100, true }, -1}, // and still open
+		"lowered":     {func(b *board) { b.status.InForce, b.status.Waitlist = 101, true }, -1},
 		"unlimited":   {func(b *board) { b.status.Quantity = firstcome.Unlimited }, -1},
 		"paused":      {func(b *board) { b.status.Paused = true }, -1},
 		"closed":      {func(b *board) { b.status.Closed = true }, -1},

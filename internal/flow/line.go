@@ -89,7 +89,7 @@ const MaxPastLines = 16
 
 // A LineState is a campaign's line at one instant.
 type LineState struct {
-	// Campaign has of its terms what decides: quantity, window, pace and standby.
+	// Campaign has of its terms what decides: quantity, window, pace and waitlist.
 	Campaign firstcome.Campaign
 	Line     firstcome.Line
 	InForce  int64

@@ -60,11 +60,11 @@ type Stopped struct {
 	Ceiling           int64 // the highest number that it may give; 0: not said
 	ClosedAt          time.Time
 	DecidedAt         time.Time // the gate's time when it decided last
-	// Line tells that the gate knows pace, standby and feed.
-	Line    bool
-	Pace    *firstcome.Pace
-	Standby bool
-	Feed    *firstcome.Feed
+	// Line tells that the gate knows pace, waitlist and feed.
+	Line     bool
+	Pace     *firstcome.Pace
+	Waitlist bool
+	Feed     *firstcome.Feed
 }
 
 // A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and

@@ -106,7 +106,7 @@ func meets(ctx context.Context, book VerifyBook, r Revision, s Stopped) error {
 	return nil
 }
 
-// lined tells whether the gate has the pace, the standby and the feed of terms. A gate that never had a pace knows of none.
+// lined tells whether the gate has the pace, the waitlist and the feed of terms. A gate that never had a pace knows of none.
 func (s *Stopped) lined(want firstcome.Terms) bool {
 	if s.Feed != want.Feed && (s.Feed == nil || want.Feed == nil || *s.Feed != *want.Feed) {
 		return false
@@ -114,7 +114,7 @@ func (s *Stopped) lined(want firstcome.Terms) bool {
 	if s.Pace == nil || want.Pace == nil {
 		return s.Pace == nil && want.Pace == nil
 	}
-	return *s.Pace == *want.Pace && s.Standby == want.Standby
+	return *s.Pace == *want.Pace && s.Waitlist == want.Waitlist
 }
 
 // hasJournal holds that every number that the gate gave is in the ledger or in the journal.

@@ -112,12 +112,12 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &row.TermsVersion, &c.Applied, &gate, &c.Epoch,
 			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &row.Letters, &c.Position,
 			when(&row.DecidedAt), when(&c.CreatedAt), when(&row.RetiredAt), when(&row.ForgottenAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
-			paceIn{&c.Pace}, &c.Standby, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting, firstIn{line}, feedTopic{&c.Feed}, feedPartition{&c.Feed})
+			paceIn{&c.Pace}, &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting, firstIn{line}, feedTopic{&c.Feed}, feedPartition{&c.Feed})
 		c.Remote = gate != gateKind
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
 		secret, in_force, issued, last_number, drained_through, dead_letters, position, decided_at, created_at, retired_at, forgotten_at,
-		opened_at, sold_out_at, closed_at, pace, standby, generation, last_ticket, served_through, served, waiting, line_first, feed_topic, feed_partition FROM campaigns WHERE id = ?`, string(id))
+		opened_at, sold_out_at, closed_at, pace, waitlist, generation, last_ticket, served_through, served, waiting, line_first, feed_topic, feed_partition FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign
 	}

@@ -40,12 +40,12 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		topic, partition := feedColumns(terms.Feed)
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, standby,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist,
 			feed_topic, feed_partition)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
 			l.appliedAt(1), l.gate, firstEpoch, l.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Standby, topic, partition)
+			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist, topic, partition)
 		if err != nil {
 			return err
 		}

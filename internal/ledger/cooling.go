@@ -53,7 +53,7 @@ func (s *stock) cool() {
 }
 
 // isSoldOut tells whether claims hear sold_out in an open window while nothing cools.
-func (s *stock) isSoldOut() bool { return s.inForce >= s.Quantity && (s.Pace == nil || !s.Standby) }
+func (s *stock) isSoldOut() bool { return s.inForce >= s.Quantity && (s.Pace == nil || !s.Waitlist) }
 
 // seen returns the campaign as claims see it now, but for the coupons kept back: a
 // window that was widened stays as narrow as it was, nobody stands by where claims hear sold_out,
@@ -66,7 +66,7 @@ func (s *stock) seen() firstcome.Campaign {
 	if !was.closesAt.IsZero() && (c.ClosesAt.IsZero() || was.closesAt.Before(c.ClosesAt)) {
 		c.ClosesAt = was.closesAt
 	}
-	c.Standby = c.Standby && !was.soldOut
+	c.Waitlist = c.Waitlist && !was.soldOut
 	if c.Pace == nil && s.lined() {
 		c.Pace = &firstcome.Pace{}
 	}
@@ -81,7 +81,7 @@ func (s *stock) coolVoided() {
 	}
 }
 
-// coolReturned keeps back what other terms return at now: what a raised quantity adds, a new standby, and a window that
+// coolReturned keeps back what other terms return at now: what a raised quantity adds, a new waitlist, and a window that
 // opens earlier, or opens again, is as it was, since not_open and closed
 // may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
 func (s *stock) coolReturned(terms firstcome.Terms, now time.Time) {
@@ -93,7 +93,7 @@ func (s *stock) coolReturned(terms firstcome.Terms, now time.Time) {
 	opensEarlier := now.Before(was.OpensAt) && terms.OpensAt.Before(was.OpensAt)
 	closed := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt)
 	opensAgain := closed && (terms.ClosesAt.IsZero() || terms.ClosesAt.After(was.ClosesAt))
-	if opensEarlier || opensAgain || more > 0 || s.isSoldOut() && terms.Standby {
+	if opensEarlier || opensAgain || more > 0 || s.isSoldOut() && terms.Waitlist {
 		s.cool()
 	}
 	if opensEarlier || opensAgain {

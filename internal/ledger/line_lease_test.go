@@ -19,8 +19,8 @@ var comebacks = map[string]func(ctx context.Context, l *ledger.Ledger) error{
 		return stage.Err(l.Void(ctx, "test", "c", 1, "test"))
 	},
 	"raised": changed(func(t *firstcome.Terms) { t.Quantity++ }),
-	"standby": changed(func(t *firstcome.Terms) {
-		t.Pace, t.Standby = &firstcome.Pace{PerSecond: 1}, true
+	"waitlist": changed(func(t *firstcome.Terms) {
+		t.Pace, t.Waitlist = &firstcome.Pace{PerSecond: 1}, true
 	}),
 	"raised with a pace": changed(func(t *firstcome.Terms) {
 		t.Quantity, t.Pace = t.Quantity+1, &firstcome.Pace{PerSecond: 1}

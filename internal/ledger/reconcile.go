@@ -128,7 +128,7 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Ter
 	}
 	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
 	if g.Line {
-		terms.Pace, terms.Standby = g.Pace, g.Standby
+		terms.Pace, terms.Waitlist = g.Pace, g.Waitlist
 		if s.Feed != nil && g.Feed != nil {
 			terms.Feed = g.Feed
 		}

@@ -15,9 +15,9 @@ import (
 func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
 	topic, partition := feedColumns(terms.Feed)
 	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
-		pace = ?, standby = ?, feed_topic = ?, feed_partition = ? WHERE id = ?`,
+		pace = ?, waitlist = ?, feed_topic = ?, feed_partition = ? WHERE id = ?`,
 		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt),
-		paceColumn(terms.Pace), terms.Standby, topic, partition, string(id))
+		paceColumn(terms.Pace), terms.Waitlist, topic, partition, string(id))
 	return err
 }
 
@@ -62,7 +62,7 @@ type storedTerms struct {
 	ValidUntil *int64               `json:"valid_until"`
 	ValidFor   *int64               `json:"valid_for"`
 	Pace       *storedPace          `json:"pace,omitempty"`
-	Standby    bool                 `json:"standby,omitempty"`
+	Waitlist   bool                 `json:"waitlist,omitempty"`
 	Feed       *storedFeed          `json:"feed,omitempty"`
 }
 
@@ -81,7 +81,7 @@ type storedPace struct {
 func storedTermsOf(t firstcome.Terms) storedTerms {
 	validFor := t.ValidFor.Microseconds()
 	return storedTerms{
-		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Standby: t.Standby, Feed: (*storedFeed)(t.Feed),
+		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Waitlist: t.Waitlist, Feed: (*storedFeed)(t.Feed),
 		Quantity: pointer(quantityColumn(t.Quantity)),
 		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
 		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
@@ -99,7 +99,7 @@ func decodeTerms(payload string) (firstcome.Terms, error) {
 		return firstcome.Terms{}, err
 	}
 	return firstcome.Terms{
-		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Standby: s.Standby, Feed: (*firstcome.Feed)(s.Feed),
+		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Waitlist: s.Waitlist, Feed: (*firstcome.Feed)(s.Feed),
 		Quantity: unlimited(column(s.Quantity)),
 		OpensAt:  instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
 		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,

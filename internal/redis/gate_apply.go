@@ -97,7 +97,7 @@ func detail(change firstcome.Change, until time.Time) []string {
 	case firstcome.ChangeTerms:
 		return []string{
 			quantityArg(change.Terms.Quantity), micros(change.Terms.OpensAt), micros(change.Terms.ClosesAt),
-			strconv.FormatInt(change.Epoch, 10), group, micros(until), paceArg(change.Terms.Pace), flag(change.Terms.Standby),
+			strconv.FormatInt(change.Epoch, 10), group, micros(until), paceArg(change.Terms.Pace), flag(change.Terms.Waitlist),
 			feedArg(change.Terms.Feed),
 		}
 	case firstcome.ChangeVoid:

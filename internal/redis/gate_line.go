@@ -37,10 +37,10 @@ type lineVerdict struct {
 // A line is the field line of a campaign's hash.
 type line struct {
 	firstcome.Line
-	pace    *firstcome.Pace
-	standby bool
-	feed    *firstcome.Feed // nil: the gate keeps it
-	marks   int64           // of a feed: how many users have an entry in tickets
+	pace     *firstcome.Pace
+	waitlist bool
+	feed     *firstcome.Feed // nil: the gate keeps it
+	marks    int64           // of a feed: how many users have an entry in tickets
 }
 
 // readLine reads the field line.
@@ -59,7 +59,7 @@ func readLine(field string) (l line, err error) {
 	if perSecond, err := strconv.ParseInt(words[6], 10, 64); err == nil {
 		l.pace = &firstcome.Pace{PerSecond: perSecond}
 	}
-	l.standby = words[7] == "1"
+	l.waitlist = words[7] == "1"
 	if len(words) == 12 {
 		if err := l.readFeed(words[8:]); err != nil {
 			return l, fmt.Errorf("%w: the line is %q: %w", errHolder, field, err)
@@ -109,7 +109,7 @@ func quantityOf(quantity int64) int64 {
 func (v *verdict) seen() firstcome.Campaign {
 	c := v.campaign()
 	c.Quantity, c.OpensAt, c.Paused = v.line.quantity, instant(v.opensAt), v.line.paused
-	c.Pace, c.Standby, c.Feed = v.line.paceNow(), v.line.standsBy, v.line.feed
+	c.Pace, c.Waitlist, c.Feed = v.line.paceNow(), v.line.standsBy, v.line.feed
 	return c
 }
 

@@ -44,15 +44,15 @@ func TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile(t *
 			}
 		})
 	}
-	standby := withPace(60, 500)
-	standby.Standby = true
+	waitlist := withPace(60, 500)
+	waitlist.Waitlist = true
 	unpaced, version := firstcome.Terms{Quantity: 90}, int64(3)
 	change := func(c firstcome.Change) {
 		c.Version = version
 		s.apply(c)
 		version++
 	}
-	for _, terms := range []firstcome.Terms{withPace(60, 0), standby, unpaced, withPace(40, 0), standby, withPace(90, 1), unpaced} {
+	for _, terms := range []firstcome.Terms{withPace(60, 0), waitlist, unpaced, withPace(40, 0), waitlist, withPace(90, 1), unpaced} {
 		change(firstcome.Change{Kind: firstcome.ChangePause})
 		if issued := journaled(t, s.gate); len(issued) > 0 {
 			change(firstcome.Change{Kind: firstcome.ChangeVoid, Number: issued[0].Number, User: issued[0].User})

@@ -434,7 +434,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
 	if field, _ := parts[17].ToString(); field != "" {
 		if l, err := readLine(field); err == nil {
-			s.Line, s.Pace, s.Standby, s.Feed = true, l.pace, l.standby, l.feed
+			s.Line, s.Pace, s.Waitlist, s.Feed = true, l.pace, l.waitlist, l.feed
 		}
 	}
 	decidedAt, err := whole(parts[18])

@@ -94,7 +94,7 @@ func lineFields(fill flow.Refill, marks int64) []string {
 	if !l.Due.IsZero() {
 		due = l.Due.UnixMicro()
 	}
-	field := fmt.Sprintf("%d %d %d %d %d %d %s %s", l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, due, pace, flag(fill.Standby))
+	field := fmt.Sprintf("%d %d %d %d %d %d %s %s", l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, due, pace, flag(fill.Waitlist))
 	if fill.Feed != nil {
 		field = fmt.Sprintf("%s %s %s %d", field, feedArg(fill.Feed), firstText(l.First, l.Begun), marks)
 	}

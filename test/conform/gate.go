@@ -257,8 +257,8 @@ func setTerms(terms *firstcome.Terms, id firstcome.CampaignID, words []string) e
 				terms.Pace = &firstcome.Pace{}
 				terms.Pace.PerSecond, err = strconv.ParseInt(value, 10, 64)
 			}
-		case "standby":
-			terms.Standby = value == "yes"
+		case "waitlist":
+			terms.Waitlist = value == "yes"
 		case "feed":
 			var partition int64
 			partition, err = strconv.ParseInt(value, 10, 32)

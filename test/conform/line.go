@@ -263,9 +263,9 @@ func (w *lineWalk) pace(r *rapid.T) {
 	if per := rapid.SampledFrom([]int64{-1, 0, 0, 1, 3, 20, 700, firstcome.MaxPace}).Draw(r, "pace"); per >= 0 {
 		pace = &firstcome.Pace{PerSecond: per}
 	}
-	standby := pace != nil && rapid.IntRange(0, 2).Draw(r, "standby if 0") == 0
-	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Pace, t.Standby = pace, standby })
-	w.agrees(r, "pace", err, w.m.setAll(w.m.Quantity, w.m.OpensAt, w.m.ClosesAt, pace, standby))
+	waitlist := pace != nil && rapid.IntRange(0, 2).Draw(r, "waitlist if 0") == 0
+	err := w.s.SetTerms(w.ctx, w.m.ID, func(t *firstcome.Terms) { t.Pace, t.Waitlist = pace, waitlist })
+	w.agrees(r, "pace", err, w.m.setAll(w.m.Quantity, w.m.OpensAt, w.m.ClosesAt, pace, waitlist))
 }
 
 // same checks after each step what the gate and the model have.

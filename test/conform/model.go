@@ -73,7 +73,7 @@ func (m *model) recallCooling() {
 func (m *model) isCooling() bool { return m.clock.Before(m.coolingUntil) }
 
 // asSeen returns the campaign as claims see it: with its window as narrow as it was, while stock cools, and without a
-// standby that it did not have.
+// waitlist that it did not have.
 func (m *model) asSeen() firstcome.Campaign {
 	c := m.Campaign
 	if m.wasOpens.After(c.OpensAt) {
@@ -82,7 +82,7 @@ func (m *model) asSeen() firstcome.Campaign {
 	if !m.wasCloses.IsZero() && (c.ClosesAt.IsZero() || m.wasCloses.Before(c.ClosesAt)) {
 		c.ClosesAt = m.wasCloses
 	}
-	c.Standby = c.Standby && !m.wasSoldOut
+	c.Waitlist = c.Waitlist && !m.wasSoldOut
 	if c.Pace == nil && (len(m.queue) > 0 || m.Feed != nil) {
 		c.Pace = &firstcome.Pace{}
 	}
@@ -99,7 +99,7 @@ func (m *model) cool() {
 
 // isSoldOut tells whether every coupon is in force and nobody stands by.
 func (m *model) isSoldOut() bool {
-	return int64(len(m.holds)) >= m.Quantity && !(m.Pace != nil && m.Standby)
+	return int64(len(m.holds)) >= m.Quantity && !(m.Pace != nil && m.Waitlist)
 }
 
 // giveBack lets cool stock that comes back, before it is counted; a lowered quantity (back < 0) is taken
@@ -192,11 +192,11 @@ func (m *model) changed() {
 
 // setTerms changes quantity and window at once, as one change.
 func (m *model) setTerms(quantity int64, opens, closes time.Time) error {
-	return m.setAll(quantity, opens, closes, m.Pace, m.Standby)
+	return m.setAll(quantity, opens, closes, m.Pace, m.Waitlist)
 }
 
 // setAll changes all terms at once that decide.
-func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.Pace, standby bool) error {
+func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.Pace, waitlist bool) error {
 	switch {
 	case m.Closed:
 		return firstcome.ErrClosed
@@ -204,17 +204,17 @@ func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.
 		return firstcome.ErrBelowInForce
 	}
 	samePace := pace == m.Pace || pace != nil && m.Pace != nil && *pace == *m.Pace
-	if samePace && standby == m.Standby && quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
+	if samePace && waitlist == m.Waitlist && quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
 		return nil
 	}
 	m.recallCooling()
 	m.sendAway(m.now(), false)
 	m.keepNarrow(opens, closes)
-	if m.isSoldOut() && standby {
+	if m.isSoldOut() && waitlist {
 		m.cool()
 	}
 	m.giveBack(quantity - m.Quantity)
-	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Standby = quantity, opens, closes, pace, standby
+	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Waitlist = quantity, opens, closes, pace, waitlist
 	m.changed()
 	m.fill(m.seen)
 	m.sendAway(m.seen, true)

@@ -143,7 +143,7 @@ func openShop(t *testing.T, args ...string) (key string, admin *client.Client, s
 func TestThePagesOfAShopFollowALineThroughItsOwnProxy(t *testing.T) {
 	_, admin, shop, token := openShop(t)
 	none, pace := int64(0), int64(1)
-	stage.Must(t, stage.Err(admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "lined", Name: "Lined", Quantity: &none, Pace: &client.Pace{PerSecond: &pace}, Standby: true})))
+	stage.Must(t, stage.Err(admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "lined", Name: "Lined", Quantity: &none, Pace: &client.Pace{PerSecond: &pace}, Waitlist: true})))
 	wants := func(method, path, user string, want int) {
 		t.Helper()
 		if status, body := shop.asks(method, "/v1/campaigns/lined"+path, token(user)); status != want {

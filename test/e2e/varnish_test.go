@@ -75,7 +75,7 @@ func TestACacheBeforeTheNodesTellsOfALineNoLaterThanTheNodesSay(t *testing.T) {
 	admin := client.New(p.url, "")
 	t.Cleanup(admin.CloseIdle)
 	none, pace := int64(0), int64(1)
-	stage.Must(t, stage.Err(admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "lined", Name: "Lined", Quantity: &none, Pace: &client.Pace{PerSecond: &pace}, Standby: true})))
+	stage.Must(t, stage.Err(admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "lined", Name: "Lined", Quantity: &none, Pace: &client.Pace{PerSecond: &pace}, Waitlist: true})))
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, varnished(t, p.address())+"/v1/campaigns/lined/line", http.NoBody)
 	stage.Must(t, err)
 	answer, err := http.DefaultClient.Do(r)

@@ -105,7 +105,7 @@ func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time
 	switch change.Kind {
 	case firstcome.ChangeTerms:
 		c.widen(change, clock, now, cools)
-		if change.Terms.Quantity > c.Quantity || c.isSoldOut() && change.Terms.Standby && c.termsVersion > 0 {
+		if change.Terms.Quantity > c.Quantity || c.isSoldOut() && change.Terms.Waitlist && c.termsVersion > 0 {
 			c.cool(clock, cools)
 		}
 		c.stock = max(0, c.stock+change.Terms.Quantity-c.Quantity) // a lower quantity is taken from what cools first

@@ -206,12 +206,12 @@ func (t *town) visit(p *person, n *node) {
 // repace changes the pace, or takes it away.
 func (t *town) repace(terms func(string, func(*firstcome.Terms))) {
 	pace := t.pace()
-	standby := pace != nil && t.IntN(3) == 0
+	waitlist := pace != nil && t.IntN(3) == 0
 	what := "no pace"
 	if pace != nil {
-		what = show("a pace of", pace.PerSecond, "and standby:", standby)
+		what = show("a pace of", pace.PerSecond, "and waitlist:", waitlist)
 	}
-	terms(what, func(terms *firstcome.Terms) { terms.Pace, terms.Standby = pace, standby })
+	terms(what, func(terms *firstcome.Terms) { terms.Pace, terms.Waitlist = pace, waitlist })
 }
 
 // pace draws one, or none.

@@ -69,11 +69,11 @@ func (q *queue) stop(user firstcome.UserID, served bool) {
 	}
 }
 
-// asSeen returns the campaign as claims see it while stock cools: with its window as narrow as it was, and without a standby that it did
+// asSeen returns the campaign as claims see it while stock cools: with its window as narrow as it was, and without a waitlist that it did
 // not have. Who is in line stays there without a pace.
 func (c *course) asSeen() firstcome.Campaign {
 	seen := c.narrow(c.Campaign)
-	seen.Standby = seen.Standby && !c.wasSoldOut
+	seen.Waitlist = seen.Waitlist && !c.wasSoldOut
 	if seen.Pace == nil && len(c.people) > 0 {
 		seen.Pace = &firstcome.Pace{}
 	}
@@ -81,7 +81,7 @@ func (c *course) asSeen() firstcome.Campaign {
 }
 
 // isSoldOut tells whether every coupon is in force and nobody stands by.
-func (c *course) isSoldOut() bool { return c.inForce() >= c.Quantity && !(c.Pace != nil && c.Standby) }
+func (c *course) isSoldOut() bool { return c.inForce() >= c.Quantity && !(c.Pace != nil && c.Waitlist) }
 
 // away returns what sends everybody in line away, or 0. A generation of which no ticket was given does not end.
 func (c *course) away(now time.Time) firstcome.Outcome {

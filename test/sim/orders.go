@@ -67,7 +67,7 @@ func (l *Ledger) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, 
 			return terms.Check()
 		case terms.Quantity < a.inForce():
 			return firstcome.ErrBelowInForce
-		case terms.Quantity == a.Quantity && samePace(terms.Pace, a.Pace) && terms.Standby == a.Standby && terms.OpensAt.Equal(a.OpensAt) && terms.ClosesAt.Equal(a.ClosesAt):
+		case terms.Quantity == a.Quantity && samePace(terms.Pace, a.Pace) && terms.Waitlist == a.Waitlist && terms.OpensAt.Equal(a.OpensAt) && terms.ClosesAt.Equal(a.ClosesAt):
 			return nil
 		}
 		made = l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})

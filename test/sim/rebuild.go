@@ -123,7 +123,7 @@ func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s flow.Stopped, err 
 	return flow.Stopped{
 		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
 		InForce: c.inForce(), Holders: c.inForce(), Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
-		DecidedAt: c.seen, Line: c.lined, Pace: c.Pace, Standby: c.Standby,
+		DecidedAt: c.seen, Line: c.lined, Pace: c.Pace, Waitlist: c.Waitlist,
 	}, nil
 }
 

@@ -87,7 +87,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	terms.Quantity += int64(newcomers)
 	if t.paced {
 		terms.Pace = t.pace()
-		terms.Standby = terms.Pace != nil && t.IntN(3) == 0
+		terms.Waitlist = terms.Pace != nil && t.IntN(3) == 0
 	}
 	must(t.ledger.Create(context.Background(), "", campaign, terms))
 	made, err := t.ledger.Pending(context.Background(), campaign)

@@ -206,7 +206,7 @@ func (o *Operator) SetTerms(ctx context.Context, id firstcome.CampaignID, edit f
 	}
 	samePace := terms.Pace == c.Pace || terms.Pace != nil && c.Pace != nil && *terms.Pace == *c.Pace
 	sameFeed := terms.Feed == c.Feed || terms.Feed != nil && c.Feed != nil && *terms.Feed == *c.Feed
-	if samePace && sameFeed && terms.Standby == c.Standby && terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
+	if samePace && sameFeed && terms.Waitlist == c.Waitlist && terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
 		return nil
 	}
 	refused, err := o.change(ctx, c, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})

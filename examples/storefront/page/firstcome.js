@@ -156,14 +156,14 @@ async function lookOnce(heard, each) {
   const line = await readLine();
   if (line.status !== 200) return line;
   const { ticket, generation } = heard.place;
-  const { serving, pace, state, last_ticket, waiting, likely_through, standby } = line.body;
+  const { serving, pace, state, last_ticket, waiting, likely_through, waitlist } = line.body;
   if (line.body.generation === generation && serving <= ticket) {
     const ahead = ticket - serving, served = state !== "paused" && state !== "not_open";
     // Some of those ahead may have left, and nobody waits for them.
     const people = waiting > 0 && last_ticket > serving ? (ahead * (waiting - 1)) / (last_ticket - serving) : ahead;
     const likely = likely_through === null || ticket <= likely_through;
     // In a line that stands by nobody knows when a coupon comes back.
-    const seconds = served && pace?.per_second && (likely || !standby) ? Math.ceil(people / pace.per_second) : null;
+    const seconds = served && pace?.per_second && (likely || !waitlist) ? Math.ceil(people / pace.per_second) : null;
     each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, likely, serving: served, why: served ? null : state }));
     return null;
   }

@@ -196,7 +196,7 @@ function show(next) {
 const seconds = (until) => Math.max(0, Math.ceil((until - performance.now()) / 1000));
 const headline = () => parts().map(([, text]) => text).join("");
 // standsBy reports that nothing is left, and a newcomer joins the line all the same.
-const standsBy = () => view.state === "open" && terms.standby && terms.remaining === 0;
+const standsBy = () => view.state === "open" && terms.waitlist && terms.remaining === 0;
 const opens = () => Date.parse(terms?.opens_at ?? view.at ?? 0);
 
 // parts returns the headline of what is shown.
@@ -241,7 +241,7 @@ function headOfWaiting(w, { ahead, serving, eta_seconds, likely }) {
 
 function waitingMore(w, { serving, why, until, likely }) {
   const opens = Date.parse(until ?? terms?.opens_at);
-  if (serving !== false) return likely !== false ? w.waitingMore : terms?.standby ? w.standing : w.unlikely;
+  if (serving !== false) return likely !== false ? w.waitingMore : terms?.waitlist ? w.standing : w.unlikely;
   return why === "not_open" && opens ? w.early(new Date(opens), new Date(now()), clock(opens - now())) : w.held;
 }
 

@@ -5,7 +5,7 @@
 --       3 the change's version, 4 its kind: terms, pause, resume, close or void
 --       of terms: 5 quantity, 6 opens_at, 7 closes_at ('' for none), 8 the epoch of a new campaign,
 --       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
---       or '' for not at all, 11 the pace, '' for none, 12 standby: 1 or 0, 13 the topic and the partition of the feed that
+--       or '' for not at all, 11 the pace, '' for none, 12 waitlist: 1 or 0, 13 the topic and the partition of the feed that
 --       keeps the line, with a space between, '' for none: a line has one from its beginning, or never
 --       of void: 5 number, 6 user
 --       The last one is the highest number that may be given from then on: see docs/adr/0034; '' for any
@@ -77,7 +77,7 @@ if read < cooling_until then
   cooling, was_opens_at, was_closes_at, was_sold_out = tonumber(c[6]), tonumber(c[8]), tonumber(c[9]), c[18] == '1'
 end
 -- Claims hear sold_out in an open window while nothing cools.
-local is_sold_out = in_force >= quantity and not (line and line.pace and line.standby)
+local is_sold_out = in_force >= quantity and not (line and line.pace and line.waitlist)
 
 -- cool has what comes back now cool. Since the first of it came back no lease was
 -- granted, so what comes back meanwhile need not cool for longer: else changes one
@@ -103,7 +103,7 @@ end
 local function send_away(closed, closes_at, quantity, since)
   if not line then return end
   closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)
-  line.stands_by = line.standby and not was_sold_out
+  line.stands_by = line.waitlist and not was_sold_out
   line.ends((closed or now >= closes_at) and (since or math.min(tonumber(c[17]) or math.huge, closes_at)) or nil, in_force >= quantity, now)
   if line.ended then tell() end
 end
@@ -163,7 +163,7 @@ cooling = math.max(0, cooling + (to_quantity - quantity)) -- in this order no su
 if (ARGV[11] ~= '' or ARGV[13] ~= '') and not line then line = line_of(new_line()) end
 local paced -- before
 if line then
-  paced, line.pace, line.standby = line.pace, tonumber(ARGV[11]), ARGV[12] == '1'
+  paced, line.pace, line.waitlist = line.pace, tonumber(ARGV[11]), ARGV[12] == '1'
 end
 if line and line.feed and ARGV[13] ~= '' and ARGV[13] ~= line.feed then -- nobody reads the old one any more
   if line.first then

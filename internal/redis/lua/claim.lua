@@ -114,7 +114,7 @@ may_issue = math.min(may_issue, math.max(0, ceiling - last_number)) -- the ledge
 -- Whoever is in line hears closed also before it opens.
 local closed_since = (closed or closes_at and now >= closes_at) and math.min(closed_at or math.huge, closes_at or math.huge) or nil
 if line and not idle then
-  line.stands_by = line.standby and not was_sold_out
+  line.stands_by = line.waitlist and not was_sold_out
   line.ends(closed_since, in_force >= quantity, now)
 end
 

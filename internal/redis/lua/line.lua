@@ -1,7 +1,7 @@
 -- What the scripts share that know waiting lines: Go sends it behind the prelude.
 --
 -- The counters of a line are one field of the campaign's hash, line: generation, last ticket, served through, served,
--- waiting, due, pace and standby, apart by spaces. A campaign that never had a pace has none. The counters decide: what the
+-- waiting, due, pace and waitlist, apart by spaces. A campaign that never had a pace has none. The counters decide: what the
 -- keys line and tickets have of another generation, or of tickets up to served through, says nothing any more.
 -- Four more words follow in the field of a line that a feed keeps: the feed's topic and its partition; the offset of
 -- ticket 1, - while the generation has not begun; and how many users have an entry in tickets. There is no stream then,
@@ -25,8 +25,8 @@ local function line_of(field)
   local words = {string.match(field, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) ([01])(.*)$')}
   l.generation, l.last, l.through, l.served, l.waiting, l.due = tonumber(words[1]), tonumber(words[2]), tonumber(words[3]),
     tonumber(words[4]), tonumber(words[5]), tonumber(words[6])
-  l.pace, l.standby = tonumber(words[7]), words[8] == '1' -- no pace is '-'
-  l.stands_by = l.standby -- but where claims hear sold_out while stock cools
+  l.pace, l.waitlist = tonumber(words[7]), words[8] == '1' -- no pace is '-'
+  l.stands_by = l.waitlist -- but where claims hear sold_out while stock cools
   if words[9] ~= '' then
     local feed, first, marks = string.match(words[9] or '', '^ (%S+ %-?%d+) (%S+) (%d+)$')
     l.feed, l.first, l.marks = feed, tonumber(first), tonumber(marks)
@@ -42,7 +42,7 @@ local function line_of(field)
   function l.begins() return l.feed and ' ' .. (l.first and whole(l.first) or '-') or '' end
 
   function l.field()
-    local field = l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.standby and '1' or '0')
+    local field = l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.waitlist and '1' or '0')
     return l.feed and field .. ' ' .. l.feed .. l.begins() .. ' ' .. whole(l.marks) or field
   end
 

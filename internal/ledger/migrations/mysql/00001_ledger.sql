@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS campaigns (
     version       BIGINT         NOT NULL,
     terms_version BIGINT         NOT NULL,
     pace          BIGINT,
-    standby       BOOLEAN        NOT NULL DEFAULT 0,
+    waitlist      BOOLEAN        NOT NULL DEFAULT 0,
     applied       BIGINT         NOT NULL,
     gate          VARBINARY(128) NOT NULL,
     epoch         BIGINT         NOT NULL,

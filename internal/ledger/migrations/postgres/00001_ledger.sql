@@ -14,7 +14,7 @@ CREATE TABLE campaigns (
     version       BIGINT           NOT NULL,
     terms_version BIGINT           NOT NULL,
     pace          BIGINT,
-    standby       BOOLEAN          NOT NULL DEFAULT false,
+    waitlist      BOOLEAN          NOT NULL DEFAULT false,
     applied       BIGINT           NOT NULL,
     gate          TEXT COLLATE "C" NOT NULL,
     epoch         BIGINT           NOT NULL,

@@ -13,7 +13,7 @@ CREATE TABLE campaigns (
     version       INTEGER NOT NULL,
     terms_version INTEGER NOT NULL,
     pace          INTEGER,
-    standby       INTEGER NOT NULL DEFAULT 0,
+    waitlist      INTEGER NOT NULL DEFAULT 0,
     applied       INTEGER NOT NULL,
     gate          TEXT    NOT NULL,
     epoch         INTEGER NOT NULL,
