@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	aPlace  = `{"outcome":"waiting","ticket":2,"generation":1,"ahead":%d,"eta_seconds":1,"likely":true,"serving":true,"why":null,"until":null,"closes_at":null,"proof":"1.2.A","poll_after":0.01}`
+	aPlace  = `{"outcome":"waiting","ticket":2,"generation":1,"ahead":%d,"eta_seconds":1,"likely":true,"serving":true,"reason":null,"until":null,"closes_at":null,"proof":"1.2.A","poll_after":0.01}`
 	aCoupon = `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":2,"user_id":"u"}}`
 )
 

@@ -110,11 +110,11 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 
 // Moved returns the place as it is once the line is so far. What only the user's own claim says stays as it was.
 func (p Place) Moved(l Line) Place {
-	p.Ahead, p.Serving, p.Why, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
+	p.Ahead, p.Serving, p.Reason, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
 	p.Likely = l.LikelyThrough == nil || p.Ticket <= *l.LikelyThrough
 	switch {
 	case l.State == NotOpen, l.State == Paused:
-		p.Serving, p.Why = false, &l.State
+		p.Serving, p.Reason = false, &l.State
 	case l.Waitlist && !p.Likely:
 	case l.Pace != nil && l.Pace.PerSecond != nil:
 		people := float64(p.Ahead)

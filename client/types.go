@@ -143,7 +143,7 @@ type Place struct {
 	// Likely reports whether there will be a coupon if nothing changes: as many are left, and the campaign does not close before.
 	Likely  bool    `json:"likely"`
 	Serving bool    `json:"serving"` // the line is served now
-	Why     *string `json:"why"`     // why it is not, not_open or paused
+	Reason  *string `json:"reason"`  // why it is not, not_open or paused
 	Until   *Time   `json:"until"`   // and until when, if that is known
 	// ClosesAt is when whoever is in line still is sent away; nil: not at a known time.
 	ClosesAt *Time `json:"closes_at"`

@@ -76,8 +76,8 @@ func placeText(p *client.Place) string {
 	if p.ETASeconds != nil {
 		text += fmt.Sprintf(", about %v", time.Duration(*p.ETASeconds)*time.Second)
 	}
-	if !p.Serving && p.Why != nil {
-		text += "; the line is not served: " + *p.Why
+	if !p.Serving && p.Reason != nil {
+		text += "; the line is not served: " + *p.Reason
 	}
 	if !p.Likely {
 		text += "; a coupon is not likely"

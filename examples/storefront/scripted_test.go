@@ -58,7 +58,7 @@ func state(word string, quantity, left int, more string) string {
 
 // A place of the user, with further fields, and the line once it has come to a ticket.
 const (
-	inLine = `202 {"outcome":"waiting","ticket":3,"generation":1,"ahead":2,"eta_seconds":2,"likely":%v,"serving":true,"why":null,"until":null,"closes_at":null,"poll_after":1}`
+	inLine = `202 {"outcome":"waiting","ticket":3,"generation":1,"ahead":2,"eta_seconds":2,"likely":%v,"serving":true,"reason":null,"until":null,"closes_at":null,"poll_after":1}`
 	lineAt = `200 {"generation":1,"serving":%d,"last_ticket":%d,"waiting":%d,"likely_through":%d,"pace":{"per_second":1},"state":"open","ended":[]}`
 )
 
@@ -142,7 +142,7 @@ func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
 		},
 		{first.Replace(fmt.Sprintf(inLine, true)), "이제 내 차례예요", "It is your turn", "화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page."},
 		{
-			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, true)), `"serving":true,"why":null`, `"serving":false,"why":"paused"`), "대기열 맨 앞이에요", "You are first in line",
+			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, true)), `"serving":true,"reason":null`, `"serving":false,"reason":"paused"`), "대기열 맨 앞이에요", "You are first in line",
 			"일시중지됐어요. 순번은 유지돼요.", "On hold. Your place is kept.",
 		},
 	} {
@@ -324,7 +324,7 @@ func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {
 	at := func(instant string) string {
 		return strings.Replace(state("not_open", 5000, 5000, ""), `"opens_at":null`, `"opens_at":"`+instant+`"`, 1)
 	}
-	place := strings.Replace(fmt.Sprintf(inLine, true), `"serving":true,"why":null,"until":null`, `"serving":false,"why":"not_open","until":"2031-05-05T04:00:00.000000Z"`, 1)
+	place := strings.Replace(fmt.Sprintf(inLine, true), `"serving":true,"reason":null,"until":null`, `"serving":false,"reason":"not_open","until":"2031-05-05T04:00:00.000000Z"`, 1)
 	server.says(map[string]string{"GET ": at("2031-05-05T03:00:00.000000Z"), "GET /claims/u/events": "404 {}", "GET /line": "503 {}"})
 	for _, g := range guests {
 		g.Go(shop)

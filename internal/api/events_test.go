@@ -131,7 +131,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 		s.claim("c", user).want(t, 202, "waiting")
 	}
 	a, b, late := s.follow("a"), s.follow("b"), s.follow("late")
-	a.want("place", "1.1.0", `{"outcome":"waiting","ticket":1,"generation":1,"ahead":0,"eta_seconds":0,"likely":true,"serving":true,"why":null,"until":null,"closes_at":null,"poll_after":`)
+	a.want("place", "1.1.0", `{"outcome":"waiting","ticket":1,"generation":1,"ahead":0,"eta_seconds":0,"likely":true,"serving":true,"reason":null,"until":null,"closes_at":null,"poll_after":`)
 	b.want("place", "1.2.1", `{"outcome":"waiting","ticket":2,"generation":1,"ahead":1,"eta_seconds":1,`)
 	late.want("place", "1.3.2", `{"outcome":"waiting","ticket":3,"generation":1,"ahead":2,"eta_seconds":2,"likely":false,`)
 	s.serve()
@@ -140,7 +140,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 	a.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":1,"user_id":"a",`)
 	a.wantEnd()
 	s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
-	b.want("place", "1.2.0.paused", `{"outcome":"waiting","ticket":2,"generation":1,"ahead":0,"eta_seconds":null,"likely":true,"serving":false,"why":"paused",`)
+	b.want("place", "1.2.0.paused", `{"outcome":"waiting","ticket":2,"generation":1,"ahead":0,"eta_seconds":null,"likely":true,"serving":false,"reason":"paused",`)
 	s.call("POST", "/v1/campaigns/c/resume", "").want(t, 200, "")
 	b.want("place", "1.2.0", `{"outcome":"waiting",`)
 	s.later(time.Second)

@@ -242,7 +242,7 @@ func TestAStreamOfAPlaceInATopicTellsItsEnd(t *testing.T) {
 	_, late := s.join("late")
 	s.call("GET", "/v1/campaigns/c/claims/a/events", "").code(t, 404, "not_found")
 	first, second, third := s.followBy(a, "a"), s.followBy(leaver, "leaver"), s.followBy(late, "late")
-	first.want("place", "1.1.0", `{"outcome":"waiting","ticket":1,"generation":1,"ahead":0,"eta_seconds":0,"likely":true,"serving":true,"why":null,"until":null,"closes_at":null,"proof":"1.1.proof-of-a","poll_after":`)
+	first.want("place", "1.1.0", `{"outcome":"waiting","ticket":1,"generation":1,"ahead":0,"eta_seconds":0,"likely":true,"serving":true,"reason":null,"until":null,"closes_at":null,"proof":"1.1.proof-of-a","poll_after":`)
 	second.want("place", "1.2.1", `{`)
 	third.want("place", "1.3.2", `{`)
 	s.call("DELETE", left, "").want(t, 200, "")

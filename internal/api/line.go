@@ -39,7 +39,7 @@ func appendPlace(b []byte, p firstcome.Place) []byte {
 	b = strconv.AppendBool(b, p.Likely)
 	b = append(b, `,"serving":`...)
 	b = strconv.AppendBool(b, p.Serving)
-	b = append(b, `,"why":`...)
+	b = append(b, `,"reason":`...)
 	if p.Serving {
 		b = append(b, "null"...)
 	} else {

@@ -52,8 +52,8 @@ func (r reply) wantPlace(t testing.TB, status int, want string) {
 	t.Helper()
 	r.want(t, status, "waiting")
 	got := fmt.Sprint(r.json("ticket"), " of ", r.json("generation"), ", ", r.json("ahead"), " ahead, ", r.json("eta_seconds"), " s, likely ", r.json("likely"), ", ",
-		r.json("why"), " ", r.json("until"))
-	if serving := r.json("why") == nil; got != want || r.json("serving") != serving {
+		r.json("reason"), " ", r.json("until"))
+	if serving := r.json("reason") == nil; got != want || r.json("serving") != serving {
 		t.Errorf("the place is %s, and should be %s: %s", got, want, r.body)
 	}
 }

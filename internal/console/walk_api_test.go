@@ -207,11 +207,11 @@ func (n *node) claims(step walked) {
 		want := none
 		if !n.blind {
 			want = answer{
-				"status": 200, "outcome": "waiting", "ticket": one.place.Ticket, "generation": n.line.generation + 1, "serving": step.gets != firstcome.Paused, "why": nil,
+				"status": 200, "outcome": "waiting", "ticket": one.place.Ticket, "generation": n.line.generation + 1, "serving": step.gets != firstcome.Paused, "reason": nil,
 				"likely": n.likely(ahead),
 			}
 			if step.gets == firstcome.Paused {
-				want["why"] = "paused"
+				want["reason"] = "paused"
 			}
 		}
 		got := n.placeOf(one)

@@ -164,7 +164,7 @@ async function lookOnce(heard, each) {
     const likely = likely_through === null || ticket <= likely_through;
     // In a line that stands by nobody knows when a coupon comes back.
     const seconds = served && pace?.per_second && (likely || !waitlist) ? Math.ceil(people / pace.per_second) : null;
-    each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, likely, serving: served, why: served ? null : state }));
+    each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, likely, serving: served, reason: served ? null : state }));
     return null;
   }
   const mine = await readClaim(heard.place);

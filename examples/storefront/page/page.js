@@ -239,10 +239,10 @@ function headOfWaiting(w, { ahead, serving, eta_seconds, likely }) {
   return w.waiting(ahead, held ? null : eta_seconds, !held && likely !== false);
 }
 
-function waitingMore(w, { serving, why, until, likely }) {
+function waitingMore(w, { serving, reason, until, likely }) {
   const opens = Date.parse(until ?? terms?.opens_at);
   if (serving !== false) return likely !== false ? w.waitingMore : terms?.waitlist ? w.standing : w.unlikely;
-  return why === "not_open" && opens ? w.early(new Date(opens), new Date(now()), clock(opens - now())) : w.held;
+  return reason === "not_open" && opens ? w.early(new Date(opens), new Date(now()), clock(opens - now())) : w.held;
 }
 
 function render() {
