@@ -61,7 +61,7 @@ const (
 	ledgerRolledBack code = "ledger_rolled_back"
 	staleEpoch       code = "stale_epoch"
 	lineLost         code = "line_lost"
-	lineAway         code = "line_away"
+	lineUnavailable  code = "line_unavailable"
 )
 
 // statuses has the status of every code.
@@ -78,7 +78,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineAway},
+	http.StatusServiceUnavailable:    {unknown, busy, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineUnavailable},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

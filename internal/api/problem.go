@@ -107,7 +107,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, firstcome.ErrFeedLost):
 		return unavailable(lineLost, firstcome.ErrFeedLost.Error()+", and nothing was decided. Its log says why; firstcome campaign update ID --pace N gives the campaign another partition")
 	case errors.Is(err, firstcome.ErrFeedAway):
-		return unavailable(lineAway, firstcome.ErrFeedAway.Error()+", and nothing was done. Ask again: it is safe")
+		return unavailable(lineUnavailable, firstcome.ErrFeedAway.Error()+", and nothing was done. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrFeedTaken):
 		return unavailable(busy, "other campaigns took the partitions that were free, and nothing was done. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):

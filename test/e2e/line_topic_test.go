@@ -130,7 +130,7 @@ func TestF47AServerStartsWhileKafkaIsAway(t *testing.T) {
 		t.Errorf("its claim is answered %d %s", status, text)
 	}
 	paced := func() (int, string) { return post("", `{"id":"spring","name":"spring","quantity":1,"pace":{}}`) }
-	if status, text := paced(); status != http.StatusServiceUnavailable || !strings.Contains(text, "line_away") {
+	if status, text := paced(); status != http.StatusServiceUnavailable || !strings.Contains(text, "line_unavailable") {
 		t.Errorf("a campaign with a pace is answered %d %s", status, text)
 	}
 	if log := p.text(); !strings.Contains(log, "a waiting line in a topic needs a look") || !strings.Contains(log, "check hosts and ports") {
