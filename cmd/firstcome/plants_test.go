@@ -159,7 +159,7 @@ var plants = []plant{
 	{column: "tickets.ended_at", where: "campaign_id = 'queue' AND generation = 1 AND ticket = 2", to: "ended_at + 1", once: "of a user who left: when"},
 	{column: "tickets.outcome", where: "campaign_id = 'queue' AND generation = 1 AND ticket = 1", to: "'left'", found: "P9: number 1 was issued to the ticket 1.1, which says that"},
 	{column: "tickets.outcome", where: "campaign_id = 'queue' AND generation = 1 AND ticket = 2", to: "'issued'", found: "P9: no coupon was issued to the ticket 1.2, which says so"},
-	{column: "tickets.outcome", where: "campaign_id = 'queue' AND generation = 1 AND ticket = 2", to: "'held'", found: "P9: the ticket 1.2 ended at"},
+	{column: "tickets.outcome", where: "campaign_id = 'queue' AND generation = 1 AND ticket = 2", to: "'already_issued'", found: "P9: the ticket 1.2 ended at"},
 	{column: "tickets.*", where: "campaign_id = 'queue' AND generation = 2 AND ticket = 3", found: "P9: the ticket 2.4 follows the ticket 2.2"},
 	{column: "tickets.*", where: "campaign_id = 'queue' AND generation = 1 AND ticket = 1", found: "P9: the ticket 1.2 follows the ticket 1.0"},
 	{column: "tickets.*", where: "campaign_id = 'gone' AND ticket = 2", found: "P9: generation 1 counts 2 tickets, 0 served and 2 in line"},

@@ -179,14 +179,14 @@ func (a *lineAudit) end(t Ticket) {
 		a.add("P9", "number %d was issued to the ticket %d.%d, which says that %q got one at %s: %q", coupon.number, t.Generation, t.Number, t.User, text(t.EndedAt), t.Outcome)
 	case coupon == nil && t.Outcome == "issued":
 		a.add("P9", "no coupon was issued to the ticket %d.%d, which says so", t.Generation, t.Number)
-	case t.Outcome == "held" && !a.direct[direct{user, t.EndedAt.UnixMicro()}]:
+	case t.Outcome == "already_issued" && !a.direct[direct{user, t.EndedAt.UnixMicro()}]:
 		a.add("P9", "the ticket %d.%d ended at %s since %q got a coupon directly, and none was issued so", t.Generation, t.Number, text(t.EndedAt), t.User)
 	}
 	switch t.Outcome {
 	case "issued":
 		a.issued = t.Number
 		a.is.Served++
-	case "held":
+	case "already_issued":
 		a.is.Served++
 	case "":
 		if a.waits[user] {

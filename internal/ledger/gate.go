@@ -232,7 +232,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 			coupon.Direct = c.direct != nil
 			holds[user] = coupon
 			if ticket > 0 {
-				t.end(&s, ticket, user, held, now)
+				t.end(&s, ticket, user, alreadyIssued, now)
 				delete(waits, user)
 			}
 			if t.endLine(&s, now) {

@@ -31,9 +31,9 @@ const maxServe = 2048
 
 // What became of a ticket, as its row says. The row of somebody who was sent away with their generation says nothing.
 const (
-	issued = "issued"
-	held   = "held"
-	left   = "left"
+	issued        = "issued"
+	alreadyIssued = "already_issued"
+	left          = "left"
 )
 
 // A ticket is a row of tickets that is to be written.
@@ -227,7 +227,7 @@ func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) (
 	}
 	coupons := make([]firstcome.Coupon, 0, len(next))
 	for _, n := range next {
-		outcome := held
+		outcome := alreadyIssued
 		if holders[s.ID][n.user] == nil {
 			coupon := l.issue(s, n.user, now)
 			coupon.Generation, coupon.Ticket = n.generation, n.number
@@ -326,7 +326,7 @@ func (t *tx) joined(id firstcome.CampaignID, user firstcome.UserID) (joined bool
 // user, campaign; campaign, user, campaign.
 func joinedQuery(d *dialect) string {
 	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + d.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
-		OR EXISTS (SELECT 1 FROM tickets WHERE ` + d.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'held'))
+		OR EXISTS (SELECT 1 FROM tickets WHERE ` + d.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'already_issued'))
 		OR EXISTS (SELECT 1 FROM coupons WHERE campaign_id = ? AND ticket IS NOT NULL AND number IN (` + voidsOf + `))`
 }
 

@@ -94,10 +94,10 @@ CREATE TABLE IF NOT EXISTS tickets (
     user_id       VARBINARY(128) NOT NULL,
     joined_at     BIGINT         NOT NULL,
     ended_at      BIGINT,
-    outcome       VARBINARY(16)  CHECK (outcome IN ('issued', 'held', 'left')),
+    outcome       VARBINARY(16)  CHECK (outcome IN ('issued', 'already_issued', 'left')),
     -- The user who waits, and the user who left or already held a coupon: see coupons.holder.
     waiter        VARBINARY(128) AS (CASE WHEN ended_at IS NULL THEN user_id END) VIRTUAL,
-    leaver        VARBINARY(128) AS (CASE WHEN outcome IN ('left', 'held') THEN user_id END) VIRTUAL,
+    leaver        VARBINARY(128) AS (CASE WHEN outcome IN ('left', 'already_issued') THEN user_id END) VIRTUAL,
     PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket belongs to one user
     -- P9: a user waits once.
     UNIQUE INDEX tickets_p9_one_per_user (waiter, campaign_id, generation),

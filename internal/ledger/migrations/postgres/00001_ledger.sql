@@ -91,7 +91,7 @@ CREATE TABLE tickets (
     user_id       TEXT COLLATE "C" NOT NULL,
     joined_at     BIGINT           NOT NULL,
     ended_at      BIGINT,
-    outcome       TEXT             CHECK (outcome IN ('issued', 'held', 'left')),
+    outcome       TEXT             CHECK (outcome IN ('issued', 'already_issued', 'left')),
     PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket belongs to one user
     CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
 );
@@ -100,7 +100,7 @@ CREATE TABLE tickets (
 CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, generation) WHERE ended_at IS NULL;
 
 -- Finds the users who left, and those who already held a coupon when their turn came.
-CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'held');
+CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'already_issued');
 
 CREATE TABLE leavers (
     campaign_id TEXT COLLATE "C" NOT NULL,

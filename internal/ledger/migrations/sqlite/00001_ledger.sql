@@ -91,7 +91,7 @@ CREATE TABLE tickets (
     user_id     TEXT    NOT NULL,
     joined_at   INTEGER NOT NULL,
     ended_at    INTEGER,
-    outcome     TEXT    CHECK (outcome = 'issued' OR outcome = 'held' OR outcome = 'left'),
+    outcome     TEXT    CHECK (outcome = 'issued' OR outcome = 'already_issued' OR outcome = 'left'),
     PRIMARY KEY (campaign_id, generation, ticket), -- P9: a ticket belongs to one user
     CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
 ) STRICT, WITHOUT ROWID;
@@ -100,7 +100,7 @@ CREATE TABLE tickets (
 CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, generation) WHERE ended_at IS NULL;
 
 -- Finds the users who left, and those who already held a coupon when their turn came.
-CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'held');
+CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'already_issued');
 
 CREATE TABLE leavers (
     campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
