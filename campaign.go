@@ -176,7 +176,7 @@ type Decision struct {
 	// InLine is how many people wait in the campaign's line after the decision.
 	InLine int64
 	// Since is when the gate began to refuse so, if the outcome is SoldOut or Closed: see
-	// Campaign.Since. Zero: the gate does not say, as while stock that came back cools.
+	// Campaign.Since. Zero: the gate does not say, as while stock that came back is quarantined.
 	Since time.Time
 	// OpenedAt is when the campaign opened, by this decision or before it: see Instants. Zero: it did not, or
 	// where a node repeats a coupon.

@@ -72,7 +72,7 @@ func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 // one of them (holds), or has a ticket in the line (waits), or neither. Every gate is a translation of it.
 //
 // A campaign without a pace that still has people in line is given with the Pace 0. For a campaign with a pace, inForce
-// counts the coupons in force; for any other, the cooling ones too.
+// counts the coupons in force; for any other, the quarantined ones too.
 func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome {
 	switch {
 	case holds:

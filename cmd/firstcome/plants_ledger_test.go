@@ -152,7 +152,7 @@ func (s *scene) lines() {
 	stage.Must(s.t, err)
 	serve("queue", 9, 1)
 	s.quantity("queue", 6)
-	s.ticks.Add(1000) // until nothing cools
+	s.ticks.Add(1000) // until nothing is quarantined
 	join("queue", "e", "f", "g", "h", "i")
 	serve("queue", 1, 1)
 	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "g"))
@@ -184,7 +184,7 @@ func (s *scene) fed() {
 		}
 		if turn.Generation == 1 {
 			s.quantity("fed", 9)
-			s.ticks.Add(1000) // until nothing cools
+			s.ticks.Add(1000) // until nothing is quarantined
 		}
 	}
 	stage.Must(s.t, s.LeaveOf(s.t.Context(), "fed", "d", firstcome.Ticket{Generation: 2, Number: 3}))

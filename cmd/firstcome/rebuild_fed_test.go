@@ -127,7 +127,7 @@ func TestF77AGenerationOfAFeedThatRedisEndedIsNotServedAgain(t *testing.T) {
 			stage.Same(t, "who is served", 3, len(f.serves(5)))
 			f.terms(func(terms *firstcome.Terms) { terms.Quantity = 9 })
 			if c.begins {
-				stage.Await(t, "stock that has cooled", "waiting:0", func() string { return f.claims("new")[0] })
+				stage.Await(t, "stock that has left quarantine", "waiting:0", func() string { return f.claims("new")[0] })
 				f.begins(2)
 				f.appends("new")
 			}

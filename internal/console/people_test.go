@@ -51,7 +51,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		}
 	}
 	h.claim(id, "again")
-	now = now.Add(time.Second) // stock that came back cools before it is sold out again
+	now = now.Add(time.Second) // stock that came back is quarantined before it is sold out again
 	h.stands(now)
 	h.claim(id, "again", "later")
 	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They were gone for the first time at 2026-11-23 10:00:03.214") {

@@ -246,7 +246,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 			continue
 		}
 		step.do(w)
-		w.passes(time.Second) // returned stock cools no longer
+		w.passes(time.Second) // returned stock is quarantined no longer
 		w.state = stateWords[step.gets][1]
 		if !w.blind && !w.dark {
 			w.known = w.now

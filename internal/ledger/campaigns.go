@@ -114,7 +114,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err := t.holdFeed(s.ID, terms.Feed); err != nil {
 		return 0, err
 	}
-	s.coolReturned(terms, l.decidesAt(s))
+	s.quarantineReturned(terms, l.decidesAt(s))
 	raised := s
 	raised.Quantity = max(s.Quantity, terms.Quantity)
 	made, err := l.addChange(t, raised, firstcome.ChangeTerms, payload)

@@ -28,9 +28,9 @@ func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload st
 		return made, err
 	}
 	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
-		cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
+		quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
 		made.Version, l.appliedAt(made.Version), l.grant(&s), made.At.UnixMicro(),
-		s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), s.cooling.soldOut, string(s.ID))
+		s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut, string(s.ID))
 	return made, err
 }
 

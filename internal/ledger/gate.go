@@ -199,12 +199,12 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	if t.endLine(&s, now) {
 		clear(waits)
 	}
-	campaign, cooling := s.seen(), s.cooling.coupons
+	campaign, quarantined := s.seen(), s.quarantined.coupons
 	opened := campaign.Opened(now)
 	if c.direct != nil {
 		campaign = campaign.Direct()
-	} else if campaign.Pace != nil && !s.cooling.soldOut {
-		cooling = 0 // whoever joins waits until that has cooled
+	} else if campaign.Pace != nil && !s.quarantined.soldOut {
+		quarantined = 0 // whoever joins waits until that has left quarantine
 	}
 	campaign.OpenedAt = opened
 	c.decisions = make([]firstcome.Decision, len(c.users))
@@ -217,7 +217,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		coupon := holds[user]
 		ticket := waits[user]
 		var undecided error
-		outcome := firstcome.Decide(campaign, now, s.inForce+cooling, coupon != nil, ticket > 0 && c.direct == nil)
+		outcome := firstcome.Decide(campaign, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
 		if outcome == firstcome.Waiting && ticket == 0 && joins == nil {
 			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
 				waits[user] = ticket
@@ -275,9 +275,9 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 // lease returns how long a decision made at now may be repeated: none past the
 // instant at which the window answers otherwise, and none for a pause, which an
 // operator ends at any time. Where nodes share the ledger, none is granted while stock
-// cools, and none of a coupon, which another node may void.
+// is quarantined, and none of a coupon, which another node may void.
 func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
-	if t.dialect.shared && (o.HasCoupon() || s.isCooling()) {
+	if t.dialect.shared && (o.HasCoupon() || s.isQuarantined()) {
 		return 0
 	}
 	switch o {
@@ -304,7 +304,7 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
 		s.decidedAt = now
-	} else if !s.coolingMoved {
+	} else if !s.quarantineMoved {
 		return // what the window answers is the same by the instant kept
 	}
 	for _, c := range issued {

@@ -37,8 +37,8 @@ func newFleet(t *testing.T, kind services.Kind, servers bool) *fleet {
 	return f
 }
 
-// Cools is how long stock that came back cools at the gate.
-func (*fleet) Cools() time.Duration { return 250 * time.Millisecond }
+// Quarantine is how long returned stock is quarantined at the gate.
+func (*fleet) Quarantine() time.Duration { return 250 * time.Millisecond }
 
 func (f *fleet) Nodes() []flow.Gate { return f.nodes }
 

@@ -202,7 +202,7 @@ func (s *stock) isServed(now time.Time) bool {
 }
 
 // free is how many coupons may be issued now.
-func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.cooling.coupons) }
+func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.quarantined.coupons) }
 
 // serveNext takes turns from the pace's bucket, and serves as many tickets.
 func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
@@ -266,8 +266,8 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	switch {
 	case s.line.Waiting == 0 && s.Feed == nil || why == firstcome.Paused:
 		return 0
-	case l.dialect.shared && s.isCooling() && (s.free() == 0 || why != firstcome.Waiting):
-		wait = s.cooling.until.Sub(clock)
+	case l.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
+		wait = s.quarantined.until.Sub(clock)
 	case why == firstcome.NotOpen:
 		wait = campaign.OpensAt.Sub(now)
 	case s.free() == 0:

@@ -59,7 +59,7 @@ func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.Campaig
 		} else {
 			err = at.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(when(&s.clock))
 		}
-		s.recallCooling()
+		s.recallQuarantine()
 	}
 	if err == nil {
 		now = l.decidesAt(s)

@@ -214,13 +214,13 @@ func updateEach(t *tx) error {
 		s := t.stocks[id]
 		line, args := "", append(make([]any, 0, 20), // room for all, also where there is a line
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
-			s.cooling.coupons, s.cooling.until.UnixMicro(), micros(s.cooling.opensAt), micros(s.cooling.closesAt), s.cooling.soldOut)
+			s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut)
 		if s.line != was.line {
 			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?, line_first = ?`
 			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due), firstColumn(s.line))
 		}
 		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
-			opened_at = ?, sold_out_at = ?, cooling = ?, cooling_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
+			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
 			append(args, id)...)
 		if err != nil {
 			return err

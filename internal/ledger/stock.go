@@ -20,10 +20,10 @@ type stock struct {
 	decidedAt    time.Time
 	line         firstcome.Line
 	// Where nodes share the ledger:
-	clock   time.Time // the server's, read after the row was locked
-	cooling cooling
-	// coolingMoved tells that what cools is not what the row says: it has cooled, or began to cool anew.
-	coolingMoved bool
+	clock       time.Time // the server's, read after the row was locked
+	quarantined quarantined
+	// quarantineMoved tells that what is quarantined is not what the row says: it has left quarantine, or was quarantined anew.
+	quarantineMoved bool
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
@@ -45,7 +45,7 @@ func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
 	gate, secret, in_force, issued, last_number, position, decided_at,
-	cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, dead_letters, created_at, retired_at,
+	quarantined, quarantined_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, dead_letters, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
 	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at, line_first, feed_topic, feed_partition`
 
@@ -70,7 +70,7 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 	s, err := l.scanStock(id, row)
 	if err == nil && l.dialect.shared {
 		s.clock, err = l.now(t)
-		s.recallCooling()
+		s.recallQuarantine()
 	}
 	return s, err
 }
@@ -83,7 +83,7 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 	err := row.Scan(
 		(*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, when(&s.decidedAt),
-		&s.cooling.coupons, when(&s.cooling.until), when(&s.cooling.opensAt), when(&s.cooling.closesAt), &s.cooling.soldOut,
+		&s.quarantined.coupons, when(&s.quarantined.until), when(&s.quarantined.opensAt), when(&s.quarantined.closesAt), &s.quarantined.soldOut,
 		&s.applied, &s.epoch, &s.ceiling, &s.attempt, when(&s.rebuildingAt), &s.drained, &s.letters, when(&createdAt), when(&s.retiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt),
 		paceIn{&s.Pace}, &s.Waitlist, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due),

@@ -37,7 +37,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err := t.addVoidFact(s, number); err != nil {
 		return c, err
 	}
-	s.coolVoided()
+	s.quarantineVoided()
 	after := s
 	after.inForce--
 	made, err := l.addChange(t, after, firstcome.ChangeVoid, voidPayload(number, c.User))

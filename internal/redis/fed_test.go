@@ -52,7 +52,7 @@ func TestTheLedgerHearsWhatBecameOfALineOfAFeed(t *testing.T) {
 	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", *ofFeed(0, 0).Feed, 2, 20)))
 	s.apply(firstcome.Change{Version: 4, Kind: firstcome.ChangeTerms, Terms: ofFeed(5, 1)})
 	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", *ofFeed(0, 1).Feed, 3, 0)))
-	stage.Await(t, "stock that has cooled", int64(1), func() int64 { return int64(len(s.turn(3, 1, "user-3").Coupons)) })
+	stage.Await(t, "stock that has left quarantine", int64(1), func() int64 { return int64(len(s.turn(3, 1, "user-3").Coupons)) })
 	state, err := s.gate.LineOf(t.Context(), "c")
 	stage.Must(t, err)
 	stage.Drain(t, s.journal(), p.Take)

@@ -15,9 +15,9 @@ const (
 	// refusalLease is how long a node may repeat a refusal: at most five calls a
 	// second for a campaign that is sold out.
 	refusalLease = 200 * time.Millisecond
-	// coolFor is how long stock that came back counts as in force: longer than any lease
+	// quarantineFor is how long stock that came back counts as in force: longer than any lease
 	// that was granted before, by a quarter for clocks that do not run alike.
-	coolFor = 250 * time.Millisecond
+	quarantineFor = 250 * time.Millisecond
 
 	// defaultMaxLine is that of the ledger.
 	defaultMaxLine = 1_000_000

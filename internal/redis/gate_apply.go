@@ -41,7 +41,7 @@ func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until ti
 		return "", nil, err
 	}
 	args := append([]string{
-		g.clock(), strconv.FormatInt(coolFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
+		g.clock(), strconv.FormatInt(quarantineFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
 	}, append(detail(change, until), ceilingArg(change.Ceiling))...)
 	return g.run(ctx, g.apply, k, args...)
 }

@@ -70,7 +70,7 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 		known = g.options.Epoch(id)
 	}
 	args := make([]string, 0, 10+len(users))
-	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(coolFor.Microseconds(), 10), want, limit, whole10(known))
+	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(quarantineFor.Microseconds(), 10), want, limit, whole10(known))
 	args = append(args, g.remembers.told(k).args()...)
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
@@ -113,7 +113,7 @@ type verdict struct {
 	version, termsVersion int64
 	epoch                 int64
 	opensAt, closesAt     int64 // 0: none
-	cooling               int64 // 1: stock that came back cools, 0: none does
+	quarantined           int64 // 1: stock that came back is quarantined, 0: none is
 	inForce               int64 // after the batch
 	openedAt              int64 // 0: it did not
 	soldOutAt, closedAt   int64 // 0: it is not
@@ -140,7 +140,7 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 	if v.outcomes, err = parts[0].ToString(); err != nil {
 		return v, err
 	}
-	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.cooling, &v.inForce, &v.openedAt, &v.soldOutAt, &v.closedAt} {
+	for n, into := range []*int64{&v.first, &v.now, &v.version, &v.termsVersion, &v.epoch, &v.opensAt, &v.closesAt, &v.quarantined, &v.inForce, &v.openedAt, &v.soldOutAt, &v.closedAt} {
 		if *into, err = whole(parts[1+n]); err != nil {
 			return v, err
 		}
@@ -196,7 +196,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome
 }
 
 // lease returns how long a decision may be repeated: no coupon, because another node
-// may void it; none while stock cools; a refusal not past the instant at which the
+// may void it; none while stock is quarantined; a refusal not past the instant at which the
 // window answers otherwise, and a pause not at all.
 func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	until := func(at int64) time.Duration {
@@ -204,7 +204,7 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 		return time.Duration(max(0, min(at-v.now, refusalLease.Microseconds()))) * time.Microsecond
 	}
 	switch {
-	case v.cooling != 0:
+	case v.quarantined != 0:
 		return 0
 	case o == firstcome.NotOpen && v.line.Waiting > 0:
 		return 0 // nor to those in line

@@ -23,15 +23,15 @@ type lineVerdict struct {
 	line
 	quantity int64
 	paused   bool
-	// What cools counts until then, by the clock; all in microseconds.
-	cooling, coolingUntil, clock int64
-	room                         bool  // in the backlog
-	joined                       int64 // tickets given in the batch
-	passed                       int64 // tickets of a turn that ended without a coupon
-	standsBy                     bool  // who is in line
-	ended                        string
-	tickets                      []int64 // see lua/claim.lua
-	users                        []string
+	// What is quarantined counts until then, by the clock; all in microseconds.
+	quarantined, quarantinedUntil, clock int64
+	room                                 bool  // in the backlog
+	joined                               int64 // tickets given in the batch
+	passed                               int64 // tickets of a turn that ended without a coupon
+	standsBy                             bool  // who is in line
+	ended                                string
+	tickets                              []int64 // see lua/claim.lua
+	users                                []string
 }
 
 // A line is the field line of a campaign's hash.
@@ -83,7 +83,7 @@ func readLineVerdict(parts []rueidis.RedisMessage) (v lineVerdict, err error) {
 		return v, err
 	}
 	var paused, room, standsBy int64
-	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.cooling, &v.coolingUntil, &v.clock, &room, &v.joined, &standsBy, &v.passed); err != nil {
+	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.quarantined, &v.quarantinedUntil, &v.clock, &room, &v.joined, &standsBy, &v.passed); err != nil {
 		return v, fmt.Errorf("of its line: %q: %w", text, err)
 	}
 	v.quantity, v.paused, v.room, v.standsBy = quantityOf(v.quantity), paused == 1, room == 1, standsBy == 1
@@ -204,13 +204,13 @@ func (v *verdict) again() time.Duration {
 	}
 	campaign, clock := v.seen(), instant(l.clock)
 	why := firstcome.Decide(campaign, instant(v.now), -1, false, false)
-	free := l.quantity - v.inForce - l.cooling
+	free := l.quantity - v.inForce - l.quarantined
 	var wait time.Duration
 	switch {
 	case why == firstcome.Paused || !l.room:
 		return 0
-	case v.cooling != 0 && (free <= 0 || why != firstcome.Waiting):
-		wait = instant(l.coolingUntil).Sub(clock)
+	case v.quarantined != 0 && (free <= 0 || why != firstcome.Waiting):
+		wait = instant(l.quarantinedUntil).Sub(clock)
 	case why == firstcome.NotOpen:
 		wait = campaign.OpensAt.Sub(instant(v.now))
 	case free <= 0:

@@ -81,7 +81,7 @@ func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
 	c := &s.campaign
 	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed, c.ClosedAt = quantityOf(n[2]), instant(n[3]), instant(n[4]), n[5] == 1, n[6] == 1, instant(n[13])
 	c.Pace, c.Waitlist, c.Feed = s.paceNow(), s.waitlist, s.feed
-	if until := instant(n[10]); clock.Before(until) { // stock cools: see claim.lua
+	if until := instant(n[10]); clock.Before(until) { // stock is quarantined: see claim.lua
 		c.Waitlist = c.Waitlist && n[14] == 0
 		narrow(c, instant(n[11]), instant(n[12]))
 	}

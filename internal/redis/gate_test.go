@@ -39,7 +39,7 @@ func newSubject(t testing.TB, url string, nodes int, still bool) subject {
 	return s
 }
 
-func (subject) Cools() time.Duration { return 250 * time.Millisecond }
+func (subject) Quarantine() time.Duration { return 250 * time.Millisecond }
 
 // A cluster has an Issuer for each node.
 type cluster struct{ subject }

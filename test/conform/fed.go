@@ -32,12 +32,12 @@ var fedVectors embed.FS
 // and clock jumps during which the model and the gate agree at every step.
 func Fed(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t).(Feeder)
-	cools := coolsFor(s)
+	quarantine := quarantineFor(s)
 	runVectors(t, s, fedVectors, "testdata/fed", func(t *testing.T, s Subject, v vector) {
-		if cools > 0 {
-			s = &patientFed{Feeder: s.(Feeder), patient: patient{Subject: s, cools: cools}}
+		if quarantine > 0 {
+			s = &patientFed{Feeder: s.(Feeder), patient: patient{Subject: s, quarantine: quarantine}}
 		}
-		runCoolingVector(t, s, v)
+		runQuarantineVector(t, s, v)
 	})
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { feedsAgree(t, s) })
 }

@@ -22,7 +22,7 @@ func (m *model) passes(user firstcome.UserID, ticket int64) bool {
 
 // turnOf serves a turn.
 func (m *model) turnOf(t flow.Turn) (coupons []firstcome.Coupon, over int64, ended string) {
-	m.recallCooling()
+	m.recallQuarantine()
 	now, before := m.now(), m.Line
 	m.sendAway(now, false)
 	if m.Begun && t.Generation == m.Generation && t.From == m.Serving() && firstcome.Decide(m.asSeen(), now, -1, false, false) == firstcome.Waiting {
@@ -47,7 +47,7 @@ func (m *model) serveUsers(users []firstcome.UserID, now time.Time) (coupons []f
 			wanting[user] = true
 		}
 	}
-	free := max(0, m.Quantity-int64(len(m.holds))-m.cooling)
+	free := max(0, m.Quantity-int64(len(m.holds))-m.quarantined)
 	turns, due := m.asSeen().Pace.Take(m.Due, m.clock, min(free, int64(len(wanting))))
 	if turns > 0 || due.Before(m.Due) {
 		m.Due = due
@@ -114,7 +114,7 @@ func (m *model) setFeed(feed *firstcome.Feed) error {
 	case *feed == *m.Feed:
 		return nil
 	}
-	m.recallCooling()
+	m.recallQuarantine()
 	m.sendAway(m.now(), false)
 	m.keepNarrow(m.OpensAt, m.ClosesAt)
 	m.Feed = feed

@@ -45,15 +45,15 @@ type Operator interface {
 	Void(ctx context.Context, id firstcome.CampaignID, number int64) error
 }
 
-// A Cooler is a subject that several nodes share, so that stock that came back
+// A Quarantiner is a subject that several nodes share, so that stock that came back
 // counts as in force for a while, by the gate's clock: until every lease of a
 // refusal that another node may have has ended.
-type Cooler interface{ Cools() time.Duration }
+type Quarantiner interface{ Quarantine() time.Duration }
 
-// coolsFor returns how long stock that came back cools at a subject.
-func coolsFor(s Subject) time.Duration {
-	if h, ok := s.(Cooler); ok {
-		return h.Cools()
+// quarantineFor returns how long returned stock is quarantined at a subject.
+func quarantineFor(s Subject) time.Duration {
+	if h, ok := s.(Quarantiner); ok {
+		return h.Quarantine()
 	}
 	return 0
 }
@@ -71,15 +71,15 @@ var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 //go:embed testdata/gate/*.txt
 var vectors embed.FS
 
-//go:embed testdata/cooling/*.txt
-var coolingVectors embed.FS
+//go:embed testdata/quarantine/*.txt
+var quarantineVectors embed.FS
 
 // Gate runs everything that a gate must do. fresh returns a new subject without campaigns.
 func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t)
 	runVectors(t, s, vectors, "testdata/gate", runVector)
-	if coolsFor(s) > 0 {
-		runVectors(t, s, coolingVectors, "testdata/cooling", runCoolingVector)
+	if quarantineFor(s) > 0 {
+		runVectors(t, s, quarantineVectors, "testdata/quarantine", runQuarantineVector)
 	}
 	t.Run("a lease ends with the window that it is of", func(t *testing.T) { endings(t, s) })
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { agree(t, s) })
@@ -111,28 +111,28 @@ func runVectors(t *testing.T, s Subject, from embed.FS, directory string, run fu
 // runVector runs a vector. The script's lines are commands with words, and behind -> what
 // they answer; # begins a comment. A user may be quoted as in Go.
 //
-// These vectors say what a gate answers when nothing cools: if stock does cool
+// These vectors say what a gate answers when nothing is quarantined: if stock is quarantined
 // stock that came back, the clock goes on until it is released.
 func runVector(t *testing.T, s Subject, v vector) {
 	t.Helper()
-	runCoolingVector(t, patiently(s), v)
+	runQuarantineVector(t, patiently(s), v)
 }
 
-// A patient subject sets the clock past the end of the cooling after each change
+// A patient subject sets the clock past the end of the quarantine after each change
 // that may give stock back.
 type patient struct {
 	Subject
-	cools  time.Duration
-	latest time.Time // that the clock has shown
+	quarantine time.Duration
+	latest     time.Time // that the clock has shown
 }
 
-// patiently returns a subject as a patient one, if its stock cools.
+// patiently returns a subject as a patient one, if its stock is quarantined.
 func patiently(s Subject) Subject {
-	cools := coolsFor(s)
-	if cools == 0 {
+	quarantine := quarantineFor(s)
+	if quarantine == 0 {
 		return s
 	}
-	p := patient{Subject: s, cools: cools}
+	p := patient{Subject: s, quarantine: quarantine}
 	if l, is := s.(Liner); is {
 		return &patientLine{Liner: l, patient: p}
 	}
@@ -148,18 +148,18 @@ func (p *patient) SetClock(at time.Time) {
 
 func (p *patient) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
 	err := p.Subject.SetTerms(ctx, id, edit)
-	p.SetClock(p.latest.Add(p.cools))
+	p.SetClock(p.latest.Add(p.quarantine))
 	return err
 }
 
 func (p *patient) Void(ctx context.Context, id firstcome.CampaignID, number int64) error {
 	err := p.Subject.Void(ctx, id, number)
-	p.SetClock(p.latest.Add(p.cools))
+	p.SetClock(p.latest.Add(p.quarantine))
 	return err
 }
 
-// runCoolingVector runs a vector as it is written.
-func runCoolingVector(t *testing.T, s Subject, v vector) {
+// runQuarantineVector runs a vector as it is written.
+func runQuarantineVector(t *testing.T, s Subject, v vector) {
 	t.Helper()
 	s.SetClock(Epoch)
 	for n, line := range strings.Split(v.script, "\n") {

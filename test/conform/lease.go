@@ -19,13 +19,13 @@ func (m *model) checkLease(d firstcome.Decision) error {
 		return errors.New("it ends before it begins")
 	case d.Lease == 0:
 		return nil
-	case m.isCooling():
-		return errors.New("stock that came back cools")
+	case m.isQuarantined():
+		return errors.New("stock that came back is quarantined")
 	case d.Outcome == firstcome.Waiting || d.Outcome == firstcome.NotOpen && len(m.queue) > 0:
 		return errors.New("a node cannot tell who is in line")
 	case d.Outcome == firstcome.Paused:
 		return errors.New("an operator may end a pause at any time")
-	case d.Outcome.HasCoupon() && m.coolsFor > 0:
+	case d.Outcome.HasCoupon() && m.quarantineFor > 0:
 		return errors.New("another node may void the coupon")
 	case d.Outcome.HasCoupon():
 		return nil

@@ -27,17 +27,17 @@ type Liner interface {
 	flow.Direct
 }
 
-//go:embed testdata/line/*.txt testdata/line/cooling/*.txt
+//go:embed testdata/line/*.txt testdata/line/quarantine/*.txt
 var lineVectors embed.FS
 
 // Line runs everything that a gate with waiting lines must do: the vectors in testdata/line, those in
-// testdata/line/cooling if stock that comes back cools, and a random walk of claims, direct issues, service, changes
+// testdata/line/quarantine if stock that comes back is quarantined, and a random walk of claims, direct issues, service, changes
 // and clock jumps during which the model and the gate agree at every step.
 func Line(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t).(Liner)
 	runVectors(t, s, lineVectors, "testdata/line", runVector)
-	if coolsFor(s) > 0 {
-		runVectors(t, s, lineVectors, "testdata/line/cooling", runCoolingVector)
+	if quarantineFor(s) > 0 {
+		runVectors(t, s, lineVectors, "testdata/line/quarantine", runQuarantineVector)
 	}
 	t.Run("who is next when who was before has left", func(t *testing.T) { nextJoins(t, s) })
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { linesAgree(t, s) })

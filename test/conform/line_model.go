@@ -116,12 +116,12 @@ func (m *model) serve(limit int64) (coupons []firstcome.Coupon, ended string) {
 	if len(m.queue) == 0 {
 		return nil, ""
 	}
-	m.recallCooling()
+	m.recallQuarantine()
 	now, before := m.now(), m.Line
 	generation := m.Generation
 	m.sendAway(now, false)
 	if firstcome.Decide(m.asSeen(), now, -1, false, false) == firstcome.Waiting && len(m.queue) > 0 {
-		free := max(0, m.Quantity-int64(len(m.holds))-m.cooling)
+		free := max(0, m.Quantity-int64(len(m.holds))-m.quarantined)
 		turns, due := m.asSeen().Pace.Take(m.Due, m.clock, min(limit, free, m.Waiting))
 		if turns > 0 {
 			m.opens(now)
@@ -151,7 +151,7 @@ func (m *model) serve(limit int64) (coupons []firstcome.Coupon, ended string) {
 func (m *model) leaves(user firstcome.UserID) error {
 	seen := m.peek()
 	if m.ticketOf(user) > 0 && seen.away(seen.now()) == 0 {
-		m.recallCooling()
+		m.recallQuarantine()
 		m.leave(user, false)
 		m.seen = m.now()
 		return nil
@@ -168,7 +168,7 @@ func (m *model) leaves(user firstcome.UserID) error {
 // peek returns what somebody sees who only reads.
 func (m *model) peek() *model {
 	seen := *m
-	seen.recallCooling()
+	seen.recallQuarantine()
 	return &seen
 }
 

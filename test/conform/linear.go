@@ -21,10 +21,10 @@ const (
 	clients   = 16
 	steps     = 16 // a client's; 256 operations a history
 	users     = 48
-	// A gate where stock cools has fewer clients: each answer leaves it open whether it
+	// A gate where stock is quarantined has fewer clients: each answer leaves it open whether it
 	// still does, and the search tries both. With several nodes more of it overlaps.
-	coolingClients   = 9
-	clusteredClients = 6
+	quarantineClients = 9
+	clusteredClients  = 6
 )
 
 // Linearizable runs short histories of concurrent claims and changes through an
@@ -32,7 +32,7 @@ const (
 // after it has decided, and checks that each history is one that the rule could
 // have given, an operation at a time. A Cluster has an Issuer for each node.
 //
-// Where stock that came back cools, a claim may find it still cooling or not; the vectors
+// Where stock that came back is quarantined, a claim may find it still quarantined or not; the vectors
 // and the walk say when.
 func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t)
@@ -49,12 +49,12 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 			}
 		}()
 	}
-	first, crowd := state{quantity: 12, cools: coolsFor(s) > 0, leases: len(nodes) > 1}, clients
+	first, crowd := state{quantity: 12, quarantine: quarantineFor(s) > 0, leases: len(nodes) > 1}, clients
 	switch {
 	case first.leases:
 		crowd = clusteredClients
-	case first.cools:
-		crowd = coolingClients
+	case first.quarantine:
+		crowd = quarantineClients
 	}
 	for n := range seed.Each(t, histories) {
 		h := &history{s: s, issuers: issuers, clients: crowd, id: firstcome.CampaignID(fmt.Sprintf("history-%d", n)), first: first}
@@ -188,9 +188,9 @@ type state struct {
 	paused         bool
 	holds          [users]int64 // the number that a user holds; 0: none
 
-	cools   bool  // stock that comes back cools
-	cooling int64 // how much may cool still
-	leases  bool  // other nodes may repeat sold_out for a while after a pause
+	quarantine  bool  // stock that comes back is quarantined
+	quarantined int64 // how much may be quarantined still
+	leases      bool  // other nodes may repeat sold_out for a while after a pause
 }
 
 func (s state) inForce() (n int64) {
@@ -202,10 +202,10 @@ func (s state) inForce() (n int64) {
 	return n
 }
 
-// giveBack lets cool stock that came back; a lowered quantity is taken from it first.
+// giveBack quarantines stock that came back; a lowered quantity is taken from it first.
 func (s *state) giveBack(back int64) {
-	if s.cools {
-		s.cooling = max(0, s.cooling+back)
+	if s.quarantine {
+		s.quarantined = max(0, s.quarantined+back)
 	}
 }
 
@@ -242,8 +242,8 @@ func (s state) step(o op, r result) (after state, right bool) {
 
 func (s state) claim(user int, r result) (after state, right bool) {
 	c := firstcome.Campaign{Terms: firstcome.Terms{Quantity: s.quantity}, Paused: s.paused}
-	outcome := firstcome.Decide(c, Epoch, s.inForce()+s.cooling, s.holds[user] > 0, false)
-	if outcome == firstcome.Paused && r.outcome == firstcome.SoldOut && s.leases && s.inForce()+s.cooling >= s.quantity {
+	outcome := firstcome.Decide(c, Epoch, s.inForce()+s.quarantined, s.holds[user] > 0, false)
+	if outcome == firstcome.Paused && r.outcome == firstcome.SoldOut && s.leases && s.inForce()+s.quarantined >= s.quantity {
 		return s, true
 	}
 	if outcome == firstcome.Issued {

@@ -14,10 +14,10 @@ type model struct {
 	coupons      []firstcome.Coupon
 	holds        map[firstcome.UserID]int64 // numbers in force
 
-	// Stock that came back counts as in force until coolingUntil by the clock: cooling coupons.
-	coolsFor     time.Duration
-	cooling      int64
-	coolingUntil time.Time
+	// Stock that came back counts as in force until quarantinedUntil by the clock: quarantined coupons.
+	quarantineFor    time.Duration
+	quarantined      int64
+	quarantinedUntil time.Time
 	// The window as it was before it was widened, for as long; zero: it was not.
 	wasOpens, wasCloses time.Time
 	// Claims heard sold_out as the first of it came back.
@@ -25,11 +25,11 @@ type model struct {
 	modelLine
 }
 
-func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, coolsFor time.Duration) *model {
+func newModel(id firstcome.CampaignID, terms firstcome.Terms, clock time.Time, quarantineFor time.Duration) *model {
 	m := &model{
 		Campaign:     firstcome.Campaign{ID: id, Terms: terms, Version: 1},
 		termsVersion: 1,
-		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, coolsFor: coolsFor,
+		clock:        clock, seen: clock, holds: map[firstcome.UserID]int64{}, quarantineFor: quarantineFor,
 		modelLine: modelLine{Line: firstcome.Line{Generation: 1}},
 	}
 	m.fill(clock)
@@ -58,21 +58,21 @@ func (m *model) since(o firstcome.Outcome) time.Time {
 	return time.Time{}
 }
 
-// recallCooling brings what cools up to the clock, as whatever the gate decides does: if
-// that went back what cools begins anew, and what has cooled stays so.
-func (m *model) recallCooling() {
-	if latest := m.clock.Add(m.coolsFor); m.coolingUntil.After(latest) {
-		m.coolingUntil = latest
+// recallQuarantine brings what is quarantined up to the clock, as whatever the gate decides does: if
+// that went back what is quarantined begins anew, and what has left quarantine stays so.
+func (m *model) recallQuarantine() {
+	if latest := m.clock.Add(m.quarantineFor); m.quarantinedUntil.After(latest) {
+		m.quarantinedUntil = latest
 	}
-	if !m.isCooling() {
-		m.cooling, m.wasOpens, m.wasCloses, m.wasSoldOut = 0, time.Time{}, time.Time{}, false
+	if !m.isQuarantined() {
+		m.quarantined, m.wasOpens, m.wasCloses, m.wasSoldOut = 0, time.Time{}, time.Time{}, false
 	}
 }
 
-// isCooling tells whether stock cools, so that no lease may be granted.
-func (m *model) isCooling() bool { return m.clock.Before(m.coolingUntil) }
+// isQuarantined tells whether stock is quarantined, so that no lease may be granted.
+func (m *model) isQuarantined() bool { return m.clock.Before(m.quarantinedUntil) }
 
-// asSeen returns the campaign as claims see it: with its window as narrow as it was, while stock cools, and without a
+// asSeen returns the campaign as claims see it: with its window as narrow as it was, while stock is quarantined, and without a
 // waitlist that it did not have.
 func (m *model) asSeen() firstcome.Campaign {
 	c := m.Campaign
@@ -89,10 +89,10 @@ func (m *model) asSeen() firstcome.Campaign {
 	return c
 }
 
-// cool lets cool what comes back now, before it is counted.
-func (m *model) cool() {
-	if m.coolsFor > 0 && !m.isCooling() {
-		m.coolingUntil = m.clock.Add(m.coolsFor)
+// quarantine keeps back what comes back now, before it is counted.
+func (m *model) quarantine() {
+	if m.quarantineFor > 0 && !m.isQuarantined() {
+		m.quarantinedUntil = m.clock.Add(m.quarantineFor)
 		m.wasSoldOut = m.isSoldOut()
 	}
 }
@@ -102,13 +102,13 @@ func (m *model) isSoldOut() bool {
 	return int64(len(m.holds)) >= m.Quantity && !(m.Pace != nil && m.Waitlist)
 }
 
-// giveBack lets cool stock that comes back, before it is counted; a lowered quantity (back < 0) is taken
-// from what cools first.
+// giveBack quarantines stock that comes back, before it is counted; a lowered quantity (back < 0) is taken
+// from what is quarantined first.
 func (m *model) giveBack(back int64) {
 	if back > 0 {
-		m.cool()
+		m.quarantine()
 	}
-	m.cooling = max(0, m.cooling+back)
+	m.quarantined = max(0, m.quarantined+back)
 }
 
 // now returns the gate's time: the clock, or the latest instant seen if the clock went back.
@@ -129,7 +129,7 @@ func (m *model) window(at time.Time) firstcome.Outcome {
 
 // claim decides a claim; a direct one passes the line.
 func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
-	m.recallCooling()
+	m.recallQuarantine()
 	now, before := m.now(), m.Line
 	m.sendAway(now, false)
 	number, holds := m.holds[user]
@@ -138,7 +138,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		seen = seen.Direct()
 	}
 	if seen.Pace == nil || m.wasSoldOut {
-		inForce += m.cooling
+		inForce += m.quarantined
 	}
 	outcome := firstcome.Decide(seen, now, inForce, holds, m.ticketOf(user) > 0 && !direct)
 	opens := m.opens(now)
@@ -207,11 +207,11 @@ func (m *model) setAll(quantity int64, opens, closes time.Time, pace *firstcome.
 	if samePace && waitlist == m.Waitlist && quantity == m.Quantity && opens.Equal(m.OpensAt) && closes.Equal(m.ClosesAt) {
 		return nil
 	}
-	m.recallCooling()
+	m.recallQuarantine()
 	m.sendAway(m.now(), false)
 	m.keepNarrow(opens, closes)
 	if m.isSoldOut() && waitlist {
-		m.cool()
+		m.quarantine()
 	}
 	m.giveBack(quantity - m.Quantity)
 	m.Quantity, m.OpensAt, m.ClosesAt, m.Pace, m.Waitlist = quantity, opens, closes, pace, waitlist
@@ -232,7 +232,7 @@ func (m *model) keepNarrow(opens, closes time.Time) {
 		return
 	}
 	m.wasOpens, m.wasCloses = was.OpensAt, was.ClosesAt
-	m.cool()
+	m.quarantine()
 }
 
 func (m *model) turn(to string) error {
@@ -241,7 +241,7 @@ func (m *model) turn(to string) error {
 	}
 	paused, closed := to == "pause" || to == "close" && m.Paused, m.Closed || to == "close"
 	if paused != m.Paused || closed != m.Closed {
-		m.recallCooling()
+		m.recallQuarantine()
 		m.sendAway(m.now(), false)
 		if closed && !m.Closed {
 			m.ClosedAt = m.now()
@@ -261,7 +261,7 @@ func (m *model) void(number int64) error {
 	if !c.VoidedAt.IsZero() {
 		return firstcome.ErrAlreadyVoided
 	}
-	m.recallCooling()
+	m.recallQuarantine()
 	m.sendAway(m.now(), false)
 	c.VoidedAt = m.now()
 	m.giveBack(1)

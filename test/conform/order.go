@@ -70,8 +70,8 @@ func rule(first state) *porcupine.NondeterministicModel {
 		Step: func(before, input, output any) (all []any) {
 			s := before.(state)
 			after := s.steps(input.(op), output.(result))
-			if s.cooling > 0 {
-				s.cooling = 0
+			if s.quarantined > 0 {
+				s.quarantined = 0
 				after = append(after, s.steps(input.(op), output.(result))...)
 			}
 			for _, s := range after {
@@ -134,12 +134,12 @@ func (s *search) next(p place) (may []int, all bool) {
 	return may, earliest < 0
 }
 
-// released tells whether there is an order if what cools at a place does so no longer.
+// released tells whether there is an order if what is quarantined at a place is so no longer.
 func (s *search) released(p place) bool {
-	if p.state.cooling == 0 {
+	if p.state.quarantined == 0 {
 		return false
 	}
-	p.state.cooling = 0
+	p.state.quarantined = 0
 	return s.from(p)
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/firstcome/firstcome/test/seed"
 )
 
-// answer returns the state behind an operation, and its answer: of what cools now and
+// answer returns the state behind an operation, and its answer: of what is quarantined now and
 // then something is released before.
 func (s state) answer(o op, random *rand.Rand) (state, result) {
 	if random.IntN(4) == 0 {
-		s.cooling = 0
+		s.quarantined = 0
 	}
 	for _, r := range []result{
 		{},
@@ -68,7 +68,7 @@ func TestTheSearchForAnOrderFindsWhatAnotherCheckerFinds(t *testing.T) {
 	found := map[bool]int{}
 	for from := range seed.Each(t, 3000) {
 		random := rand.New(rand.NewPCG(from, 4))
-		first := state{quantity: 4, cools: from%2 == 0, leases: from%4 == 0}
+		first := state{quantity: 4, quarantine: from%2 == 0, leases: from%4 == 0}
 		events := drawn(random, first)
 		var operations []porcupine.Operation
 		for n, e := range events {

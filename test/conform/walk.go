@@ -56,7 +56,7 @@ func begin(ctx context.Context, r *rapid.T, s Subject, id firstcome.CampaignID, 
 	if err := s.Create(ctx, id, terms); err != nil {
 		r.Fatal(err)
 	}
-	return &walk{ctx, s, newModel(id, terms, Epoch, coolsFor(s))}
+	return &walk{ctx, s, newModel(id, terms, Epoch, quarantineFor(s))}
 }
 
 // kill kills a subject now and then: it takes as long as fifty other steps.

@@ -199,12 +199,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "returned stock is claimable at once where nodes repeat refusals",
-		file: "internal/redis/lua/apply.lua", old: "  cool()\n  cooling = cooling + 1\n", new: "  cooling_until = read\n",
+		file: "internal/redis/lua/apply.lua", old: "  quarantine()\n  quarantined = quarantined + 1\n", new: "  quarantined_until = read\n",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
-		bug:  "a line at Redis is served from stock that cools",
-		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - cooling, line.waiting", new: "quantity - in_force, line.waiting",
+		bug:  "a line at Redis is served from stock that is quarantined",
+		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - quarantined, line.waiting", new: "quantity - in_force, line.waiting",
 		pkg: "./internal/redis", test: "LinesConform",
 	},
 	{

@@ -77,7 +77,7 @@ var lineBugs = []bug{
 			c.stop(c.people[0].user, false)
 		}
 	}})},
-	{name: "stock that cools is served", models: muddles(muddled{serve: func(c *course) {
+	{name: "stock that is quarantined is served", models: muddles(muddled{serve: func(c *course) {
 		c.stock = 0
 	}})},
 	{name: "people in line are sent away by a pause", models: muddles(muddled{serve: func(c *course) {

@@ -134,7 +134,7 @@ func swapped(t *town) {
 			return false, nil
 		case back != nil:
 			defer func() {
-				c.apply(*back, time.Now(), time.Now(), cools)
+				c.apply(*back, time.Now(), time.Now(), quarantine)
 				back = nil
 			}()
 		}
@@ -195,12 +195,12 @@ var bugs = []bug{
 	{name: "a gate's time goes back", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.seen = time.Time{} })},
 	{name: "a gate applies a change again", seed: 1381, models: applies(func(c *course, change firstcome.Change, to flow.Applier) (bool, error) {
 		if change.Version <= c.Version && !c.refused[change.Version] {
-			c.apply(change, time.Now(), time.Now(), cools)
+			c.apply(change, time.Now(), time.Now(), quarantine)
 		}
 		return to.Apply(context.Background(), change)
 	})},
 	{name: "a gate applies changes in another order", models: swapped},
-	{name: "stock that comes back does not cool", seed: 745, models: func(t *town) { t.gate.Cools = 0 }},
+	{name: "stock that comes back is not quarantined", seed: 745, models: func(t *town) { t.gate.Quarantine = 0 }},
 	{name: "a gate goes back to an older state", models: older},
 	{name: "a lease never ends", claims: spoiled(func(d *firstcome.Decision, _ time.Time) { d.Lease *= 1000 })},
 	{name: "a lease counts from the answer", claims: spoiled(func(d *firstcome.Decision, sent time.Time) {
@@ -208,7 +208,7 @@ var bugs = []bug{
 			d.Lease += time.Since(sent)
 		}
 	})},
-	{name: "a lease is granted while stock cools", seed: 895, models: busy, claims: spoiled(func(d *firstcome.Decision, _ time.Time) {
+	{name: "a lease is granted while stock is quarantined", seed: 895, models: busy, claims: spoiled(func(d *firstcome.Decision, _ time.Time) {
 		if d.Outcome == firstcome.SoldOut {
 			d.Lease = lease
 		}

@@ -8,42 +8,42 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// cooling is what a change gave back and nobody may be given yet, because nodes may still repeat what the gate refused before: the
+// quarantined is what a change gave back and nobody may be given yet, because nodes may still repeat what the gate refused before: the
 // stock counts as in force, and a window that was widened is as narrow as it was.
-type cooling struct {
+type quarantined struct {
 	stock               int64
 	until               time.Time // by the clock, not by the gate's time, which may stand still
 	wasOpens, wasCloses time.Time // the window before it was widened; zero: it was not
 	wasSoldOut          bool      // claims heard sold_out as the first of it came back
 }
 
-// release ends what has cooled. If the clock went back, what cools begins anew.
-func (c *cooling) release(clock time.Time, cools time.Duration) {
-	if latest := clock.Add(cools); c.until.After(latest) {
+// release ends what has left quarantine. If the clock went back, what is quarantined begins anew.
+func (c *quarantined) release(clock time.Time, quarantine time.Duration) {
+	if latest := clock.Add(quarantine); c.until.After(latest) {
 		c.until = latest
 	}
 	if !clock.Before(c.until) {
-		*c = cooling{until: c.until}
+		*c = quarantined{until: c.until}
 	}
 }
 
-// begin has what comes back now cool. What comes back while something cools need not cool for longer: no lease was granted since.
-func (c *cooling) begin(clock time.Time, cools time.Duration) {
+// begin quarantines what comes back now. What comes back while something is quarantined need not be quarantined for longer: no lease was granted since.
+func (c *quarantined) begin(clock time.Time, quarantine time.Duration) {
 	if !clock.Before(c.until) {
-		c.until = clock.Add(cools)
+		c.until = clock.Add(quarantine)
 	}
 }
 
-// cool has what comes back now cool, before it is counted.
-func (c *course) cool(clock time.Time, cools time.Duration) {
+// quarantine keeps back what comes back now, before it is counted.
+func (c *course) quarantine(clock time.Time, quarantine time.Duration) {
 	if !clock.Before(c.until) {
 		c.wasSoldOut = c.isSoldOut()
 	}
-	c.begin(clock, cools)
+	c.begin(clock, quarantine)
 }
 
 // narrow returns a campaign as claims see it.
-func (c *cooling) narrow(seen firstcome.Campaign) firstcome.Campaign {
+func (c *quarantined) narrow(seen firstcome.Campaign) firstcome.Campaign {
 	if c.wasOpens.After(seen.OpensAt) {
 		seen.OpensAt = c.wasOpens
 	}
@@ -84,9 +84,9 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	} else {
 		c.ceiling = max(c.ceiling, change.Ceiling)
 		clock, now := g.now(c)
-		c.release(clock, g.Cools)
+		c.release(clock, g.Quarantine)
 		ended := c.sendAway(now, false)
-		c.apply(change, clock, now, g.Cools)
+		c.apply(change, clock, now, g.Quarantine)
 		c.seen = now
 		c.SoldOutAt = c.SoldOut(c.inForce(), now)
 		if change.Kind != firstcome.ChangeVoid {
@@ -100,15 +100,15 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	return c.refused[c.Version], nil
 }
 
-// apply makes a change. What it gives back begins to cool before it is counted.
-func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time.Duration) {
+// apply makes a change. What it gives back is quarantined before it is counted.
+func (c *course) apply(change firstcome.Change, clock, now time.Time, quarantine time.Duration) {
 	switch change.Kind {
 	case firstcome.ChangeTerms:
-		c.widen(change, clock, now, cools)
+		c.widen(change, clock, now, quarantine)
 		if change.Terms.Quantity > c.Quantity || c.isSoldOut() && change.Terms.Waitlist && c.termsVersion > 0 {
-			c.cool(clock, cools)
+			c.quarantine(clock, quarantine)
 		}
-		c.stock = max(0, c.stock+change.Terms.Quantity-c.Quantity) // a lower quantity is taken from what cools first
+		c.stock = max(0, c.stock+change.Terms.Quantity-c.Quantity) // a lower quantity is taken from what is quarantined first
 		c.Terms, c.termsVersion = change.Terms, change.Version
 		c.lined = c.lined || c.Pace != nil
 	case firstcome.ChangePause, firstcome.ChangeResume:
@@ -117,7 +117,7 @@ func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time
 		c.Closed, c.ClosedAt = true, now
 	case firstcome.ChangeVoid:
 		if held := c.holders[change.User]; held.Number == change.Number {
-			c.cool(clock, cools)
+			c.quarantine(clock, quarantine)
 			c.stock++
 			delete(c.holders, change.User)
 			c.did(happening{voided: held})
@@ -126,12 +126,12 @@ func (c *course) apply(change firstcome.Change, clock, now time.Time, cools time
 }
 
 // widen keeps the window as it was, if the new one opens earlier or opens again what has closed.
-func (c *course) widen(change firstcome.Change, clock, now time.Time, cools time.Duration) {
+func (c *course) widen(change firstcome.Change, clock, now time.Time, quarantine time.Duration) {
 	was, to := c.narrow(c.Campaign), change.Terms
 	earlier := now.Before(was.OpensAt) && to.OpensAt.Before(was.OpensAt)
 	again := !was.ClosesAt.IsZero() && !now.Before(was.ClosesAt) && (to.ClosesAt.IsZero() || to.ClosesAt.After(was.ClosesAt))
 	if earlier || again {
-		c.cool(clock, cools)
+		c.quarantine(clock, quarantine)
 		c.wasOpens, c.wasCloses = was.OpensAt, was.ClosesAt
 	}
 }

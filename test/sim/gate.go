@@ -18,8 +18,8 @@ import (
 // what a rebuild does to it, and line.go its waiting lines.
 type Gate struct {
 	Clock func() time.Time
-	// Cools is how long stock that came back cools, and Lease how long a node may repeat a refusal at most.
-	Cools, Lease time.Duration
+	// Quarantine is how long returned stock is quarantined, and Lease how long a node may repeat a refusal at most.
+	Quarantine, Lease time.Duration
 
 	mu sync.Mutex // guards what follows
 	memory
@@ -52,7 +52,7 @@ type course struct {
 	refused             map[int64]bool // versions
 	seen                time.Time      // the latest instant that a later one may not be before
 	lined               bool           // it ever had a pace
-	cooling
+	quarantined
 	queue
 	log *[]happening // of Gate.logs
 }
@@ -99,7 +99,7 @@ func (h *happening) words() string {
 // NewGate returns a gate without campaigns.
 func NewGate(clock func() time.Time) *Gate {
 	return &Gate{
-		Clock: clock, Cools: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
+		Clock: clock, Quarantine: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
 		memory: blank(flow.Run{ID: "run 1"}), logs: map[firstcome.CampaignID]*[]happening{}, appended: make(chan struct{}),
 	}
 }
@@ -163,7 +163,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 			return
 		}
 		clock, now := g.now(c)
-		c.release(clock, g.Cools)
+		c.release(clock, g.Quarantine)
 		var issued []firstcome.Coupon
 		var ended []flow.PastLine
 		for _, user := range users {
@@ -258,7 +258,7 @@ func phase(c firstcome.Campaign, at time.Time) firstcome.Outcome {
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: 1}}, at, 0, false, false)
 }
 
-// lease returns how long a node may repeat a decision: a refusal only, none while stock cools, and not past the instant at which the
+// lease returns how long a node may repeat a decision: a refusal only, none while stock is quarantined, and not past the instant at which the
 // window answers otherwise. Another node may void a coupon, or end a pause.
 func (c *course) lease(d firstcome.Decision, clock time.Time, longest time.Duration) time.Duration {
 	var ends time.Time

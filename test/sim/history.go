@@ -308,9 +308,9 @@ func (h *history) stops(a *asked) {
 // slack is how far back a refusal may be true if the gate's clock jumped since: whatever ends by that clock ends at once then, and a node
 // that has the refusal under a lease goes by its own clock.
 const (
-	slack = cools
-	cools = 250 * time.Millisecond
-	lease = 200 * time.Millisecond
+	slack      = quarantine
+	quarantine = 250 * time.Millisecond
+	lease      = 200 * time.Millisecond
 )
 
 // since returns from when on an answer may be true that was asked for at an instant.
@@ -383,7 +383,7 @@ func (l *look) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 	for _, one := range at {
 		clock := one.Add(l.jumped)
 		seen := l.course
-		seen.release(clock, cools)
+		seen.release(clock, quarantine)
 		as, taken := seen.asSeen(), l.taken
 		if as.Pace == nil || seen.wasSoldOut {
 			taken += seen.stock

@@ -69,7 +69,7 @@ func (q *queue) stop(user firstcome.UserID, served bool) {
 	}
 }
 
-// asSeen returns the campaign as claims see it while stock cools: with its window as narrow as it was, and without a waitlist that it did
+// asSeen returns the campaign as claims see it while stock is quarantined: with its window as narrow as it was, and without a waitlist that it did
 // not have. Who is in line stays there without a pace.
 func (c *course) asSeen() firstcome.Campaign {
 	seen := c.narrow(c.Campaign)
@@ -145,7 +145,7 @@ func (g *Gate) Serve(_ context.Context, id firstcome.CampaignID, limit int) (ser
 			return
 		}
 		clock, now := g.now(c)
-		c.release(clock, g.Cools)
+		c.release(clock, g.Quarantine)
 		served = g.serve(c, int64(limit), clock, now)
 	})
 	if refused != nil {
@@ -205,11 +205,11 @@ func (c *course) againIn(clock, now time.Time) time.Duration {
 	}
 	seen := c.asSeen()
 	why, free := firstcome.Decide(seen, now, -1, false, false), c.Quantity-c.inForce()-c.stock
-	cools := clock.Before(c.until)
+	quarantine := clock.Before(c.until)
 	switch {
 	case why == firstcome.Paused, c.ceiling > 0 && c.last >= c.ceiling && c.inForce() < c.Quantity:
 		return 0
-	case cools && (free <= 0 || why != firstcome.Waiting):
+	case quarantine && (free <= 0 || why != firstcome.Waiting):
 		return c.until.Sub(clock)
 	case why == firstcome.NotOpen:
 		return seen.OpensAt.Sub(now)
@@ -256,7 +256,7 @@ func (g *Gate) look(id firstcome.CampaignID, do func(c *course, clock, now time.
 		}
 		clock, now := g.now(c)
 		seen := *c
-		seen.release(clock, g.Cools)
+		seen.release(clock, g.Quarantine)
 		do(&seen, clock, now)
 	})
 	if refused != nil {
@@ -294,11 +294,11 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 		}
 		clock, now := g.now(c)
 		seen := *c
-		seen.release(clock, g.Cools)
+		seen.release(clock, g.Quarantine)
 		_, holds := c.holders[user]
 		switch ticket := c.ticketOf(user); {
 		case ticket > 0 && seen.away(now) == 0:
-			c.release(clock, g.Cools)
+			c.release(clock, g.Quarantine)
 			c.stop(user, false)
 			c.seen = now
 			c.did(happening{went: user})

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { services.Main(m) }
 // A subject is an operator of the model.
 type subject struct{ *stage.Operator }
 
-// Cools is conform.Cooler's.
-func (s subject) Cools() time.Duration { return 250 * time.Millisecond }
+// Quarantine is conform.Quarantiner's.
+func (s subject) Quarantine() time.Duration { return 250 * time.Millisecond }
 
 func newSubject() subject {
 	o := stage.NewOperator()

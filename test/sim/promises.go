@@ -47,7 +47,7 @@ func (h *history) order(a, b *asked) {
 	}
 }
 
-// cameBack tells whether stock came back between two instants: it cools first.
+// cameBack tells whether stock came back between two instants: it is quarantined first.
 func (h *history) cameBack(from, to time.Time) bool {
 	for _, at := range h.backs {
 		if !at.Before(from) && !at.After(to) {

@@ -1,7 +1,7 @@
 -- Applies one numbered change of a campaign: change v after v-1, once. Change 1 makes the campaign.
 --
 -- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
---       2 how long stock that came back cools, in microseconds
+--       2 how long returned stock is quarantined, in microseconds
 --       3 the change's version, 4 its kind: terms, pause, resume, close or void
 --       of terms: 5 quantity, 6 opens_at, 7 closes_at ('' for none), 8 the epoch of a new campaign,
 --       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
@@ -25,9 +25,9 @@
 -- A campaign is never made twice, or its stock would be full again: its maker first asks
 -- the ledger whether there was one; the time limits how long ago that may be.
 
-local clock, cool_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local clock, quarantine_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
-local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'cooling', 'cooling_until',
+local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'quarantined', 'quarantined_until',
   'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out', 'run', 'frozen', 'ceiling')
 if not c then return instead end
 local function new_line()
@@ -54,7 +54,7 @@ if not known then
   redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'epoch', ARGV[8],
     'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
-    'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '',
+    'decided_at', whole(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '',
     'run', this_run(), 'ceiling', ARGV[#ARGV], 'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
   if ARGV[11] ~= '' or ARGV[13] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
   return {'applied'}
@@ -68,23 +68,23 @@ if version > known + 1 then return {'gap', whole(known)} end
 redis.call('HDEL', campaign_key, '') -- the write that needs no memory
 
 local quantity, opens_at, closes_at, in_force = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
-local read = now -- what cools goes by the clock: see claim.lua
+local read = now -- what is quarantined goes by the clock: see claim.lua
 if now < tonumber(c[5]) then now = tonumber(c[5]) end
 
--- What an earlier change returned and still cools.
-local cooling, cooling_until, was_opens_at, was_closes_at, was_sold_out = 0, math.min(tonumber(c[7]), read + cool_for), nil, nil, false
-if read < cooling_until then
-  cooling, was_opens_at, was_closes_at, was_sold_out = tonumber(c[6]), tonumber(c[8]), tonumber(c[9]), c[18] == '1'
+-- What an earlier change returned and is still quarantined.
+local quarantined, quarantined_until, was_opens_at, was_closes_at, was_sold_out = 0, math.min(tonumber(c[7]), read + quarantine_for), nil, nil, false
+if read < quarantined_until then
+  quarantined, was_opens_at, was_closes_at, was_sold_out = tonumber(c[6]), tonumber(c[8]), tonumber(c[9]), c[18] == '1'
 end
--- Claims hear sold_out in an open window while nothing cools.
+-- Claims hear sold_out in an open window while nothing is quarantined.
 local is_sold_out = in_force >= quantity and not (line and line.pace and line.waitlist)
 
--- cool has what comes back now cool. Since the first of it came back no lease was
--- granted, so what comes back meanwhile need not cool for longer: else changes one
+-- quarantine keeps back what comes back now. Since the first of it came back no lease was
+-- granted, so what comes back meanwhile need not be quarantined for longer: else changes one
 -- after the other would keep all of it back for ever. While nodes may repeat sold_out nobody joins a line.
-local function cool()
-  if read < cooling_until then return end
-  cooling_until, was_sold_out = read + cool_for, is_sold_out
+local function quarantine()
+  if read < quarantined_until then return end
+  quarantined_until, was_sold_out = read + quarantine_for, is_sold_out
 end
 
 -- tell has the journal say what became of the line. It goes before all that may not be half done.
@@ -113,7 +113,7 @@ local function write(...)
   if line then line.keep({}, {}, {}) end
   if tonumber(ARGV[#ARGV]) and tonumber(ARGV[#ARGV]) > (tonumber(c[21]) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', ARGV[#ARGV]) end
   redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
-    'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
+    'quarantined', whole(quarantined), 'quarantined_until', whole(quarantined_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '',
     'was_sold_out', was_sold_out and '1' or '0', ...)
   return {'applied'}
@@ -136,10 +136,10 @@ if kind == 'void' then
   local number, user = tonumber(ARGV[5]), ARGV[6]
   local entry = redis.call('HGET', holders_key, user)
   if not entry or struct.unpack('>I6', entry) ~= number then return write() end
-  cool()
-  cooling = cooling + 1
+  quarantine()
+  quarantined = quarantined + 1
   -- This goes first: it may be refused for lack of rights, and alone it only delays.
-  redis.call('HSET', campaign_key, 'cooling_until', whole(cooling_until))
+  redis.call('HSET', campaign_key, 'quarantined_until', whole(quarantined_until))
   redis.call('HDEL', holders_key, user)
   if #entry >= SERVED and not line.feed then redis.call('HSET', tickets_key, user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
   return write('in_force', whole(in_force - 1))
@@ -150,16 +150,16 @@ if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of
 local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 -- A window that opens earlier, or that has closed and opens again, stays as narrow as it
--- was for as long as stock cools: else a node could still repeat not_open or closed.
+-- was for as long as stock is quarantined: else a node could still repeat not_open or closed.
 local was = {opens_at = math.max(opens_at or 0, was_opens_at or 0), closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)}
 local opens_earlier = now < was.opens_at and (to_opens_at or 0) < was.opens_at
 local opens_again = now >= was.closes_at and (to_closes_at or math.huge) > was.closes_at
-if opens_earlier or opens_again or to_quantity > quantity or is_sold_out and ARGV[12] == '1' then cool() end
+if opens_earlier or opens_again or to_quantity > quantity or is_sold_out and ARGV[12] == '1' then quarantine() end
 if opens_earlier or opens_again then
   was_opens_at = was.opens_at > 0 and was.opens_at or nil
   was_closes_at = was.closes_at < math.huge and was.closes_at or nil
 end
-cooling = math.max(0, cooling + (to_quantity - quantity)) -- in this order no sum is above 2^53
+quarantined = math.max(0, quarantined + (to_quantity - quantity)) -- in this order no sum is above 2^53
 if (ARGV[11] ~= '' or ARGV[13] ~= '') and not line then line = line_of(new_line()) end
 local paced -- before
 if line then

@@ -5,7 +5,7 @@
 -- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
 --       2 how many numbers may be undrained, or '' for any; with more, nothing is issued
 --       3 the channel that wakes recorders, 4 the campaign's id
---       5 how long stock that came back cools, in microseconds
+--       5 how long returned stock is quarantined, in microseconds
 --       6 what the users want: claim a coupon; issue, which passes the line, the opening and a pause; or leave the line. Or serve, and the users are
 --         those next in line. Or turn, and the users are in the line that a feed keeps, one behind the other; an empty one is
 --         nobody
@@ -19,7 +19,7 @@
 --   {'behind', epoch}  the epoch here has ended by the ledger, so another gate decides
 --   {'unfed'} of turn: no feed keeps the line
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
---    cooling, in_force, opened_at, sold_out_at, closed_at, {entry, …}, line…}
+--    quarantined, in_force, opened_at, sold_out_at, closed_at, {entry, …}, line…}
 --     all as they are after the batch:
 --     outcomes  a digit for each user; 0: not decided, because the backlog or the line is full. Of leave: waiting, they left now;
 --               closed, they were not in line any more; 0, they never joined. Of turn and serve none.
@@ -28,7 +28,7 @@
 --     entry     of each user who holds a coupon, in order, with 1 before it if the ledger surely has it, else 0
 --     line      only if the campaign ever had a pace:
 --               the field line;
---               quantity, paused, what cools, until when, the clock, 0 if the backlog is full, how many joined, 1 if people
+--               quantity, paused, what is quarantined, until when, the clock, 0 if the backlog is full, how many joined, 1 if people
 --               stand by, and how many tickets of a turn ended without a coupon, with spaces between;
 --               why the generation ended, or '';
 --               of claim the tickets of those who wait; of issue how many were in line after each user; of serve and turn the
@@ -43,13 +43,13 @@
 local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, WAITING, ISSUED = 1, 2, 3, 4, 5, 6, 7
 local UNDECIDED = 0
 
-local clock, backlog, wake, id, cool_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local clock, backlog, wake, id, quarantine_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local want, limit, epoch_known, epoch_told, told = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local FIRST_USER = 11
 local users, list, before_first = #ARGV - FIRST_USER + 1, ARGV, FIRST_USER - 1 -- user n is list[before_first + n]
 
 local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed',
-  'in_force', 'issued', 'last_number', 'drained_through', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
+  'in_force', 'issued', 'last_number', 'drained_through', 'decided_at', 'quarantined', 'quarantined_until', 'was_opens_at', 'was_closes_at',
   'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line', 'run', 'frozen', 'ceiling')
 if instead then return instead end
 local older = unverified(c[22], c[23])
@@ -59,7 +59,7 @@ local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2]
 local paused, closed = c[6] == '1', c[7] == '1'
 local in_force, issued, last_number, drained = tonumber(c[8]), tonumber(c[9]), tonumber(c[10]), tonumber(c[11])
 if tonumber(epoch) == epoch_told and last_number < told then return {'unverified'} end -- it gave more, and has forgotten it
-local decided_at, cooling, cooling_until = tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
+local decided_at, quarantined, quarantined_until = tonumber(c[12]), tonumber(c[13]), tonumber(c[14])
 local was_opens_at, was_closes_at = tonumber(c[15]), tonumber(c[16])
 local opened_at, sold_out_at, closed_at = tonumber(c[17]), tonumber(c[18]), tonumber(c[19])
 local was_sold_out, line, ceiling, version = c[20] == '1', line_of(c[21]), tonumber(c[24]) or math.huge, c[25]
@@ -77,18 +77,18 @@ if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local read = now -- what cools goes by the clock: the gate's time stands still after that went back
+local read = now -- what is quarantined goes by the clock: the gate's time stands still after that went back
 if now < decided_at then now = decided_at end
 
--- While stock that came back cools, it counts as in force, and a window that was
--- widened is still as narrow as it was. If something would cool for longer than if it began
--- now, the clock went back: it begins now. What has cooled is forgotten, so that it does not
--- cool again.
+-- While stock that came back is quarantined, it counts as in force, and a window that was
+-- widened is still as narrow as it was. If something would be quarantined for longer than if it began
+-- now, the clock went back: it begins now. What has left quarantine is forgotten, so that it is not
+-- quarantined again.
 local moved = false
-if cooling_until > read + cool_for then cooling_until, moved = read + cool_for, true end
-if read >= cooling_until then
-  moved = moved or cooling > 0 or was_opens_at ~= nil or was_closes_at ~= nil or was_sold_out
-  cooling, was_opens_at, was_closes_at, was_sold_out = 0, nil, nil, false
+if quarantined_until > read + quarantine_for then quarantined_until, moved = read + quarantine_for, true end
+if read >= quarantined_until then
+  moved = moved or quarantined > 0 or was_opens_at ~= nil or was_closes_at ~= nil or was_sold_out
+  quarantined, was_opens_at, was_closes_at, was_sold_out = 0, nil, nil, false
 else
   if was_opens_at and was_opens_at > (opens_at or 0) then opens_at = was_opens_at end
   if was_closes_at and was_closes_at < (closes_at or math.huge) then closes_at = was_closes_at end
@@ -121,7 +121,7 @@ end
 -- Those next in line, as many as the pace lets through.
 local next_tickets = {}
 if want == 'serve' and not idle and before_stock == ISSUED and line.waiting > 0 then
-  users = line.take(read, math.max(0, math.min(limit, quantity - in_force - cooling, line.waiting, may_issue)))
+  users = line.take(read, math.max(0, math.min(limit, quantity - in_force - quarantined, line.waiting, may_issue)))
   list, before_first = {}, 0
   local from, to = line.id(line.through + 1), whole(line.generation)
   for n, next in ipairs(users > 0 and redis.call('XRANGE', line_key, from, to, 'COUNT', whole(users)) or {}) do
@@ -160,7 +160,7 @@ local stopped, over = {}, {} -- of tickets that ended before their turn: their i
 local suffix = struct.pack('>I7I4', now, direct and terms_version + DIRECT or terms_version)
 local lined = line and want == 'claim' and (line.pace or line.waiting > 0 or line.feed)
 -- Where nodes may still repeat sold_out, who joins here would hear there that they have not.
-local taken = was_sold_out and in_force + cooling or in_force
+local taken = was_sold_out and in_force + quarantined or in_force
 
 -- The tickets of a turn end in their order, until one has to wait for the pace or for stock. Nobody's tickets, those of
 -- holders and those of who left wait for neither.
@@ -174,7 +174,7 @@ if in_turn then
       seen[user], wanted = true, wanted + 1
     end
   end
-  local turns = line.take(read, math.max(0, math.min(quantity - in_force - cooling, wanted, may_issue)))
+  local turns = line.take(read, math.max(0, math.min(quantity - in_force - quarantined, wanted, may_issue)))
   for n = 1, users do
     local user, ticket = list[before_first + n], before + n
     if is_over[n] or new[user] then
@@ -223,7 +223,7 @@ for n = 1, want == 'turn' and 0 or users do
       joined_pairs[#joined_pairs + 1] = line.entry(ticket)
     end
   elseif outcome == ISSUED then
-    if in_force + #winners + cooling >= quantity then
+    if in_force + #winners + quarantined >= quantity then
       outcome = SOLD_OUT
     elseif #winners >= may_issue then
       outcome = UNDECIDED
@@ -264,7 +264,7 @@ if opens then
   fields[3], fields[4] = 'opened_at', whole(now)
 end
 if moved then
-  for _, f in ipairs({'cooling', whole(cooling), 'cooling_until', whole(cooling_until),
+  for _, f in ipairs({'quarantined', whole(quarantined), 'quarantined_until', whole(quarantined_until),
     'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '',
     'was_sold_out', was_sold_out and '1' or '0'}) do
     fields[#fields + 1] = f
@@ -315,12 +315,12 @@ if changed then line.keep(stopped, want == 'serve' and list or {}, over) end
 if won > 0 then redis.pcall('PUBLISH', wake, id) end -- a hint: who may not publish is found by the recorders' own clock
 
 local reply = {'decided', table.concat(outcomes), whole(last_number + 1), whole(now), version, whole(terms_version), epoch,
-  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < cooling_until and '1' or '0', whole(in_force + won),
+  opens_at and whole(opens_at) or '', closes_at and whole(closes_at) or '', read < quarantined_until and '1' or '0', whole(in_force + won),
   opened_at and whole(opened_at) or '', sold_out_at and whole(sold_out_at) or '', closed_at and whole(closed_at) or '', entries}
 if line then
   local full = backlog ~= '' and last_number + won - drained >= tonumber(backlog) or last_number + won >= ceiling and in_force + won < quantity
   reply[16] = line.field()
-  reply[17] = table.concat({whole(quantity), paused and '1' or '0', whole(cooling), whole(cooling_until), whole(read), full and '0' or '1', whole(#joined), line.stands_by and '1' or '0', whole(passed)}, ' ')
+  reply[17] = table.concat({whole(quantity), paused and '1' or '0', whole(quarantined), whole(quarantined_until), whole(read), full and '0' or '1', whole(#joined), line.stands_by and '1' or '0', whole(passed)}, ' ')
   reply[18], reply[19], reply[20] = line.why or '', places, serves and winners or {}
 end
 return reply

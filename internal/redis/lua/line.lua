@@ -26,7 +26,7 @@ local function line_of(field)
   l.generation, l.last, l.through, l.served, l.waiting, l.due = tonumber(words[1]), tonumber(words[2]), tonumber(words[3]),
     tonumber(words[4]), tonumber(words[5]), tonumber(words[6])
   l.pace, l.waitlist = tonumber(words[7]), words[8] == '1' -- no pace is '-'
-  l.stands_by = l.waitlist -- but where claims hear sold_out while stock cools
+  l.stands_by = l.waitlist -- but where claims hear sold_out while stock is quarantined
   if words[9] ~= '' then
     local feed, first, marks = string.match(words[9] or '', '^ (%S+ %-?%d+) (%S+) (%d+)$')
     l.feed, l.first, l.marks = feed, tonumber(first), tonumber(marks)

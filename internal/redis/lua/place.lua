@@ -6,12 +6,12 @@
 -- yet or is still in line, or
 --   {'there', the line's field or '', past, the user's holder entry or '', their live ticket or '', or, where a feed keeps the
 --    line, through which ticket of this generation they left, the clock,
---    quantity, opens_at, closes_at, paused, closed, in_force, decided_at, cooling, cooling_until, was_opens_at, was_closes_at,
+--    quantity, opens_at, closes_at, paused, closed, in_force, decided_at, quarantined, quarantined_until, was_opens_at, was_closes_at,
 --    closed_at, was_sold_out, when who is next in line joined or ''}; that is read only if no user is named
 --   past has a generation in each line of text, the last one first: see line.lua
 
-local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'in_force', 'decided_at', 'cooling',
-  'cooling_until', 'was_opens_at', 'was_closes_at', 'line', 'past', 'last_number', 'drained_through', 'closed_at', 'was_sold_out', 'run', 'frozen')
+local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'in_force', 'decided_at', 'quarantined',
+  'quarantined_until', 'was_opens_at', 'was_closes_at', 'line', 'past', 'last_number', 'drained_through', 'closed_at', 'was_sold_out', 'run', 'frozen')
 if instead then return instead end
 local older = unverified(c[18], c[19])
 if older then return {older} end

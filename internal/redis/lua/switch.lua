@@ -28,6 +28,6 @@ if people > 0 then redis.call('RENAME', line_from, line_key) end
 if tickets > 0 then redis.call('RENAME', tickets_from, tickets_key) end
 redis.call('XGROUP', 'CREATE', journal_key, group, '0', 'MKSTREAM')
 redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'run', run, 'in_force', whole(holders),
-  'decided_at', whole(now), 'cooling', '0', 'cooling_until', '0', 'was_opens_at', '', 'was_closes_at', '', 'was_sold_out', '0')
+  'decided_at', whole(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '', 'was_sold_out', '0')
 redis.call('HSET', campaign_key, unpack(ARGV, 9, #ARGV))
 return {'switched'}
