@@ -15,7 +15,7 @@ import (
 )
 
 type campaignCmd struct {
-	Create campaignCreateCmd `cmd:"" help:"Make a campaign."`
+	Create campaignCreateCmd `cmd:"" help:"Create a campaign."`
 	List   campaignListCmd   `cmd:"" help:"List the campaigns."`
 	Show   campaignShowCmd   `cmd:"" help:"Show a campaign with its counters. Where people are in line it watches for a second how fast they are served."`
 	Update campaignUpdateCmd `cmd:"" help:"Change terms of a campaign. Coupons keep the terms under which they were issued."`

@@ -10,7 +10,7 @@ import (
 type cli struct {
 	Demo       demoCmd       `cmd:"" help:"A server on a temporary ledger, 10,000 users over HTTP for 5,000 coupons, and the audit's verdict."`
 	Serve      serveCmd      `cmd:"" help:"Serve the HTTP API on a ledger."`
-	Campaign   campaignCmd   `cmd:"" help:"Make, show and change campaigns of a server."`
+	Campaign   campaignCmd   `cmd:"" help:"Create, show and change campaigns of a server."`
 	Coupon     couponCmd     `cmd:"" help:"List, show, void, issue and export coupons of a server."`
 	Wallet     walletCmd     `cmd:"" help:"List the coupons that a user holds, of all campaigns."`
 	Claim      claimCmd      `cmd:"" help:"Claim a coupon for a user."`
@@ -21,7 +21,7 @@ type cli struct {
 	DeadLetter deadLetterCmd `cmd:"" help:"List, replay and void what the ledger of a server would not take."`
 	Facts      factsCmd      `cmd:"" help:"Have facts published to Kafka once more."`
 	Gate       gateCmd       `cmd:"" help:"Make Redis whole again as a gate, from what the ledger has."`
-	Key        keyCmd        `cmd:"" help:"Make, list and revoke API keys in a ledger, also while it is served."`
+	Key        keyCmd        `cmd:"" help:"Create, list and revoke API keys in a ledger, also while it is served."`
 	Doctor     doctorCmd     `cmd:"" help:"Check this machine and the configuration of serve."`
 	Ready      readyCmd      `cmd:"" help:"Ask a server whether it is ready, for health checks: exit 0 if it is, else 1."`
 	Migrate    migrateCmd    `cmd:"" help:"Bring a ledger's schema up to this binary's."`

@@ -77,7 +77,7 @@ type factsReplayCmd struct {
 	ledgerFlag
 	outputFlag
 	Facts    topicURL `required:"" placeholder:"kafka://HOST:PORT/TOPIC" help:"The topic, as serve has it. FIRSTCOME_FACTS keeps the password out of sight."`
-	All      bool     `help:"All facts of all campaigns: of a topic that was made again, or that has lost some."`
+	All      bool     `help:"All facts of all campaigns: of a topic that was recreated, or that has lost some."`
 	From     int64    `default:"0" placeholder:"POSITION" help:"Of a campaign: the position of the first fact to publish (default: 1)."`
 	Campaign string   `arg:"" optional:"" help:"The campaign."`
 }

@@ -24,7 +24,7 @@ func forgotten(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (ids []s
 	for _, c := range all {
 		known[c.ID] = true
 	}
-	err = gate.EachMade(ctx, func(id firstcome.CampaignID) error {
+	err = gate.EachCreated(ctx, func(id firstcome.CampaignID) error {
 		if known[id] {
 			return nil
 		}

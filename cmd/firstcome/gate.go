@@ -13,7 +13,7 @@ import (
 )
 
 type gateCmd struct {
-	Rebuild   gateRebuildCmd   `cmd:"" help:"Make the gate of a campaign, or of all that need it, anew from what the ledger has."`
+	Rebuild   gateRebuildCmd   `cmd:"" help:"Recreate the gate of a campaign, or of all that need it, from what the ledger has."`
 	Reconcile gateReconcileCmd `cmd:"" help:"Bring back what Redis has and a ledger that was restored from a backup has forgotten, of a campaign or of all."`
 }
 

@@ -132,7 +132,7 @@ func (n *node) notesJournal(ctx context.Context) error {
 	name, id := n.remote.journal.Topic()
 	again, err := n.ledger.NoteJournal(ctx, id)
 	if again {
-		n.alarm("", fmt.Errorf("the topic %s was made again (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
+		n.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 type keyCmd struct {
-	Create keyCreateCmd `cmd:"" help:"Make a key and print it, once. A server has it within a second."`
+	Create keyCreateCmd `cmd:"" help:"Create a key and print it, once. A server has it within a second."`
 	List   keyListCmd   `cmd:"" help:"List the keys; the keys themselves are not kept."`
 	Revoke keyRevokeCmd `cmd:"" help:"Make a key bad, for good. A server refuses it within a second."`
 }

@@ -82,13 +82,13 @@ func TestATopicThatWasMadeAgainIsToldUntilThePaceIsSet(t *testing.T) {
 		t.Errorf("the lines of %v are to be served", found)
 	}
 	_, err := s.line.Claim(t.Context(), "c", []firstcome.UserID{"e"})
-	isLost(t, "a claim", err, "was made again, or is another one")
-	isLost(t, "the alarm", stage.Next(t, "an alarm", s.told), "was made again, or is another one")
+	isLost(t, "a claim", err, "was recreated, or is another one")
+	isLost(t, "the alarm", stage.Next(t, "an alarm", s.told), "was recreated, or is another one")
 	if d := s.claimOnce("c", "a", "e"); d[0].Outcome != firstcome.AlreadyIssued || d[1].Outcome != 0 {
 		t.Errorf("a holder beside who would join: %v, %v", d[0].Outcome, d[1].Outcome)
 	}
 	_, err = s.line.Serve(t.Context(), "c", 9)
-	isLost(t, "the line", err, "was made again, or is another one")
+	isLost(t, "the line", err, "was recreated, or is another one")
 	was, err := s.ledger.Campaign(t.Context(), "c")
 	stage.Must(t, err)
 	if feed := s.update("c"); feed.Topic == was.Feed.Topic {

@@ -110,7 +110,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		if s := d.status(); s.Epoch != 2 || s.Applied != s.Version {
 			t.Errorf("the campaign is %+v", s)
 		}
-		if made, err := d.remote.gate.Made(t.Context(), "c"); !made || err != nil {
+		if made, err := d.remote.gate.Created(t.Context(), "c"); !made || err != nil {
 			t.Errorf("the gate knows of the campaign's id: %v, %v", made, err)
 		}
 		for _, c := range coupons[6:] {

@@ -89,7 +89,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 		t.Errorf("no campaign: %v", err)
 	}
 	if n := len(r.keys("c")); n != 0 {
-		t.Errorf("the campaign was made again: Redis has %d keys of it", n)
+		t.Errorf("the campaign was recreated: Redis has %d keys of it", n)
 	}
 }
 

@@ -62,7 +62,7 @@ func (m *mender) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate,
 	return flow.Estimate{}, flow.ErrNothingToReconcile
 }
 
-func (m *mender) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+func (m *mender) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
 // Rebuild is operate.Rebuilder's.
 func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error) {

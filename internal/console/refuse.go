@@ -129,7 +129,7 @@ func (v *view) refusalOf(err error) refusal {
 	case errors.Is(err, firstcome.ErrFeedAway), errors.Is(err, firstcome.ErrFeedTaken):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열의 Kafka가 응답하지 않습니다", "Kafka, which keeps the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	case errors.Is(err, firstcome.ErrFeedLost):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 진행 관리 화면에서 속도를 다시 적으면 다른 파티션에서 새 대기열이 시작됩니다.", "The topic was made again, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 진행 관리 화면에서 속도를 다시 적으면 다른 파티션에서 새 대기열이 시작됩니다.", "The topic was recreated, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
 	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
 	case errors.Is(err, firstcome.ErrNotRecorded):

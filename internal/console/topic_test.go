@@ -123,7 +123,7 @@ func TestThePagesSayWhereALineIs(t *testing.T) {
 		if says := strings.Contains(got, "The line is"); !strings.Contains(got, want) || says != (want != "") {
 			t.Errorf("%s: %s", path, got)
 		}
-		if strings.HasSuffix(path, "steer") && strings.Contains(got, "If the topic was made again") != strings.Contains(want, "Kafka") {
+		if strings.HasSuffix(path, "steer") && strings.Contains(got, "If the topic was recreated") != strings.Contains(want, "Kafka") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

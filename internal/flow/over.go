@@ -45,7 +45,7 @@ type Recorded interface {
 
 // Over is a remote gate whose ledger answers for a campaign that the gate has
 // forgotten: the gate says ErrRetired or ErrLost, and the ledger says that it is
-// retired. So a campaign that is over is never made again at its gate.
+// retired. So a campaign that is over is never recreated at its gate.
 type Over struct {
 	RemoteGate
 	// Fed is the gate as one for lines that feeds keep. Nil: it is none, and what is about such lines is firstcome.ErrGateMismatch.

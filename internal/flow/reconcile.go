@@ -28,7 +28,7 @@ type ReconciledGate interface {
 	// HoldsEach tells for each coupon whether its user is the holder of it.
 	HoldsEach(ctx context.Context, r Revision, coupons []firstcome.Coupon) ([]bool, error)
 	// Made tells whether the gate's ledger ever made a campaign of an id there.
-	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
+	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
 
 // A Reconciler is a Rebuilder that also brings back what a gate has and a ledger that was restored from a backup has forgotten.
@@ -44,10 +44,10 @@ func NewReconciler(r *Rebuilder, book ReconcileBook, gate ReconciledGate) *Recon
 }
 
 // Made tells whether the gate's ledger ever made a campaign of an id there. If the ledger does not know it, it has forgotten it.
-func (r *Reconciler) Made(ctx context.Context, id firstcome.CampaignID) (bool, error) {
+func (r *Reconciler) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	return r.holds.Made(ctx, id)
+	return r.holds.Created(ctx, id)
 }
 
 // Adopted is what a ledger took over from its gate.

@@ -53,7 +53,7 @@ func (s *session) catchUp(ctx context.Context) error {
 func (s *session) behind(is found) ([]int64, error) {
 	f := &s.following
 	if is.id != f.Target {
-		return nil, fmt.Errorf("the topic %s is not the one that it was: it was made again, or this is another Kafka (its id is %s, and it was %s). "+
+		return nil, fmt.Errorf("the topic %s is not the one that it was: it was recreated, or this is another Kafka (its id is %s, and it was %s). "+
 			"Name the right one with --facts, or have all facts published into this one with firstcome facts replay --all", s.topic.name, is.id, f.Target)
 	}
 	begin := make([]int64, len(is.ends))

@@ -211,10 +211,10 @@ func (j *Journal) Topic() (name, id string) {
 	return j.topic.name, j.id
 }
 
-// errMadeAgain says that a topic is not the one that it was.
-var errMadeAgain = errors.New("the topic was made again: what it had and nobody recorded is recorded from the gate's holders")
+// errRecreated says that a topic is not the one that it was.
+var errRecreated = errors.New("the topic was recreated: what it had and nobody recorded is recorded from the gate's holders")
 
-// refresh looks whether the topic is the one that it was. If it was made again, it connects anew, because a client goes on with the one
+// refresh looks whether the topic is the one that it was. If it was recreated, it connects anew, because a client goes on with the one
 // that it knows.
 func (j *Journal) refresh(ctx context.Context) error {
 	client, err := j.client(ctx)
@@ -233,14 +233,14 @@ func (j *Journal) refresh(ctx context.Context) error {
 		client.Close()
 		return nil
 	}
-	j.alarms.Now("", fmt.Errorf("%s: %w", j.topic.name, errMadeAgain))
+	j.alarms.Now("", fmt.Errorf("%s: %w", j.topic.name, errRecreated))
 	return nil
 }
 
 // groupPrefix begins the names of recorders' groups.
 const groupPrefix = "firstcome-recorders-"
 
-// groupOf returns the consumer group of the recorders of a name at the topic of an id. A topic that is made again has another group: what
+// groupOf returns the consumer group of the recorders of a name at the topic of an id. A topic that is recreated has another group: what
 // was committed before, or is committed late, says nothing of its records.
 func groupOf(name, id string) string {
 	sum := sha256.Sum256([]byte(name + " " + id))
@@ -314,7 +314,7 @@ func (j *Journal) ends(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if err = j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err)); !errors.Is(err, errMadeAgain) {
+	if err = j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err)); !errors.Is(err, errRecreated) {
 		j.alarms.Tell("", err)
 	}
 	return err

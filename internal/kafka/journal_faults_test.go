@@ -216,11 +216,11 @@ func TestF48ATopicThatIsMadeAgainLosesNothing(t *testing.T) {
 	g.record(t, j, p)
 	j.insist("c", 10)
 	stage.Await(t, "what the gate heard", 30, g.heardThrough("c"))
-	wantAlarm(t, alarms, "was made again")
+	wantAlarm(t, alarms, "was recreated")
 }
 
 // TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing makes a topic again, and commits in its name what was done of the one that is gone:
-// so late may come what a recorder tells a Kafka that goes by names alone, as those before 4 do. Nothing is made again from the holders here.
+// so late may come what a recorder tells a Kafka that goes by names alone, as those before 4 do. Nothing is recreated from the holders here.
 func TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -243,7 +243,7 @@ func TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing(t *testing.T) {
 	stage.Must(t, kadm.NewClient(client).CommitAllOffsets(t.Context(), kafka.GroupOf("ours", id), done))
 	g.record(t, j, p)
 	stage.Await(t, "what the gate heard", 30, g.heardThrough("c"))
-	wantAlarm(t, alarms, "was made again")
+	wantAlarm(t, alarms, "was recreated")
 }
 
 // TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders has a topic lose its end, so that more is committed than it has, and its

@@ -23,7 +23,7 @@ var (
 	errGone = errors.New("neither the gate's journal nor the topic has anything, and not all that was issued is recorded")
 )
 
-// refreshEvery is how often a recorder looks whether the topic was made again. Its client notices only after ten seconds.
+// refreshEvery is how often a recorder looks whether the topic was recreated. Its client notices only after ten seconds.
 const refreshEvery = 2 * time.Second
 
 // refillEvery is how often missing numbers of a campaign are recorded from the gate's holders.
@@ -119,7 +119,7 @@ func (c *consumer) sweep(ctx context.Context) error {
 			_ = j.refresh(ctx)
 		}
 		if _, id := j.Topic(); id != c.id {
-			return errMadeAgain
+			return errRecreated
 		}
 		active, err := j.options.Ledger.Active(ctx)
 		if err != nil {
@@ -186,7 +186,7 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 		if is, err = j.topic.look(ctx, client); err != nil {
 			return nil, is, err
 		}
-		if is.id != id { // it was made again
+		if is.id != id { // it was recreated
 			id = is.id
 			continue
 		}

@@ -137,7 +137,7 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 	return b, nil
 }
 
-// garbageOf returns what is kept of a record that cannot be read. The topic's id is in its name, because a topic that is made again has
+// garbageOf returns what is kept of a record that cannot be read. The topic's id is in its name, because a topic that is recreated has
 // records under the same offsets.
 func garbageOf(topic string, r *kgo.Record, cause error) flow.Garbage {
 	value := strings.ToValidUTF8(string(r.Value[:min(len(r.Value), maxPayload)]), "\uFFFD")

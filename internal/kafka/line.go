@@ -180,7 +180,7 @@ func (l *Line) Feed(ctx context.Context) (feed firstcome.Feed, err error) {
 }
 
 // Lost tells whether nobody can find out from the topic any more who is in line of a campaign that has a feed: the feed was given up, the
-// topic was made again or is another one, or it lacks records of people who are in line.
+// topic was recreated or is another one, or it lacks records of people who are in line.
 func (l *Line) Lost(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed) (bool, error) {
 	before, err := l.FedGate.LineOf(ctx, id)
 	if err != nil {
@@ -202,7 +202,7 @@ func (l *Line) Lost(ctx context.Context, id firstcome.CampaignID, feed firstcome
 		(now.Offset(now.Serving()) < is.starts[feed.Partition] || is.ends[feed.Partition] < was.Offset(was.Serving())), nil
 }
 
-// look asks how the topic is. If it was made again, it connects anew, because a client goes on with the one that it knows.
+// look asks how the topic is. If it was recreated, it connects anew, because a client goes on with the one that it knows.
 func (l *Line) look(ctx context.Context) (found, error) {
 	_, was := l.Topic()
 	if was == "" {
@@ -272,7 +272,7 @@ func (l *Line) holds(id firstcome.CampaignID, feed firstcome.Feed) error {
 	case feed.Partition < 0:
 		return lost(id, "the campaign was over, and another one may have its partition of the topic %s", name)
 	case feed.Topic != topic:
-		return lost(id, "the topic %s was made again, or is another one: it has the id %s, and that of the campaign's line is %s", name, topic, feed.Topic)
+		return lost(id, "the topic %s was recreated, or is another one: it has the id %s, and that of the campaign's line is %s", name, topic, feed.Topic)
 	}
 	return nil
 }

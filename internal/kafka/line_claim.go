@@ -142,7 +142,7 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 		records = records[1:]
 		ticket := offset - line.First + 1
 		if ticket <= line.ServedThrough {
-			return false, lost(id, "a claim has the offset %d of the partition %d of the topic %s, and those before %d are served, so the topic lacks records, or was made again",
+			return false, lost(id, "a claim has the offset %d of the partition %d of the topic %s, and those before %d are served, so the topic lacks records, or was recreated",
 				offset, feed.Partition, l.topic.name, line.Offset(line.Serving()))
 		}
 		f.reaches(offset + 1)

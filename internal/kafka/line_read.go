@@ -42,7 +42,7 @@ func (r *LineReader) Close() { r.client.Close() }
 func (r *LineReader) Records(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first, end int64, each func(offset int64, user firstcome.UserID)) error {
 	switch {
 	case feed.Topic != r.is.id:
-		return fmt.Errorf("the topic %s has the id %s, and that of the line of %s is %s: name the topic of its line, or it was made again", r.topic.name, r.is.id, id, feed.Topic)
+		return fmt.Errorf("the topic %s has the id %s, and that of the line of %s is %s: name the topic of its line, or it was recreated", r.topic.name, r.is.id, id, feed.Topic)
 	case int(feed.Partition) >= len(r.is.ends) || r.is.ends[feed.Partition] < end:
 		return fmt.Errorf("the partition %d of the topic %s does not have the offset %d, and tickets of %s up to it are served", feed.Partition, r.topic.name, end-1, id)
 	}

@@ -232,7 +232,7 @@ func (l *Line) fill(ctx context.Context, f *fed, id firstcome.CampaignID, limit 
 		}
 		fetches.EachTopic(func(t kgo.FetchTopic) {
 			if read := kadm.TopicID(t.TopicID); read != (kadm.TopicID{}) && read.String() != f.feed.Topic {
-				failed = lost(id, "the topic %s was made again: it has the id %s, and that of the campaign's line is %s", l.topic.name, read, f.feed.Topic)
+				failed = lost(id, "the topic %s was recreated: it has the id %s, and that of the campaign's line is %s", l.topic.name, read, f.feed.Topic)
 			}
 		})
 		if failed != nil {

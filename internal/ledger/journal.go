@@ -40,7 +40,7 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 	return topic, wrap(err, "read which topic the coupons of %s pass", gate)
 }
 
-// NoteJournal notes the topic of UseGate, which has this id now, before the first coupon passes it. again tells that the topic was made again:
+// NoteJournal notes the topic of UseGate, which has this id now, before the first coupon passes it. again tells that the topic was recreated:
 // it is not the one that it was, which only the call that notes it says. It may be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
 	if l.gate == "" {

@@ -243,7 +243,7 @@ func TestAForgottenCampaignsCouponsAreVoidedAndNothingElseOfItChanges(t *testing
 		}
 		c := status(t, s.a.Ledger)
 		stage.Same(t, "in force, version, applied", []int64{2, 3, 3}, []int64{c.InForce, c.Version, c.Applied})
-		stage.Same(t, "the gate was not made again", []bool{true, true}, []bool{s.Course("c").Gone, s.Course("c").Version == 2})
+		stage.Same(t, "the gate was not recreated", []bool{true, true}, []bool{s.Course("c").Gone, s.Course("c").Version == 2})
 	})
 }
 

@@ -270,7 +270,7 @@ func TestWhatKeepsACampaignFromBeingMadeIsToldBeforeThePartitions(t *testing.T) 
 	terms := stage.Terms(9)
 	terms.Pace = &firstcome.Pace{}
 	if _, err := h.Create(t.Context(), "test", "c", terms); !errors.Is(err, firstcome.ErrCampaignExists) {
-		t.Errorf("the campaign made again is %v", err)
+		t.Errorf("the recreated campaign is %v", err)
 	}
 	if _, err := h.Create(t.Context(), "test", "d", terms); !errors.Is(err, firstcome.ErrNoPartition) {
 		t.Errorf("one without a partition is %v", err)

@@ -55,7 +55,7 @@ type Gate interface {
 // A Rebuilder makes a campaign's gate anew, and says where the ledger is older than its gate: see flow.Reconciler.
 type Rebuilder interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
-	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
+	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
 	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Reconciled, error)
 	Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error)
@@ -175,7 +175,7 @@ func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error
 	if o.rebuild == nil {
 		return nil
 	}
-	if made, err := o.rebuild.Made(ctx, id); err != nil || !made {
+	if made, err := o.rebuild.Created(ctx, id); err != nil || !made {
 		return nil
 	}
 	_, err := o.ledger.Campaign(ctx, id)

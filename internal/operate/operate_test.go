@@ -116,7 +116,7 @@ func (d *desk) Refused(context.Context, firstcome.CampaignID, int64) (bool, erro
 
 func (d *desk) Newest(context.Context, firstcome.CampaignID) error { return d.fails["newest"] }
 
-func (d *desk) Made(context.Context, firstcome.CampaignID) (bool, error) {
+func (d *desk) Created(context.Context, firstcome.CampaignID) (bool, error) {
 	return d.made, d.fails["made"]
 }
 

@@ -62,7 +62,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 	return g, nil
 }
 
-// Inspect connects to Redis to read what a gate has there: Name, State, DecidedBy, Coupons, Unrecorded and EachMade. It writes nothing, and the
+// Inspect connects to Redis to read what a gate has there: Name, State, DecidedBy, Coupons, Unrecorded and EachCreated. It writes nothing, and the
 // user needs only the right to read; Masters needs INFO besides. Name is empty if the Redis is no gate or was emptied.
 func Inspect(ctx context.Context, options Options) (*Gate, error) {
 	client, err := connect(options)

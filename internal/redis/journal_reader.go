@@ -43,14 +43,14 @@ func (r *reader) begin(items []item) (finished func(coupons int)) {
 }
 
 // read returns entries to work on: what this consumer left unfinished, else what others
-// did, else new ones. A group that is gone is made again from the beginning of the stream.
+// did, else new ones. A group that is gone is recreated from the beginning of the stream.
 func (r *reader) read(ctx context.Context) ([]item, error) {
 	items, err := r.readOnce(ctx)
 	var e *Error
 	if !errors.As(err, &e) || e.Code != codeNoGroup {
 		return items, err
 	}
-	r.gone = errors.New("the recorders' group was gone: it is made again from the beginning of the journal")
+	r.gone = errors.New("the recorders' group was gone: it is recreated from the beginning of the journal")
 	made := r.gate.client.Do(ctx, r.gate.client.B().XgroupCreate().Key(r.journal).Group(group).Id("0").Mkstream().Build()).Error()
 	if made != nil && !rueidis.IsRedisBusyGroup(made) {
 		return nil, classify(made)

@@ -147,7 +147,7 @@ func TestANodeWhoseLedgerIsReplacedAsksItAgain(t *testing.T) {
 		t.Errorf("the ledger was asked %d times", asked())
 	}
 	name("one.2")
-	s.do(append([]string{"DEL", "firstcome:made:-"}, redis.Keys("c", "one.1")...)...)
+	s.do(append([]string{"DEL", "firstcome:created:-"}, redis.Keys("c", "one.1")...)...)
 	if _, err := s.gate.Claim(t.Context(), "c", crowd(0, 1)); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("the first claim got %v", err)
 	}

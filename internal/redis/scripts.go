@@ -42,8 +42,8 @@ var (
 	forgetScript string
 	//go:embed lua/has.lua
 	hasScript string
-	//go:embed lua/made.lua
-	madeScript string
+	//go:embed lua/created.lua
+	createdScript string
 	//go:embed lua/place.lua
 	placeScript string
 	//go:embed lua/begin.lua

@@ -173,7 +173,7 @@ func losesKeys(t *testing.T, answer firstcome.AnswerWhen, keys int) {
 			t.Fatalf("the keys %s are %v", of, found)
 		}
 		tellRedis(t, d.gate.URL(), "DEL", found[0])
-		if turn%3 < 2 { // a journal is made again of the holders
+		if turn%3 < 2 { // a journal is recreated of the holders
 			epoch++
 			waitFor(t, "the next epoch", func() bool { return d.ledgerState("spring").Epoch == epoch })
 		}

@@ -100,7 +100,7 @@ func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
 	stage.Must(t, services.DropTopic(t.Context(), topic))
 	lines(t, broker.URL(), "lines")
 	waitFor(t, "a claim that is refused", func() bool { return claim("late") == http.StatusServiceUnavailable })
-	waitFor(t, "the log that says so", func() bool { return strings.Contains(p.text(), "the topic lines was made again") })
+	waitFor(t, "the log that says so", func() bool { return strings.Contains(p.text(), "the topic lines was recreated") })
 	d.setPace("spring", map[string]any{"per_second": 100})
 	waitFor(t, "who claims behind to be answered", func() bool { return claim("e") == http.StatusAccepted })
 	waitFor(t, "the coupon of who claimed behind", func() bool {

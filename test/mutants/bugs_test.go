@@ -482,7 +482,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "an id whose campaign its ledger has forgotten is used again",
-		file: "internal/redis/made.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		file: "internal/redis/created.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
 		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
 	},
 	{

@@ -45,7 +45,7 @@ type unasked struct{ *flow.Rebuilder }
 
 func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
 
-func (u unasked) Made(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+func (u unasked) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
 func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
 	return flow.Reconciled{}, flow.ErrNothingToReconcile

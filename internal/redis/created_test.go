@@ -51,7 +51,7 @@ func TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten(t *testing.T) {
 		}
 	}
 	var made []firstcome.CampaignID
-	stage.Must(t, again.EachMade(t.Context(), func(id firstcome.CampaignID) error {
+	stage.Must(t, again.EachCreated(t.Context(), func(id firstcome.CampaignID) error {
 		made = append(made, id)
 		return nil
 	}))
@@ -59,7 +59,7 @@ func TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten(t *testing.T) {
 		t.Errorf("the ledger has made (-want +got):\n%s", diff)
 	}
 	for id, want := range map[firstcome.CampaignID]bool{"c": true, "d": false} {
-		if is, err := again.Made(t.Context(), id); err != nil || is != want {
+		if is, err := again.Created(t.Context(), id); err != nil || is != want {
 			t.Errorf("%s was made: %v, %v", id, is, err)
 		}
 	}

@@ -1,6 +1,6 @@
 -- Notes which campaign a ledger has made under an id, unless another one is noted.
 --
--- KEYS  firstcome:made:LEDGER (hash): see made.go
+-- KEYS  firstcome:created:LEDGER (hash): see created.go
 -- ARGV  1 the field, 2 the campaign's marker
 -- Returns the marker of the campaign that is noted, this one's or another's
 
