@@ -168,6 +168,17 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 	})
 }
 
+// TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver has Redis count 9 served and 9 in line of 5 tickets. The ledger takes no such line.
+func TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		r := newLine(t, name, 100, 5)
+		r.do("HSET", r.key("campaign"), "line", "1 5 0 9 9 0 - 0")
+		r.needs(flow.ErrLost)
+		stage.Same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
+		stage.Same(t, "places", []string{"2.1+0", "2.5+4"}, r.places("user-0", "user-4"))
+	})
+}
+
 // TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed takes a gate back to when 10 were in line and 2 had been served. Then 4 more were
 // served, the last one of whom nobody recorded, and one of whom has a void coupon; one got a coupon directly, one left, and 5 joined.
 func TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed(t *testing.T) {

@@ -100,10 +100,16 @@ func lineOf(words []string) (l firstcome.Line, err error) {
 		return firstcome.Line{}, errors.New("it has not five numbers")
 	}
 	l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting = n[0], n[1], n[2], n[3], n[4]
-	if l.Generation < 1 || l.ServedThrough > l.LastTicket || l.Left() < 0 {
+	if !possible(l) {
 		return firstcome.Line{}, errors.New("there is no such line")
 	}
 	return l, nil
+}
+
+// possible reports whether a line may have these counters, by the rules of the ledger's tables.
+func possible(l firstcome.Line) bool {
+	negative := l.LastTicket < 0 || l.ServedThrough < 0 || l.Served < 0 || l.Waiting < 0
+	return !negative && l.Generation >= 1 && l.ServedThrough <= l.LastTicket && l.Left() >= 0
 }
 
 // numbers returns whole numbers from 0 on.

@@ -184,8 +184,12 @@ func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Froze
 	if err != nil || field == "" {
 		return f, err
 	}
-	if l, err := readLine(field); err == nil { // else nobody can say who is in line
+	switch l, err := readLine(field); {
+	case err != nil: // nobody can say who is in line
+	case possible(l.Line):
 		f.Line = l.Line
+	case l.Generation >= 1: // only its people are known
+		f.Line.Generation = l.Generation
 	}
 	return f, nil
 }
