@@ -37,7 +37,7 @@ var findingWords = map[string]struct{ name, advice string }{
 	"eviction":                           {"maxmemory-policy", "noeviction으로 하세요. 아니면 가득 찼을 때 데이터가 지워져 쿠폰이 두 번 나갈 수 있습니다."},
 	"memory":                             {"Redis 메모리", "한도가 없거나 거의 찼습니다. maxmemory를 알맞게 정하세요. 가득 차면 요청에 503으로 응답합니다."},
 	"persistence":                        {"Redis의 디스크 기록", "AOF가 꺼져 있거나 마지막 쓰기에 실패했습니다. appendonly를 켜고 디스크 공간을 확인하세요."},
-	"appendfsync":                        {"appendfsync", "everysec나 always로 하세요. 값을 읽을 수 없다면 서비스 설정에서 확인하세요."},
+	"appendfsync":                        {"appendfsync", "everysec나 always로 하고, no-appendfsync-on-rewrite는 no로 하세요. 값을 읽을 수 없다면 서비스 설정에서 확인하세요."},
 	"snapshots":                          {"Redis 스냅샷", "마지막 스냅샷에 실패했습니다. Redis 로그를 확인하세요. 계속되면 Redis가 쓰기를 거절할 수 있습니다."},
 	"the user default":                   {"Redis의 default 사용자", "권한이 모자라거나 확인할 수 없습니다. 모자라면 Redis가 다시 시작할 때 모든 캠페인을 잃습니다. 원문에 나온 대로 권한을 주세요."},
 	"replicas":                           {"Redis 복제", "min-replicas-to-write가 0입니다. 끊긴 주 서버가 계속 발급하면 장애 조치 때 유실됩니다. 1로 하고 min-replicas-max-lag는 2로 하세요."},

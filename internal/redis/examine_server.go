@@ -83,16 +83,18 @@ func (e *exam) persistence(node rueidis.Client, info map[string]string) {
 // sync says how often the append-only file is synced, which INFO does not tell.
 func (e *exam) sync(node rueidis.Client) {
 	const what = "appendfsync"
-	settings, err := node.Do(e.ctx, node.B().ConfigGet().Parameter(what).Build()).AsStrMap()
+	set, err := settings(e.ctx, node)
 	switch {
 	case err != nil:
 		e.Add(doctor.Warn, what, "look it up where the service is set up: it should be everysec or always", "the user may not read CONFIG, so it cannot be known")
-	case settings[what] == "always":
+	case set[notWhileRewriting] == "yes" && set[what] != "no":
+		e.Add(doctor.Warn, what, "set "+notWhileRewriting+" no", "%s, but not while Redis rewrites its file: the end of the machine loses what it answered meanwhile", set[what])
+	case set[what] == "always":
 		e.Add(doctor.OK, what, "", "always: what is answered survives the end of the machine")
-	case settings[what] == "everysec":
+	case set[what] == "everysec":
 		e.Add(doctor.OK, what, "", "everysec: the end of the machine loses up to a second or two of what is not recorded")
 	default:
-		e.Add(doctor.Warn, what, "set it to everysec or always", "%s: the end of the machine loses what the system had not written", settings[what])
+		e.Add(doctor.Warn, what, "set it to everysec or always", "%s: the end of the machine loses what the system had not written", set[what])
 	}
 }
 

@@ -53,6 +53,12 @@ func TestWhatARedisWouldLoseIsFound(t *testing.T) {
 
 	unsynced := services.Redis.Server(t, "--appendfsync", "no", "--maxmemory", "3mb")
 	examine(t, unsynced.URL()).Want(t, doctor.Warn, "appendfsync")
+	rewriting := services.Redis.Server(t, "--appendfsync", "always", "--no-appendfsync-on-rewrite", "yes")
+	found = examine(t, rewriting.URL())
+	found.Want(t, doctor.Warn, "appendfsync")
+	if f := found["appendfsync"]; !strings.Contains(f.Found, "while Redis rewrites its file") {
+		t.Errorf("of a Redis that does not sync while it rewrites its file it says %q", f.Found)
+	}
 
 	few := services.User(t, server.URL(), "~firstcome:*", "+@connection", "+info", "+eval", "+evalsha", "+time")
 	found = examine(t, few)

@@ -104,14 +104,23 @@ func runOf(info map[string]string) string {
 	return info["master_replid"]
 }
 
-// syncsFirst tells whether a server syncs its file before it answers. Of one that does not let its user ask it is not known.
+// syncsFirst reports whether a server syncs its file before it answers, also while it rewrites that file. It is false if the gate's user may not
+// read the settings.
 func syncsFirst(ctx context.Context, node rueidis.Client) (bool, error) {
-	set, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
+	set, err := settings(ctx, node)
 	var e *Error
 	if errors.As(classify(err), &e) && (e.Code == "NOPERM" || e.Code == plain) {
 		return false, nil
 	}
-	return set["appendfsync"] == "always", classify(err)
+	return set["appendfsync"] == "always" && set[notWhileRewriting] == "no", classify(err)
+}
+
+// notWhileRewriting is the setting by which a server does not sync while a child process writes to the disk.
+const notWhileRewriting = "no-appendfsync-on-rewrite"
+
+// settings returns those of a server that say when it syncs its append-only file.
+func settings(ctx context.Context, node rueidis.Client) (map[string]string, error) {
+	return node.Do(ctx, node.B().ConfigGet().Parameter("*appendfsync*").Build()).AsStrMap()
 }
 
 // keepsAll tells whether a server's INFO is that of one that a restart brings back as it was, but for how often it syncs: it appends to a

@@ -40,6 +40,11 @@ func TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable(t *testing.T) {
 		"it syncs when the system likes": {
 			func(t *testing.T) string { return services.Redis.Server(t, "--appendfsync", "no").URL() }, false,
 		},
+		"it does not sync while it rewrites its file": {
+			func(t *testing.T) string {
+				return services.Redis.Server(t, append([]string{"--no-appendfsync-on-rewrite", "yes"}, always...)...).URL()
+			}, false,
+		},
 		"it appends to no file": {
 			func(t *testing.T) string {
 				return services.Redis.Server(t, append([]string{"--appendonly", "no"}, always...)...).URL()
