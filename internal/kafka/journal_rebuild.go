@@ -69,11 +69,13 @@ func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marke
 			return nil
 		}
 		b, err := readBatch(j.options.Secret, r)
-		if errors.Is(err, errNewer) {
+		switch {
+		case b.Marker != marker: // it is of another ledger's campaign, or its recorder buries it
+			return nil
+		case errors.Is(err, errNewer):
 			return err
-		}
-		if err != nil || b.Marker != marker {
-			return nil // its recorder buries it, or it is of another ledger's campaign
+		case err != nil: // its recorder buries it
+			return nil
 		}
 		return each(b)
 	}, ctx.Err)

@@ -57,7 +57,9 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	stage.Next(t, "a batch that is not recorded", taken)
 	stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "d", Epoch: 1, Marker: marker, Coupons: stage.Coupons("d", 1, 3)})))
 	stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", "litter"))
+	for _, litter := range []string{"litter", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`} {
+		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
+	}
 	gate := kafka.Relayed{RebuiltGate: frozenGate{reading: func(to func(flow.Batch) error) error {
 		moved := g.issue("c", 5)
 		for range 2 { // its relay was frozen, and another one took over
