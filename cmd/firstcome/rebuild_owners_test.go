@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -268,6 +269,43 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		}
 		stage.Same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 	}
+}
+
+// A failOver has the ledger fail over, before a rebuild ends the epoch, to a replica that knows the attempt and nothing later.
+type failOver struct {
+	flow.RebuildBook
+	flow.RebuiltGate
+	frozen, ends func()
+}
+
+func (f *failOver) GoesOn(context.Context, flow.Rebuild) error { return nil }
+
+func (f *failOver) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+	f.frozen()
+	return f.RebuiltGate.Freeze(ctx, r)
+}
+
+func (f *failOver) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+	f.ends()
+	return f.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
+}
+
+// TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain has five coupons in the journal, which the frozen gate keeps until the switch.
+func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[string(services.PostgreSQL)](t), nil, "c")
+	users := people("user-", 5)
+	d.issue("c", users...)
+	var before backup
+	once := sync.OnceFunc(func() { before.restore() })
+	f := &failOver{d.ledger, d.remote.gate, func() { before = d.backup() }, once}
+	done := d.rebuilt(flow.NewRebuilder(f, f, flow.RebuilderEvents{}))
+	stage.Same(t, "recorded, and in the new epoch", [2]int64{5, 2}, [2]int64{d.status().Recorded, done.Epoch})
+	for _, answer := range d.claims(users...) {
+		if !strings.HasPrefix(answer, "already_issued") {
+			t.Errorf("a user who was issued a coupon is answered %s", answer)
+		}
+	}
+	d.sound()
 }
 
 // outlive has the last sign of life of a rebuild be long ago.

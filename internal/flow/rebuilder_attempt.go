@@ -111,11 +111,12 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, las
 	if err != nil {
 		return fill, loaded, err
 	}
-	if err := r.gate.Empty(ctx, attempt, to); err != nil {
-		return fill, loaded, err
-	}
-	point.Reach(point.Emptied)
 	for range reloads {
+		// The frozen journal stays as it is until the switch. A ledger that failed over since it was emptied gets it again.
+		if err = r.gate.Empty(ctx, attempt, to); err != nil {
+			return fill, loaded, err
+		}
+		point.Reach(point.Emptied)
 		if loaded, err = r.load(ctx, attempt, frozen.Line); err != nil {
 			return fill, loaded, err
 		}
