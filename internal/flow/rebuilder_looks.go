@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -116,35 +117,33 @@ func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
 	}
 }
 
-// found is a campaign whose gate needs a rebuild.
-type found struct {
-	Revision
-	why     error
-	noticed bool // by somebody who asked for it
-}
-
 // first puts open campaigns first, and of those the ones that somebody asked for.
-func first(all []found) {
-	rank := func(f found) int {
+func first(all []Revision, noticed map[firstcome.CampaignID]bool) []Revision {
+	rank := func(a Revision) int {
 		switch {
-		case f.Open && f.noticed:
+		case a.Open && noticed[a.Campaign]:
 			return 0
-		case f.Open:
+		case a.Open:
 			return 1
-		case f.noticed:
+		case noticed[a.Campaign]:
 			return 2
 		}
 		return 3
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return rank(a) - rank(b) })
+	return slices.SortedStableFunc(slices.Values(all), func(a, b Revision) int { return rank(a) - rank(b) })
 }
 
-// look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it.
+// look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it, at once and some side by side.
 func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstcome.CampaignID]bool) error {
-	noticed := r.known()
-	var broken []found
 	var silent []firstcome.CampaignID
-	for _, a := range active {
+	rebuilds, rebuilding := errgroup.WithContext(ctx)
+	rebuilds.SetLimit(sideBySide)
+	// What empties a server takes the name with the keys. So the name is asked for once keys were missing.
+	named := sync.OnceValue(func() bool {
+		is, err := r.gate.Named(ctx)
+		return is && err == nil
+	})
+	for _, a := range first(active, r.known()) {
 		if some != nil && !some[a.Campaign] {
 			continue
 		}
@@ -161,42 +160,29 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 		case some == nil: // gate or ledger did not answer
 			silent = append(silent, a.Campaign)
 		}
-		if NeedsRebuild(err) {
-			broken = append(broken, found{a, err, noticed[a.Campaign]})
+		if NeedsRebuild(err) && named() {
+			rebuilds.Go(func() error {
+				r.rebuildFound(rebuilding, a, err)
+				return nil
+			})
 		}
 	}
 	r.silent = silent
-	if len(broken) == 0 {
-		return nil
-	}
-	// What empties a server takes the name with the keys. So the name is asked for once keys were missing.
-	if named, err := r.gate.Named(ctx); err != nil || !named {
-		return nil
-	}
-	first(broken)
-	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(sideBySide)
-	for _, one := range broken {
-		all.Go(func() error {
-			r.rebuildFound(ctx, one)
-			return nil
-		})
-	}
-	return all.Wait()
+	return rebuilds.Wait()
 }
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
-func (r *Rebuilder) rebuildFound(ctx context.Context, one found) {
-	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, one.Campaign, one.Epoch)
+func (r *Rebuilder) rebuildFound(ctx context.Context, a Revision, why error) {
+	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, a.Campaign, a.Epoch)
 	if err != nil {
 		return
 	}
-	if r.needless(ctx, attempt, one.Revision, one.why) {
+	if r.needless(ctx, attempt, a, why) {
 		r.giveUp(ctx, attempt)
-		r.note(one.Campaign, nil)
+		r.note(a.Campaign, nil)
 		return
 	}
-	_, _ = r.attempt(ctx, attempt, one.why, nil)
+	_, _ = r.attempt(ctx, attempt, why, nil)
 }
 
 // needless asks the gate once more, now that nobody else begins a rebuild, and tells whether it decides the campaign. The rebuild before may

@@ -19,6 +19,7 @@ import (
 type fragileGate struct {
 	flow.RebuiltGate
 	restarted atomic.Bool
+	takes     time.Duration // to say that it has lost a campaign
 }
 
 func (g *fragileGate) Runs(context.Context) ([]flow.Run, error) {
@@ -31,6 +32,7 @@ func (g *fragileGate) Named(context.Context) (bool, error) { return true, nil }
 
 func (g *fragileGate) Standing(context.Context, flow.Revision) error {
 	if g.restarted.Load() {
+		time.Sleep(g.takes)
 		return flow.ErrLost
 	}
 	return nil
@@ -60,7 +62,7 @@ func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.Camp
 }
 
 // TestF01OpenCampaignsAreRebuiltFirst: when a gate with a thousand campaigns restarts, the four that a node rebuilds at once are open ones, and
-// of these the one that somebody asked for is among them.
+// of these the one that somebody asked for is among them. None waits until the gate has been asked about the others.
 func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		open, want []int
@@ -71,7 +73,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b, g := &slowBook{begun: make(chan firstcome.CampaignID)}, &fragileGate{}
+				b, g := &slowBook{begun: make(chan firstcome.CampaignID)}, &fragileGate{takes: time.Second}
 				id := func(n int) firstcome.CampaignID { return firstcome.CampaignID(fmt.Sprintf("c-%03d", n)) }
 				for n := range 1000 {
 					b.active = append(b.active, flow.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
@@ -82,6 +84,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				go func() { ended <- r.Run(ctx) }()
 				synctest.Wait()
 				g.restarted.Store(true)
+				at := time.Now()
 				r.Notice(id(c.noticed))
 				var got, want []firstcome.CampaignID
 				for _, n := range c.want {
@@ -89,6 +92,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				}
 				slices.Sort(got)
 				stage.Same(t, "rebuilds at once", want, got)
+				stage.Same(t, "how long until they begin", 4*time.Second, time.Since(at))
 				end()
 				if err := <-ended; err != nil {
 					t.Error(err)

@@ -173,7 +173,7 @@ func (r *Rebuilder) LookBack(ctx context.Context) {
 	defer cancel()
 	active, _ := r.book.Active(ctx) // the next look finds what this one does not
 	r.begun(active)
-	for _, a := range active {
+	for _, a := range first(active, nil) {
 		_ = r.isOlder(ctx, a)
 	}
 }
