@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,6 +270,49 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		}
 		stage.Same(t, "who has coupons", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 	}
+}
+
+// A bystander is another node's way to the gate. Its third question whether the gate stands waits until the rebuild has switched it.
+type bystander struct {
+	flow.RebuiltGate
+	asked    atomic.Int64
+	switched func()
+}
+
+func (b *bystander) Standing(ctx context.Context, r flow.Revision) error {
+	if b.asked.Add(1) == 3 {
+		b.switched()
+	}
+	return b.RebuiltGate.Standing(ctx, r)
+}
+
+// TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch has the other node find an emptied Redis, where a rebuild froze the
+// campaign and ended the epoch in the ledger.
+func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
+	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
+	d.do("FLUSHALL")
+	h := &halt{d.ledger, d.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+		ended <- err
+	}()
+	stage.Next(t, "a rebuild that is about to switch", h.reached)
+	switched := sync.OnceFunc(func() {
+		close(h.goOn)
+		stage.Must(t, stage.Next(t, "the end of the rebuild", ended))
+	})
+	b := &bystander{RebuiltGate: d.remote.gate, switched: switched}
+	r := flow.NewRebuilder(d.ledger, b, flow.RebuilderEvents{})
+	stage.Run(t, r.Run)
+	stage.Await(t, "a campaign that the other node has looked at", true, func() bool {
+		s := r.Stats()
+		return s.Broken == 0 && (b.asked.Load() >= 3 || s.Finished > 0)
+	})
+	switched() // if the other node did not wait for it
+	stage.Same(t, "the epoch", int64(2), d.status().Epoch)
+	stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:3"}, d.claims("user-0", "user-2"))
 }
 
 // A failOver has the ledger fail over, before a rebuild ends the epoch, to a replica that knows the attempt and nothing later.

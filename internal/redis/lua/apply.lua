@@ -29,7 +29,7 @@ local clock, quarantine_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumbe
 
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'quarantined', 'quarantined_until',
   'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out', 'run', 'frozen', 'ceiling')
-if not c then return instead end
+if not c or instead and c[20] then return instead end
 local function new_line()
   local line = '1 0 0 0 0 0 ' .. (ARGV[11] == '' and '-' or ARGV[11]) .. ' ' .. ARGV[12]
   return ARGV[13] == '' and line or line .. ' ' .. ARGV[13] .. ' - 0'

@@ -5,9 +5,10 @@
 --   {'replica'}        the server is a replica, whose keys may be older than its primary's
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
+--   {'rebuilding'}     the campaign is frozen, because it is being rebuilt from the ledger: see freeze.lua. Scripts that only read answer it if the
+--                      campaign is absent besides
 -- Those that write may also answer:
 --   {'unverified'}     the server is another one, or another run of it, than the one that decided last
---   {'rebuilding'}     the campaign is frozen, because it is being rebuilt from the ledger: see freeze.lua
 -- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
@@ -41,15 +42,15 @@ local function unverified(run, frozen) return frozen and 'rebuilding' or run ~= 
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end
 
 -- campaign returns fields of the campaign's hash, and what the script answers instead: at a replica, or of a newer
--- layout no fields, of an absent campaign empty ones.
+-- layout no fields, of an absent campaign empty ones. An absent campaign may be frozen.
 local function campaign(...)
   if not string.find(replication, 'role:master', 1, true) then return nil, {'replica'} end
   local fields = {...}
   local n = #fields
-  fields[n + 1], fields[n + 2] = 'version', 'layout'
+  fields[n + 1], fields[n + 2], fields[n + 3] = 'version', 'layout', 'frozen'
   local c = redis.call('HMGET', campaign_key, unpack(fields))
   local layout = c[n + 2]
   if (tonumber(layout or 1) or math.huge) > LAYOUT then return nil, {'newer', layout} end
-  return c, not c[n + 1] and {'absent'} or nil
+  return c, not c[n + 1] and {c[n + 3] and 'rebuilding' or 'absent'} or nil
 end
 
