@@ -95,11 +95,11 @@ func (c *cutOff) Freeze(ctx context.Context, r flow.Rebuild) (f flow.Frozen, err
 	return c.wholeGate.Freeze(ctx, r)
 }
 
-func (c *cutOff) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+func (c *cutOff) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, absent []firstcome.Coupon, whole bool) (a flow.Adopted, err error) {
 	if err := c.at("adopt"); err != nil {
 		return a, err
 	}
-	return c.wholeBook.Adopt(ctx, r, g, voided)
+	return c.wholeBook.Adopt(ctx, r, g, absent, whole)
 }
 
 func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {

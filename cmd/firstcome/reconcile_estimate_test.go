@@ -41,6 +41,31 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 	})
 }
 
+// TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted has three coupons voided after the backup. They are void if nothing of Redis can
+// be missing, and else unexplained.
+func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.T) {
+	for fsync, want := range map[string]flow.Adopted{"always": {Voided: 3}, "everysec": {Unexplained: 3}} {
+		t.Run(fsync, func(t *testing.T) {
+			server := services.Redis.Server(t, "--appendfsync", fsync)
+			d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
+			d.watch()
+			d.kept(people("user-", 10)...)
+			b := d.backup()
+			for number := range int64(3) {
+				d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", number+1, "a trial")))
+			}
+			stage.Must(t, server.Restart(t.Context()))
+			d = b.restore()
+			estimate, err := d.reconciler().Estimate(t.Context(), "c")
+			stage.Must(t, err)
+			stage.Same(t, "the estimate", flow.Estimate{Voided: want.Voided, Unexplained: want.Unexplained, Behind: 1, Version: 4, Ledger: 1, Gate: 1}, estimate)
+			done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+			stage.Must(t, err)
+			stage.Same(t, "voided, and unexplained", [2]int64{want.Voided, want.Unexplained}, [2]int64{done.Voided, done.Unexplained})
+		})
+	}
+}
+
 // TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart has two users' coupons taken from the gate by somebody.
 func TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")

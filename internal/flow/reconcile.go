@@ -16,7 +16,7 @@ type ReconcileBook interface {
 	// BeginReconcile is BeginRebuild with an attempt that is higher than the gate's last one.
 	BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (Rebuild, error)
 	// Adopt takes over what a frozen gate says of its campaign. It may be repeated.
-	Adopt(ctx context.Context, r Rebuild, gate Stopped, voided []firstcome.Coupon) (Adopted, error)
+	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, whole bool) (Adopted, error)
 	// Has tells for each coupon whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
@@ -27,7 +27,7 @@ type ReconciledGate interface {
 	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
 	// HoldsEach tells for each coupon whether its user is the holder of it.
 	HoldsEach(ctx context.Context, r Revision, coupons []firstcome.Coupon) ([]bool, error)
-	// Made tells whether the gate's ledger ever made a campaign of an id there.
+	// Created reports whether the gate's ledger ever created a campaign of an id there.
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
 
@@ -43,7 +43,7 @@ func NewReconciler(r *Rebuilder, book ReconcileBook, gate ReconciledGate) *Recon
 	return &Reconciler{r, book, gate}
 }
 
-// Made tells whether the gate's ledger ever made a campaign of an id there. If the ledger does not know it, it has forgotten it.
+// Created reports whether the gate's ledger ever created a campaign of an id there. If the ledger does not know it, it has forgotten it.
 func (r *Reconciler) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
@@ -132,12 +132,16 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 		return e, err
 	}
 	e = Estimate{Behind: a.Version, Version: s.Version, Ledger: a.Epoch, Gate: s.Epoch}
-	voided, err := r.voidedBehind(ctx, a, s)
-	if e.Voided = int64(len(voided)); e.Voided > max(0, s.Version-a.Version) {
-		e.Voided, e.Unexplained = 0, e.Voided
-	}
+	whole, err := r.whole(ctx, s)
 	if err != nil {
 		return e, err
+	}
+	absent, err := r.absent(ctx, a, s)
+	if err != nil {
+		return e, err
+	}
+	if e.Voided = int64(len(absent)); !whole || e.Voided > max(0, s.Version-a.Version) {
+		e.Voided, e.Unexplained = 0, e.Voided
 	}
 	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, Marker: a.Marker})
 	e.Recovered = int64(len(lacking))
@@ -161,12 +165,16 @@ func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Fro
 	if err != nil {
 		return nil, err
 	}
-	if s.whole() {
+	whole, err := r.whole(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if whole {
 		frozen.Through = s.LastNumber
 	}
-	voided, err := r.voidedBehind(ctx, at, s)
+	absent, err := r.absent(ctx, at, s)
 	if err == nil {
-		done.Adopted, err = r.adopts.Adopt(ctx, attempt, s, voided)
+		done.Adopted, err = r.adopts.Adopt(ctx, attempt, s, absent, whole)
 	}
 	if err != nil {
 		return nil, err
@@ -179,23 +187,32 @@ func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Fro
 	return r.heldOnly(at), nil
 }
 
-// whole tells whether what a frozen gate has is the last that it decided, and agrees with itself.
-func (s *Stopped) whole() bool {
-	return s.Was == s.Is && s.Holders == s.InForce && s.LastNumber >= s.DrainedThrough
+// whole reports whether a gate has the last state that it decided, and agrees with itself: its server has not restarted since, or both runs
+// were durable.
+func (r *Reconciler) whole(ctx context.Context, s Stopped) (bool, error) {
+	if s.Holders != s.InForce || s.LastNumber < s.DrainedThrough {
+		return false, nil
+	}
+	if s.Was == s.Is {
+		return true, nil
+	}
+	durable, _, err := r.book.DurableRun(ctx, s.Was)
+	if err != nil || !durable {
+		return false, err
+	}
+	runs, err := r.gate.Runs(ctx) // the ledger that was restored may not know this one
+	return slices.Contains(runs, Run{ID: s.Is, Durable: true}), err
 }
 
-// voidedBehind returns the coupons in force by the ledger that the gate gave and does not have any more: they were voided by changes that the
-// ledger has forgotten. A gate that is not whole proves nothing.
-func (r *Reconciler) voidedBehind(ctx context.Context, at Revision, s Stopped) (voided []firstcome.Coupon, err error) {
-	if !s.whole() {
-		return nil, nil
-	}
+// absent returns the coupons that are in force by the ledger, and that the gate gave and does not have. If the gate is whole, changes that the ledger has
+// forgotten voided them.
+func (r *Reconciler) absent(ctx context.Context, at Revision, s Stopped) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
 		held, err := r.holds.HoldsEach(ctx, at, some)
 		for n := range held {
 			if !held[n] {
-				voided = append(voided, some[n])
+				absent = append(absent, some[n])
 			}
 		}
 		some = some[:0]
@@ -213,7 +230,7 @@ func (r *Reconciler) voidedBehind(ctx context.Context, at Revision, s Stopped) (
 	if err == nil {
 		err = ask()
 	}
-	return voided, err
+	return absent, err
 }
 
 // giveAtOnce is how many coupons a reconcile asks about, or gives to the ledger, at once: as many as a recorder.

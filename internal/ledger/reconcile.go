@@ -37,10 +37,10 @@ type storedReconcile struct {
 
 // Adopt takes over what the frozen gate g says of a campaign of which the ledger is an older one, in one transaction: epoch, quantity, window,
 // pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
-// it is pending until FinishRebuild. The coupons of voided are those that the gate does not have any more, and are void, unless they are
-// more than there are versions that the ledger has forgotten. Nobody brings facts of the campaign elsewhere until they are replayed, because
+// it is pending until FinishRebuild. The coupons of absent are those that the gate does not have. They are voided if the gate is whole, and if they are
+// not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because
 // those that were told after the backup had the positions that others get now. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
-func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, absent []firstcome.Coupon, whole bool) (a flow.Adopted, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return flow.ErrOutdone
@@ -50,7 +50,7 @@ func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, void
 			a = done.adopted()
 			return err
 		}
-		a, err = l.adopt(t, s, r.Actor, g, voided)
+		a, err = l.adopt(t, s, r.Actor, g, absent, whole)
 		return err
 	})
 	return a, wrap(err, "adopt what the gate of %s has", r.Campaign)
@@ -75,14 +75,15 @@ func (t *tx) reconciling(s stock) (r storedReconcile, is bool, err error) {
 }
 
 // adopt is Adopt in its transaction.
-func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, voided []firstcome.Coupon) (a flow.Adopted, err error) {
+func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, absent []firstcome.Coupon, whole bool) (a flow.Adopted, err error) {
 	terms, before, err := l.gateTerms(t, &s, g)
 	if err != nil {
 		return a, err
 	}
 	made := storedReconcile{Behind: s.Version, Gate: g.Version, Epoch: max(s.epoch, g.Epoch), Through: g.LastNumber}
-	if forgotten := max(0, g.Version-s.Version); int64(len(voided)) > forgotten {
-		made.Unexplained, voided = int64(len(voided)), nil
+	voided := absent
+	if forgotten := max(0, g.Version-s.Version); !whole || int64(len(absent)) > forgotten {
+		made.Unexplained, voided = int64(len(absent)), nil
 	}
 	made.Voided = int64(len(voided))
 	if made.FactsFrom, made.Followers, err = t.stopFollowers(s); err != nil {
