@@ -13,11 +13,14 @@ import (
 // FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
 // is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
 // begins the next epoch with. flow.ErrMoved says that the ledger is not in the state any more that was loaded, flow.ErrOutdone that another
-// attempt has begun: nothing is done then.
+// attempt has begun, flow.ErrRetired that the campaign is retired: nothing is done then.
 func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return flow.ErrOutdone
+		}
+		if !s.retiredAt.IsZero() {
+			return flow.ErrRetired
 		}
 		var now flow.Mark
 		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)

@@ -79,7 +79,7 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 func (l *Ledger) mayRetire(t *tx, s stock, seen flow.GateState, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
-	if !l.remote() || changed || undrained || !s.closedBy(by) {
+	if !l.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
 		return false, nil
 	}
 	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))

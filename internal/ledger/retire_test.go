@@ -79,6 +79,11 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 			s.void(1)
 			return func() { finish(t, s.a, 0) }
 		},
+		"a rebuild that has begun": func(t *testing.T, s *season) func() {
+			attempt, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
+			stage.Must(t, err)
+			return func() { stage.Must(t, s.a.GiveUpRebuild(t.Context(), attempt)) }
+		},
 		"a gate that is seen at another version": tells(func(g *flow.GateState) { g.Version-- }),
 		"a gate of another epoch":                tells(func(g *flow.GateState) { g.Epoch++ }),
 		"a gate whose clock is late":             tells(func(g *flow.GateState) { g.Now = g.Now.Add(-time.Second) }),
@@ -98,6 +103,17 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestARebuildOfARetiredCampaignDoesNotEndItsEpoch(t *testing.T) {
+	onSeasons(t, func(t *testing.T, s *season, name string) {
+		attempt, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
+		stage.Must(t, err)
+		execute(t, services.Beside(t, name), `UPDATE campaigns SET retired_at = 1`)
+		if _, err := s.a.FinishRebuild(t.Context(), attempt, flow.Loaded{}, flow.Frozen{}); !errors.Is(err, flow.ErrRetired) {
+			t.Errorf("the rebuild of a retired campaign is %v", err)
+		}
+	})
 }
 
 // TestAChangeBetweenTheLookAtTheGateAndTheLedgerKeepsACampaign holds the two steps
