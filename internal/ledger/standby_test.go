@@ -58,7 +58,7 @@ var concludes = map[string][]any{
 	"Active":           {},
 	"AddKey":           {"test", firstcome.Key{ID: "k", Name: "k", Role: firstcome.Admin}},
 	"Applied":          {firstcome.Change{Campaign: "c", Version: 1}, false},
-	"Adopt":            {flow.Rebuild{Campaign: "c", Attempt: 1}, flow.Stopped{}, []firstcome.Coupon(nil)},
+	"Adopt":            {flow.Rebuild{Campaign: "c", Attempt: 1}, flow.Stopped{}, []firstcome.Coupon(nil), true},
 	"BeginReconcile":   {"test", firstcome.CampaignID("c"), int64(0)},
 	"BeginRebuild":     {"test", firstcome.CampaignID("c"), int64(0)},
 	"DurableRun":       {"run"},
