@@ -172,13 +172,33 @@ var headings = []string{
 	"회원id", "회원아이디", "회원번호", "사용자id", "사용자아이디", "사용자번호", "고객id", "고객번호", "아이디", "유저id", "user", "member", "customer", "id",
 }
 
-// likely are words that head columns of users, and that few users are named. A file that has one in its first line is not read
-// before somebody says which it is.
-var likely = regexp.MustCompile(`^(?i:(?:e[ -]?)?mail|log[io]n|name|nick|handle|account|accounts|alias|key|code|number|no|uuid|guid|sub|ids|users|members|customers|` +
-	`phone|mobile|tel|telephone|winners?|buyers?|recipients?|contact|(?:user|login|nick|full|account|member|customer|screen)name|mobilephone|` +
-	`[\p{L} _.-]*[ _.-](?:[iu]d|ids|uid|uuid|no|num|number|name|login|account|key|code|e?mail|address|phone|mobile))$|` +
-	`^[A-Za-z]*[a-z](?:I[dD]|IDs?|U[iI][dD]|UUID|No|Num|Number|Name|Login|Account|Key|Code|E?[mM]ail|Address|Phone|Mobile)$|` +
-	`^[\p{Hangul} _-]*(?:(?i:id)|아이디|번호|메일|이름|성명|성함|닉네임|별명|연락처|전화|휴대폰|핸드폰|계정|코드|식별자|(?:회원|고객|사용자|이용자|구매자|당첨자|대상자|유저)명?)$`)
+// lastWords end the headings of columns of users, and few users are called so. koreanEnds are the ends of Korean ones.
+var (
+	lastWords = strings.Fields(`id ids uid uuid guid sub no num number key code account accounts alias handle address contact
+		name nick nickname username loginname fullname accountname membername customername screenname login logon mail email
+		phone mobile mobilephone tel telephone user users member members customer customers winner winners buyer buyers recipient recipients`)
+	koreanEnds = strings.Fields(`아이디 번호 메일 이름 성명 성함 닉네임 별명 연락처 전화 휴대폰 핸드폰 계정 코드 식별자
+		회원 고객 사용자 이용자 구매자 당첨자 대상자 유저 회원명 고객명 사용자명 이용자명 구매자명 당첨자명 대상자명 유저명`)
+)
+
+// mayHead reports whether a cell looks like a heading: its last word is one of lastWords, as in shopper_no and kakaoTalkId, or it ends as a Korean
+// heading does.
+func mayHead(cell string) bool {
+	if strings.ContainsFunc(cell, unicode.IsDigit) {
+		return false
+	}
+	last := cell
+	for n, before := 0, ' '; n < len(cell); {
+		r, size := utf8.DecodeRuneInString(cell[n:])
+		if strings.ContainsRune(" _.-", r) {
+			last = cell[n+size:]
+		} else if unicode.IsUpper(r) && !unicode.IsUpper(before) {
+			last = cell[n:]
+		}
+		n, before = n+size, r
+	}
+	return slices.Contains(lastWords, strings.ToLower(last)) || slices.ContainsFunc(koreanEnds, func(end string) bool { return strings.HasSuffix(last, end) })
+}
 
 var noBlanks = strings.NewReplacer(" ", "", "-", "", "_", "")
 
@@ -229,7 +249,7 @@ func (f *userFile) hasHeading(rows []row, at int) bool {
 	if slices.Contains(headings, heading(first)) {
 		return true
 	}
-	if likely.MatchString(strings.TrimSpace(first)) || standsOut(rows, at) {
+	if mayHead(strings.TrimSpace(first)) || standsOut(rows, at) {
 		f.wrong(rows[0].line, "%q looks like a heading: if it is one, give --column %q; if it is a user, give the ids alone, one a line, with --exact", first, first)
 	}
 	return false
