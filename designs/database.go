@@ -1,0 +1,207 @@
+package designs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// A Database is MySQL, MariaDB or PostgreSQL. Queries are written with ? for each placeholder.
+type Database struct {
+	*sql.DB
+	postgres bool
+}
+
+// OpenDatabase opens the database of a URL (mysql:// or postgres://) with a pool of so many connections.
+func OpenDatabase(url string, connections int) (*Database, error) {
+	db, err := services.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return &Database{db, strings.HasPrefix(url, "postgres")}, nil
+}
+
+// tables are what MakeTables makes. %s is the type of a key that counts itself.
+var tables = []string{
+	"DROP TABLE IF EXISTS user_coupons",
+	"DROP TABLE IF EXISTS coupons",
+	"CREATE TABLE user_coupons (id %s PRIMARY KEY, coupon VARCHAR(64) NOT NULL, user_id VARCHAR(64) NOT NULL, issued_at TIMESTAMP(6) NOT NULL, UNIQUE (coupon, user_id))",
+	"CREATE TABLE coupons (coupon VARCHAR(64) PRIMARY KEY, quantity BIGINT NOT NULL, issued BIGINT NOT NULL, expires_at TIMESTAMP(6) NOT NULL)",
+}
+
+// MakeTables makes the tables anew, with one coupon.
+func (d *Database) MakeTables(ctx context.Context, coupon string, quantity int64) error {
+	key := "BIGINT AUTO_INCREMENT"
+	if d.postgres {
+		key = "BIGSERIAL"
+	}
+	for _, statement := range tables {
+		if _, err := d.ExecContext(ctx, strings.Replace(statement, "%s", key, 1)); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	_, err := d.ExecContext(ctx, d.sql("INSERT INTO coupons (coupon, quantity, issued, expires_at) VALUES (?, ?, 0, ?)"), coupon, quantity, time.Now().Add(7*24*time.Hour).UTC())
+	return err
+}
+
+// sql returns a query with the placeholders of the database.
+func (d *Database) sql(query string) string {
+	if !d.postgres {
+		return query
+	}
+	var b strings.Builder
+	parts := strings.Split(query, "?")
+	for n, part := range parts {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// A querier is a database or a transaction.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// in runs a transaction: begin, what is to be done, commit; or back after an error.
+func (d *Database) in(ctx context.Context, do func(tx *sql.Tx) error) error {
+	tx, err := d.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// find returns the id of a user's row, or 0.
+func (d *Database) find(ctx context.Context, coupon, user string) (id int64, err error) {
+	return d.findIn(ctx, d, coupon, user)
+}
+
+func (d *Database) findIn(ctx context.Context, q querier, coupon, user string) (id int64, err error) {
+	err = q.QueryRowContext(ctx, d.sql("SELECT id FROM user_coupons WHERE coupon = ? AND user_id = ?"), coupon, user).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return id, err
+}
+
+// count returns how many rows the coupon has.
+func (d *Database) count(ctx context.Context, coupon string) (int64, error) { return d.countIn(ctx, d, coupon) }
+
+func (d *Database) countIn(ctx context.Context, q querier, coupon string) (count int64, err error) {
+	return count, q.QueryRowContext(ctx, d.sql("SELECT COUNT(*) FROM user_coupons WHERE coupon = ?"), coupon).Scan(&count)
+}
+
+// lock locks the coupon's row until the transaction ends, and returns the quantity.
+func (d *Database) lock(ctx context.Context, tx *sql.Tx, coupon string) (quantity int64, err error) {
+	return quantity, tx.QueryRowContext(ctx, d.sql("SELECT quantity FROM coupons WHERE coupon = ? FOR UPDATE"), coupon).Scan(&quantity)
+}
+
+// insert stores a winner.
+func (d *Database) insert(ctx context.Context, q querier, coupon, user string, at time.Time) error {
+	_, err := q.ExecContext(ctx, d.sql("INSERT INTO user_coupons (coupon, user_id, issued_at) VALUES (?, ?, ?)"), coupon, user, at.UTC())
+	return err
+}
+
+// insertAll stores winners by one statement. Rows that are there stay as they are if ignore says so; otherwise they are an error.
+func (d *Database) insertAll(ctx context.Context, coupon string, users []string, at time.Time, ignore bool) error {
+	if len(users) == 0 {
+		return nil
+	}
+	verb, end := "INSERT INTO", ""
+	if ignore && d.postgres {
+		end = " ON CONFLICT DO NOTHING"
+	} else if ignore {
+		verb = "INSERT IGNORE INTO"
+	}
+	args := make([]any, 0, 3*len(users))
+	for _, user := range users {
+		args = append(args, coupon, user, at.UTC())
+	}
+	_, err := d.ExecContext(ctx, d.sql(verb+" user_coupons (coupon, user_id, issued_at) VALUES "+strings.Repeat("(?, ?, ?), ", len(users)-1)+"(?, ?, ?)"+end), args...)
+	return err
+}
+
+// issueUnderLock is the transaction that most designs share: lock the coupon's row, look for the user's row, count, insert. It tells whether the
+// user has a coupon now, and whether that is new.
+func (d *Database) issueUnderLock(ctx context.Context, coupon, user string, at time.Time) (outcome Outcome, err error) {
+	err = d.in(ctx, func(tx *sql.Tx) error {
+		quantity, err := d.lock(ctx, tx, coupon)
+		if err != nil {
+			return err
+		}
+		id, err := d.findIn(ctx, tx, coupon, user)
+		if err != nil {
+			return err
+		}
+		if id > 0 {
+			outcome = Duplicate
+			return nil
+		}
+		count, err := d.countIn(ctx, tx, coupon)
+		if err != nil {
+			return err
+		}
+		if count >= quantity {
+			outcome = SoldOut
+			return nil
+		}
+		outcome = Issued
+		return d.insert(ctx, tx, coupon, user, at)
+	})
+	return outcome, err
+}
+
+// expiry returns when the coupon expires.
+func (d *Database) expiry(ctx context.Context, coupon string) (at time.Time, err error) {
+	return at, d.QueryRowContext(ctx, d.sql("SELECT expires_at FROM coupons WHERE coupon = ?"), coupon).Scan(&at)
+}
+
+// isDuplicate tells whether an error says that the user has a row already.
+func isDuplicate(err error) bool {
+	if refused := (*mysql.MySQLError)(nil); errors.As(err, &refused) {
+		return refused.Number == 1062 // ER_DUP_ENTRY
+	}
+	refused := (*pgconn.PgError)(nil)
+	return errors.As(err, &refused) && refused.Code == "23505" // unique_violation
+}
+
+// A Row is a winner as the database has them.
+type Row struct {
+	ID   int64
+	User string
+}
+
+// Rows returns the coupon's rows with ids above one, in the order of their ids.
+func (d *Database) Rows(ctx context.Context, coupon string, above int64) (rows []Row, err error) {
+	found, err := d.QueryContext(ctx, d.sql("SELECT id, user_id FROM user_coupons WHERE coupon = ? AND id > ? ORDER BY id"), coupon, above)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var row Row
+		if err := found.Scan(&row.ID, &row.User); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, found.Err()
+}
