@@ -103,7 +103,9 @@ func (d *Database) findIn(ctx context.Context, q querier, coupon, user string) (
 }
 
 // count returns how many rows the coupon has.
-func (d *Database) count(ctx context.Context, coupon string) (int64, error) { return d.countIn(ctx, d, coupon) }
+func (d *Database) count(ctx context.Context, coupon string) (int64, error) {
+	return d.countIn(ctx, d, coupon)
+}
 
 func (d *Database) countIn(ctx context.Context, q querier, coupon string) (count int64, err error) {
 	return count, q.QueryRowContext(ctx, d.sql("SELECT COUNT(*) FROM user_coupons WHERE coupon = ?"), coupon).Scan(&count)

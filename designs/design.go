@@ -63,6 +63,8 @@ var Contestants = []Contestant{
 // inRequest is the part of a Design that has no workers and tells everything in its answer.
 type inRequest struct{ shop *Shop }
 
-func (r inRequest) Result(ctx context.Context, user string) (Answer, error) { return r.shop.result(ctx, user) }
+func (r inRequest) Result(ctx context.Context, user string) (Answer, error) {
+	return r.shop.result(ctx, user)
+}
 
 func (inRequest) Work(ctx context.Context) error { <-ctx.Done(); return nil }
