@@ -11,7 +11,7 @@ func Handler(d Design) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /apply", answered(d.Apply))
 	mux.HandleFunc("GET /result", answered(d.Result))
-	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	return mux
 }
 

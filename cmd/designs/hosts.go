@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome/designs"
+	"github.com/firstcome/firstcome/test/services"
+)
+
+// hosts are the servers that all contestants use, each behind a proxy that a fault can cut. A server is nil if it is the user's own, or not needed.
+type hosts struct {
+	redis, database, kafka          *services.Server
+	redisURL, databaseURL, kafkaURL string // direct
+	redisLink, databaseLink         *link
+}
+
+// A link is a proxy to a server.
+type link struct {
+	*services.Proxy
+	url  string // of the server through the proxy
+	stop func()
+}
+
+func newLink(ctx context.Context, url, address string) (*link, error) {
+	proxy, err := services.Listen(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = proxy.Run(ctx)
+	}()
+	through, err := proxy.URL(url)
+	return &link{proxy, through, func() { cancel(); <-ended }}, err
+}
+
+// sized are arguments of servers of our own: as large as their authors deliver them where the tests' are small.
+var sized = map[services.Kind][]string{
+	services.MariaDB: {"--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M", "--max-connections=1000"},
+	services.Redis:   {"--save", ""},
+}
+
+// startHosts starts what the user did not give. Redis syncs each second, the database each commit.
+func startHosts(ctx context.Context, o options, kafka bool) (h *hosts, err error) {
+	h = &hosts{redisURL: o.Redis, databaseURL: o.Database, kafkaURL: o.Kafka}
+	for _, s := range []struct {
+		kind   services.Kind
+		given  *string
+		server **services.Server
+		needed bool
+	}{
+		{services.Redis, &h.redisURL, &h.redis, true}, {services.MariaDB, &h.databaseURL, &h.database, true}, {services.Kafka, &h.kafkaURL, &h.kafka, kafka},
+	} {
+		if *s.given != "" || !s.needed {
+			continue
+		}
+		server, err := s.kind.Start(ctx, sized[s.kind]...)
+		if err != nil {
+			return nil, errors.Join(err, h.close())
+		}
+		*s.server, *s.given = server, server.URL()
+	}
+	if h.database != nil {
+		if h.databaseURL, err = h.database.Database(ctx); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
+	}
+	if h.redisLink, err = newLink(ctx, h.redisURL, addressOf(h.redisURL)); err == nil {
+		h.databaseLink, err = newLink(ctx, h.databaseURL, addressOf(h.databaseURL))
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// missing returns how to get the servers that are neither given nor installed.
+func missing(o options, kafka bool) error {
+	var errs []error
+	for kind, given := range map[services.Kind]string{services.Redis: o.Redis, services.MariaDB: o.Database, services.Kafka: o.Kafka} {
+		if given != "" || kind == services.Kafka && !kafka {
+			continue
+		}
+		if err := kind.Installed(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError{fmt.Errorf("%w\nOr name yours with --redis, --database and --kafka. docs/designs.md says how to get a Kafka; --without kafka leaves its two contestants out", err)}
+	}
+	return nil
+}
+
+// addressOf returns the host and port of a URL.
+func addressOf(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	rest, _, _ = strings.Cut(rest, "/")
+	return rest[strings.LastIndexByte(rest, '@')+1:]
+}
+
+// prepare empties Redis and makes the tables with one coupon.
+func (h *hosts) prepare(ctx context.Context, coupon string, quantity int64) error {
+	option, err := rueidis.ParseURL(h.redisURL)
+	if err != nil {
+		return err
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	redis, err := rueidis.NewClient(option)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+	if err := redis.Do(ctx, redis.B().Flushdb().Build()).Error(); err != nil {
+		return err
+	}
+	database, err := designs.OpenDatabase(h.databaseURL, 1)
+	if err != nil {
+		return err
+	}
+	defer database.Close()
+	return database.MakeTables(ctx, coupon, quantity)
+}
+
+// close stops what was started.
+func (h *hosts) close() (err error) {
+	for _, l := range []*link{h.redisLink, h.databaseLink} {
+		if l != nil {
+			l.stop()
+		}
+	}
+	for _, s := range []*services.Server{h.kafka, h.database, h.redis} {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
+
+// cost is what a run took of processor time and of the servers.
+type cost struct {
+	service, redis, database time.Duration
+	commands, transactions   int64
+}
+
+func (c cost) since(before cost) cost {
+	return cost{c.service - before.service, c.redis - before.redis, c.database - before.database, c.commands - before.commands, c.transactions - before.transactions}
+}
