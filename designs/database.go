@@ -34,13 +34,11 @@ func OpenDatabase(url string, connections int) (*Database, error) {
 
 // tables are what MakeTables makes. %s is the type of a key that counts itself.
 var tables = []string{
-	"DROP TABLE IF EXISTS user_coupons",
-	"DROP TABLE IF EXISTS coupons",
 	"CREATE TABLE user_coupons (id %s PRIMARY KEY, coupon VARCHAR(64) NOT NULL, user_id VARCHAR(64) NOT NULL, issued_at TIMESTAMP(6) NOT NULL, UNIQUE (coupon, user_id))",
 	"CREATE TABLE coupons (coupon VARCHAR(64) PRIMARY KEY, quantity BIGINT NOT NULL, issued BIGINT NOT NULL, expires_at TIMESTAMP(6) NOT NULL)",
 }
 
-// MakeTables makes the tables anew, with one coupon.
+// MakeTables makes the tables, with one coupon that expires in a week.
 func (d *Database) MakeTables(ctx context.Context, coupon string, quantity int64) error {
 	key := "BIGINT AUTO_INCREMENT"
 	if d.postgres {
@@ -51,7 +49,49 @@ func (d *Database) MakeTables(ctx context.Context, coupon string, quantity int64
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
-	_, err := d.ExecContext(ctx, d.sql("INSERT INTO coupons (coupon, quantity, issued, expires_at) VALUES (?, ?, 0, ?)"), coupon, quantity, time.Now().Add(7*24*time.Hour).UTC())
+	_, err := d.ExecContext(ctx, d.sql("INSERT INTO coupons (coupon, quantity, issued, expires_at) VALUES (?, ?, 0, ?)"), coupon, quantity, time.Now().Add(week).UTC())
+	return err
+}
+
+// Tables returns the names of all tables of the database.
+func (d *Database) Tables(ctx context.Context) (names []string, err error) {
+	schema := "DATABASE()"
+	if d.postgres {
+		schema = "'public'"
+	}
+	found, err := d.QueryContext(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = "+schema)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var name string
+		if err := found.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, found.Err()
+}
+
+// Empty drops all tables.
+func (d *Database) Empty(ctx context.Context) error {
+	names, err := d.Tables(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	connection, err := d.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	drop := "DROP TABLE " + strings.Join(names, ", ")
+	if d.postgres {
+		drop += " CASCADE"
+	} else {
+		drop = "SET STATEMENT foreign_key_checks=0 FOR " + drop
+	}
+	_, err = connection.ExecContext(ctx, drop)
 	return err
 }
 
@@ -206,4 +246,14 @@ func (d *Database) Rows(ctx context.Context, coupon string, above int64) (rows [
 		rows = append(rows, row)
 	}
 	return rows, found.Err()
+}
+
+// Commits returns how many transactions the server has committed, statements outside of one included.
+func (d *Database) Commits(ctx context.Context) (n int64, err error) {
+	if d.postgres {
+		return n, d.QueryRowContext(ctx, "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
+	}
+	var name string
+	// The storage engine counts those that changed or read its rows, whether they began with BEGIN or not.
+	return n, d.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Handler_commit'").Scan(&name, &n)
 }

@@ -18,6 +18,8 @@ type hosts struct {
 	redis, database, kafka          *services.Server
 	redisURL, databaseURL, kafkaURL string // direct
 	redisLink, databaseLink         *link
+	asks                            rueidis.Client // direct
+	tables                          *designs.Database
 }
 
 // A link is a proxy to a server.
@@ -73,6 +75,20 @@ func startHosts(ctx context.Context, o options, kafka bool) (h *hosts, err error
 			return nil, errors.Join(err, h.close())
 		}
 	}
+	option, err := rueidis.ParseURL(h.redisURL)
+	if err != nil {
+		return nil, errors.Join(usageError{err}, h.close())
+	}
+	option.DisableCache, option.ForceSingleClient = true, true
+	if h.asks, err = rueidis.NewClient(option); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	if h.tables, err = designs.OpenDatabase(h.databaseURL, 2); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	if err := h.unused(ctx, o); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
 	if h.redisLink, err = newLink(ctx, h.redisURL, addressOf(h.redisURL)); err == nil {
 		h.databaseLink, err = newLink(ctx, h.databaseURL, addressOf(h.databaseURL))
 	}
@@ -80,6 +96,25 @@ func startHosts(ctx context.Context, o options, kafka bool) (h *hosts, err error
 		return nil, errors.Join(err, h.close())
 	}
 	return h, nil
+}
+
+// unused refuses servers of the user's that have something: a comparison empties them.
+func (h *hosts) unused(ctx context.Context, o options) error {
+	keys, err := h.asks.Do(ctx, h.asks.B().Dbsize().Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	if o.Redis != "" && keys > 0 {
+		return usageError{fmt.Errorf("this database of Redis has %d keys, and a comparison empties it: name an empty one (…/1)", keys)}
+	}
+	names, err := h.tables.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Database != "" && len(names) > 0 {
+		return usageError{fmt.Errorf("this database has %d tables, and a comparison drops them: name an empty one", len(names))}
+	}
+	return nil
 }
 
 // missing returns how to get the servers that are neither given nor installed.
@@ -106,31 +141,30 @@ func addressOf(url string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// prepare empties Redis and makes the tables with one coupon.
+// empty leaves nothing in Redis and in the database.
+func (h *hosts) empty(ctx context.Context) error {
+	if err := h.asks.Do(ctx, h.asks.B().Flushdb().Build()).Error(); err != nil {
+		return err
+	}
+	return h.tables.Empty(ctx)
+}
+
+// prepare makes the tables anew, with one coupon.
 func (h *hosts) prepare(ctx context.Context, coupon string, quantity int64) error {
-	option, err := rueidis.ParseURL(h.redisURL)
-	if err != nil {
+	if err := h.empty(ctx); err != nil {
 		return err
 	}
-	option.DisableCache, option.ForceSingleClient = true, true
-	redis, err := rueidis.NewClient(option)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
-	if err := redis.Do(ctx, redis.B().Flushdb().Build()).Error(); err != nil {
-		return err
-	}
-	database, err := designs.OpenDatabase(h.databaseURL, 1)
-	if err != nil {
-		return err
-	}
-	defer database.Close()
-	return database.MakeTables(ctx, coupon, quantity)
+	return h.tables.MakeTables(ctx, coupon, quantity)
 }
 
 // close stops what was started.
 func (h *hosts) close() (err error) {
+	if h.asks != nil {
+		h.asks.Close()
+	}
+	if h.tables != nil {
+		err = h.tables.Close()
+	}
 	for _, l := range []*link{h.redisLink, h.databaseLink} {
 		if l != nil {
 			l.stop()
@@ -152,4 +186,29 @@ type cost struct {
 
 func (c cost) since(before cost) cost {
 	return cost{c.service - before.service, c.redis - before.redis, c.database - before.database, c.commands - before.commands, c.transactions - before.transactions}
+}
+
+// cost returns what has been spent so far. What is not known, because a server is the user's own, stays zero.
+func (r *runner) cost(ctx context.Context, on *rival) (c cost, err error) {
+	for _, p := range on.processes {
+		c.service += p.cpu()
+	}
+	for server, to := range map[*services.Server]*time.Duration{r.redis: &c.redis, r.database: &c.database} {
+		if server == nil {
+			continue
+		}
+		if *to, err = server.CPU(); err != nil {
+			return c, err
+		}
+	}
+	info, err := r.asks.Do(ctx, r.asks.B().Info().Section("stats").Build()).ToString()
+	if err != nil {
+		return c, err
+	}
+	_, rest, _ := strings.Cut(info, "total_commands_processed:")
+	if _, err := fmt.Sscan(rest, &c.commands); err != nil {
+		return c, fmt.Errorf("Redis does not say how many commands it has done: %w", err)
+	}
+	c.transactions, err = r.tables.Commits(ctx)
+	return c, err
 }

@@ -29,6 +29,7 @@ import (
 type rival struct {
 	name      string
 	processes []*process
+	plans     string // the directory of plans for fault points
 	// write makes the request of a user to a process, and read understands the answer.
 	write func(r *fasthttp.Request, base, user string)
 	read  func(status int, body []byte) load.Answer
@@ -165,11 +166,23 @@ func buildAll(ctx context.Context, dir string, faults bool) (b binaries, err err
 	return b, nil
 }
 
+// restart starts a process again that was killed, at its address and as it was.
+func (r *rival) restart(ctx context.Context, killed *process) error {
+	<-killed.ended
+	cmd := exec.Command(killed.Path, killed.Args[1:]...)
+	cmd.Env = killed.Env
+	again, err := launch(ctx, cmd, strings.TrimPrefix(killed.base, "http://"))
+	if err == nil {
+		*killed = *again
+	}
+	return err
+}
+
 // environment returns that of a rival's process.
 func (s start) environment() []string {
 	env := services.Environ()
 	if s.faults {
-		env = append(env, point.Variable+"="+s.dir)
+		env = append(env, "FAULTPOINT="+s.dir) // see internal/point
 	}
 	return env
 }
@@ -206,24 +219,24 @@ func (s start) urls(h *hosts) (redis, database string) {
 }
 
 // startDesign starts two processes of a design.
-func startDesign(ctx context.Context, h *hosts, b binaries, name string, s start) (r *rival, err error) {
-	r = &rival{name: name, write: ask("/apply", fasthttp.MethodPost), look: ask("/result", fasthttp.MethodGet), read: readDesign}
-	redis, database := s.urls(h)
+func (h *runner) startDesign(ctx context.Context, name string, s start) (r *rival, err error) {
+	if err := h.prepare(ctx, s.coupon, s.quantity); err != nil {
+		return nil, err
+	}
+	r = &rival{name: name, plans: s.dir, write: ask("/apply", fasthttp.MethodPost), look: ask("/result", fasthttp.MethodGet), read: readDesign}
+	redis, database := s.urls(h.hosts)
 	for n := range 2 {
 		if err := r.add(ctx, s, func(address string) *exec.Cmd {
-			return exec.Command(s.program(b.designs), "serve", name, "--listen", address, "--coupon", s.coupon, "--limit", fmt.Sprint(s.quantity),
+			return exec.Command(s.program(h.built.designs), "serve", name, "--listen", address, "--coupon", s.coupon, "--limit", fmt.Sprint(s.quantity),
 				"--redis", redis, "--database", database, "--connections", fmt.Sprint(s.connections), "--kafka", h.kafkaURL, "--haste", fmt.Sprint(s.haste),
 				"--ahead", (time.Duration(n) * s.ahead).String(), "--origin", (time.Duration(n) * s.ahead * 1000).String())
 		}); err != nil {
 			return nil, errors.Join(err, r.close())
 		}
 	}
-	table, err := designs.OpenDatabase(h.databaseURL, 2)
-	if err != nil {
-		return nil, errors.Join(err, r.close())
+	r.rows = func(ctx context.Context, above int64) ([]designs.Row, error) {
+		return h.tables.Rows(ctx, s.coupon, above)
 	}
-	r.shut = append(r.shut, table.Close)
-	r.rows = func(ctx context.Context, above int64) ([]designs.Row, error) { return table.Rows(ctx, s.coupon, above) }
 	return r, nil
 }
 
@@ -270,8 +283,11 @@ var setUps = []setUp{
 const secret = "a secret of comparisons, of 32 bytes and more"
 
 // startFirstcome starts firstcome as a user does, with its defaults, and makes the campaign.
-func startFirstcome(ctx context.Context, h *hosts, b binaries, u setUp, s start) (r *rival, err error) {
-	r = &rival{name: u.name, read: load.ParseAnswer}
+func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival, err error) {
+	if err := h.empty(ctx); err != nil {
+		return nil, err
+	}
+	r = &rival{name: u.name, plans: s.dir, read: load.ParseAnswer}
 	claims := "/v1/campaigns/" + s.coupon + "/claims"
 	r.write = func(r *fasthttp.Request, base, user string) {
 		r.Header.SetMethod(fasthttp.MethodPost)
@@ -279,18 +295,18 @@ func startFirstcome(ctx context.Context, h *hosts, b binaries, u setUp, s start)
 		r.SetRequestURI(base + claims)
 		r.SetBodyString(`{"user_id":"` + user + `"}`)
 	}
-	redis, ledger := s.urls(h)
+	redis, ledger := s.urls(h.hosts)
 	direct := h.databaseURL
 	if u.sqlite {
 		direct = filepath.Join(s.dir, "firstcome.db")
-		ledger = direct
+		ledger = "sqlite:" + direct
 	}
 	processes := 2
 	if u.sqlite {
 		processes = 1 // its file admits one
 	}
 	command := func(address string) *exec.Cmd {
-		cmd := exec.Command(s.program(b.firstcome), "serve", "--listen", address, "--ops", "off", "--log-level", "error", "--ledger", ledger)
+		cmd := exec.Command(s.program(h.built.firstcome), "serve", "--listen", address, "--ops", "off", "--log-level", "error", "--ledger", ledger)
 		if u.gate {
 			cmd.Args = append(cmd.Args, "--gate", redis)
 		}
