@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	_ "modernc.org/sqlite" // what firstcome on SQLite has stored is read beside it
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"

@@ -43,7 +43,7 @@ var (
 		{Name: "exact", people: 1000, quantity: 500, connections: 64, rest: 10 * time.Second},
 		{Name: "speed-64", people: 200_000, quantity: endless, connections: 64, lasts: 2 * time.Second, rest: 5 * time.Second, speed: true},
 	}
-	underFault = trial{Name: "fault", people: 2000, quantity: 1000, connections: 64, rest: time.Minute, again: 5}
+	underFault = trial{Name: "fault", people: 2000, quantity: 1000, connections: 64, rest: time.Minute, again: 30}
 )
 
 // A result is what one run showed.

@@ -83,10 +83,13 @@ func (w *watch) rest(ctx context.Context, people *crowd, t trial) (unfinished st
 		if stored >= want && idle > settled {
 			return ""
 		}
+		if idle > settled { // some may come late, far below the highest id
+			_ = w.look(ctx, people.start, 0)
+		}
 		if past := time.Since(began); past > t.rest || past > quiet && idle > quiet {
 			return fmt.Sprintf("%d of %d stored", stored, want)
 		}
-		time.Sleep(every)
+		wait(ctx, 10*every)
 	}
 	return "interrupted"
 }
