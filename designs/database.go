@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +22,25 @@ type Database struct {
 	postgres bool
 }
 
-// OpenDatabase opens the database of a URL (mysql:// or postgres://) with a pool of so many connections.
-func OpenDatabase(url string, connections int) (*Database, error) {
-	db, err := services.Open(url)
+// OpenDatabase opens the database of a URL (mysql:// or postgres://) with a pool of so many connections. A statement costs one round trip, as by
+// default it does with Java's drivers.
+func OpenDatabase(at string, connections int) (*Database, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "mysql" {
+		query := u.Query()
+		query.Set("interpolateParams", "true")
+		u.RawQuery = query.Encode()
+	}
+	db, err := services.Open(u.String())
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	return &Database{db, strings.HasPrefix(url, "postgres")}, nil
+	return &Database{db, u.Scheme != "mysql"}, nil
 }
 
 // tables are what MakeTables makes. %s is the type of a key that counts itself.
@@ -148,12 +159,30 @@ func (d *Database) count(ctx context.Context, coupon string) (int64, error) {
 }
 
 func (d *Database) countIn(ctx context.Context, q querier, coupon string) (count int64, err error) {
-	return count, q.QueryRowContext(ctx, d.sql("SELECT COUNT(*) FROM user_coupons WHERE coupon = ?"), coupon).Scan(&count)
+	err = q.QueryRowContext(ctx, d.sql("SELECT COUNT(*) FROM user_coupons WHERE coupon = ?"), coupon).Scan(&count)
+	return count, err
+}
+
+// quantity returns how many coupons there are.
+func (d *Database) quantity(ctx context.Context, coupon string) (quantity int64, err error) {
+	err = d.QueryRowContext(ctx, d.sql("SELECT quantity FROM coupons WHERE coupon = ?"), coupon).Scan(&quantity)
+	return quantity, err
+}
+
+// take counts a coupon as issued, and reports whether one was left.
+func (d *Database) take(ctx context.Context, tx *sql.Tx, coupon string) (bool, error) {
+	result, err := tx.ExecContext(ctx, d.sql("UPDATE coupons SET issued = issued + 1 WHERE coupon = ? AND issued < quantity"), coupon)
+	if err != nil {
+		return false, err
+	}
+	taken, err := result.RowsAffected()
+	return taken > 0, err
 }
 
 // lock locks the coupon's row until the transaction ends, and returns the quantity.
 func (d *Database) lock(ctx context.Context, tx *sql.Tx, coupon string) (quantity int64, err error) {
-	return quantity, tx.QueryRowContext(ctx, d.sql("SELECT quantity FROM coupons WHERE coupon = ? FOR UPDATE"), coupon).Scan(&quantity)
+	err = tx.QueryRowContext(ctx, d.sql("SELECT quantity FROM coupons WHERE coupon = ? FOR UPDATE"), coupon).Scan(&quantity)
+	return quantity, err
 }
 
 // insert stores a winner.
@@ -213,7 +242,8 @@ func (d *Database) issueUnderLock(ctx context.Context, coupon, user string, at t
 
 // expiry returns when the coupon expires.
 func (d *Database) expiry(ctx context.Context, coupon string) (at time.Time, err error) {
-	return at, d.QueryRowContext(ctx, d.sql("SELECT expires_at FROM coupons WHERE coupon = ?"), coupon).Scan(&at)
+	err = d.QueryRowContext(ctx, d.sql("SELECT expires_at FROM coupons WHERE coupon = ?"), coupon).Scan(&at)
+	return at, err
 }
 
 // isDuplicate tells whether an error says that the user has a row already.

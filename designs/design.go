@@ -39,10 +39,12 @@ const (
 	Conflict  Outcome = "conflict" // nothing was decided: the design gave up
 )
 
-// An Answer is an outcome, with the user's place from 1 if the design gives one.
+// An Answer is an outcome, with the number that the design gives.
 type Answer struct {
 	Outcome Outcome `json:"outcome"`
-	Place   int64   `json:"place,omitempty"`
+	Place   int64   `json:"place,omitempty"` // the winner's number or rank, from 1, if the design gives one
+	// Waiting is the user's rank in a queue when they asked, from 1. It moves, so the verdict does not compare it.
+	Waiting int64 `json:"waiting,omitempty"`
 }
 
 // A Contestant is a design that can be run.
@@ -51,13 +53,30 @@ type Contestant struct {
 	About  string        // one line
 	Points []point.Point // where a process does harm if it dies or hangs there
 	Kafka  bool          // it needs a broker
-	New    func(*Shop) Design
+	// Pipelined has all requests of a process share one connection to Redis.
+	Pipelined bool
+	// Open makes what is in Redis before anybody asks. It is called once for all processes. Nil: there is nothing.
+	Open func(context.Context, *Shop) error
+	New  func(*Shop) Design
 }
 
 // Contestants are all designs, as published first.
 var Contestants = []Contestant{
 	zsetQueueContestant,
+	zaddDecrListContestant,
+	listLockKafkaContestant,
+	listKafkaLuaContestant,
+	applyIssueContestant,
 	zsetRankContestant,
+	zsetRankWatchContestant,
+	zsetRankLuaContestant,
+
+	rowLockContestant,
+	distributedLockContestant,
+	atomicUpdateContestant,
+	zsetQueueFastContestant,
+	luaListContestant,
+	luaStreamContestant,
 }
 
 // inRequest is the part of a Design that has no workers and tells everything in its answer.
