@@ -234,6 +234,15 @@ func (o *options) show(out io.Writer, rep *report, picked []contestant) error {
 			return err
 		}
 	}
+	if o.Report != "" {
+		file, err := os.Create(o.Report)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(writeReport(file, rep, picked), file.Close()); err != nil {
+			return err
+		}
+	}
 	var wrong []string
 	for _, res := range rep.Results {
 		if strings.HasPrefix(res.Contestant, "firstcome") && res.wrong() > 0 {

@@ -61,6 +61,8 @@ type result struct {
 	// Answer and Final are seconds from a request to its first answer, and to when a winner could know of the coupon.
 	Answer verdict.Times `json:"answer_seconds"`
 	Final  verdict.Times `json:"final_seconds"`
+	// Latencies are seconds from requests to their first answers: the shortest, each fiftieth part, and the longest.
+	Latencies []float64 `json:"answer_quantiles"`
 	// Costs of a winner: processor time in microseconds, and what the servers did.
 	Service  float64 `json:"service_us"`
 	Redis    float64 `json:"redis_us"`
@@ -184,6 +186,7 @@ func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, 
 		}
 	}
 	res.Verdict = verdict.Of(verdict.History{Quantity: t.quantity, Users: users, Rows: rows})
+	res.Latencies = quantiles(answers, 50)
 	res.Answer, res.Final, res.Troubles = verdict.TimesOf(answers), verdict.TimesOf(finals), people.troubles()
 	if winners := float64(len(rows)); winners > 0 {
 		res.Winners = winners / last.Seconds()

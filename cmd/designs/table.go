@@ -82,42 +82,48 @@ func worst(all []*result) *result {
 	return slices.MaxFunc(all, func(a, b *result) int { return cmp.Compare(a.wrong(), b.wrong()) })
 }
 
+// cells are a contestant's line of the table: whether it was exact in the worst run without a fault, the order, who was told and not stored, its speed
+// with 64 connections, and what the worst fault did.
+func (rep *report) cells(c contestant) []string {
+	cells := []string{"–", "–", "–", "–", "–", "–"}
+	var plain []*result
+	for _, t := range trials {
+		plain = append(plain, rep.of(c.name, t.Name)...)
+	}
+	if len(plain) > 0 {
+		w := worst(plain)
+		cells[0], cells[1], cells[2] = "yes", "kept", fmt.Sprint(w.Verdict.Lost)
+		if w.Verdict.Wrong() > 0 {
+			cells[0], _, _ = strings.Cut(w.line(), ";")
+		}
+		if o := w.Verdict.Order.Overtaken; o > 0 {
+			cells[1] = fmt.Sprintf("%d pairs", o)
+		}
+	}
+	if speed := rep.of(c.name, "speed-64"); len(speed) > 0 {
+		cells[3] = fmt.Sprintf("%.0f", median(speed, func(r *result) float64 { return r.Winners }))
+		cells[4] = fmt.Sprintf("%.1f ms", median(speed, func(r *result) float64 { return 1000 * r.Answer.P95 }))
+	}
+	if faults := rep.of(c.name, underFault.Name); len(faults) > 0 {
+		w := worst(faults)
+		if cells[5] = "exact"; w.wrong() > 0 {
+			text, _, _ := strings.Cut(w.line(), ";")
+			cells[5] = text + " (" + w.Fault + ")"
+		}
+	}
+	return cells
+}
+
 // writeTable writes what a reader wants to see in ten seconds.
 func writeTable(out io.Writer, rep *report, picked []contestant) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\ncontestant\texact?\torder\tlost\twinners/s\tp95 ms\tafter a fault")
+	fmt.Fprintln(w, "\ncontestant\t"+strings.Join(columns, "\t"))
 	for _, c := range picked {
-		exact, order, lost := "–", "–", "–"
-		var plain []*result
-		for _, t := range append(slices.Clone(trials), quickly...) {
-			plain = append(plain, rep.of(c.name, t.Name)...)
-		}
-		if len(plain) > 0 {
-			w := worst(plain)
-			exact, order, lost = "yes", "kept", fmt.Sprint(w.Verdict.Lost)
-			if w.Verdict.Wrong() > 0 {
-				exact, _, _ = strings.Cut(w.line(), ";")
-			}
-			if o := w.Verdict.Order.Overtaken; o > 0 {
-				order = fmt.Sprintf("%d pairs", o)
-			}
-		}
-		speed := rep.of(c.name, "speed-64")
-		after := "–"
-		if faults := rep.of(c.name, underFault.Name); len(faults) > 0 {
-			w := worst(faults)
-			after = "exact"
-			if w.wrong() > 0 {
-				text, _, _ := strings.Cut(w.line(), ";")
-				after = text + " (" + w.Fault + ")"
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t%.1f\t%s\n", c.name, exact, order, lost,
-			median(speed, func(r *result) float64 { return r.Winners }), median(speed, func(r *result) float64 { return 1000 * r.Answer.P95 }), after)
+		fmt.Fprintln(w, c.name+"\t"+strings.Join(rep.cells(c), "\t"))
 	}
 	_ = w.Flush()
-	for _, name := range rep.LeftOut {
-		fmt.Fprintf(out, "%s: left out\n", name)
+	if len(rep.LeftOut) > 0 {
+		fmt.Fprintln(out, "left out:", strings.Join(rep.LeftOut, ", "))
 	}
 	fmt.Fprintf(out, "\n%s, commit %s, %.0f s: %s\n", rep.Machine, rep.Commit, rep.Took, rep.Command)
 }
