@@ -32,7 +32,7 @@ type contestant struct {
 func contestants() (all []contestant) {
 	for _, c := range designs.Contestants {
 		all = append(all, contestant{name: c.Name, about: c.About, points: c.Points, kafka: c.Kafka, clocks: true, start: func(ctx context.Context, r *runner, s start) (*rival, error) {
-			return r.startDesign(ctx, c.Name, s)
+			return r.startDesign(ctx, c, s)
 		}})
 	}
 	for _, u := range setUps {

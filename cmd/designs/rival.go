@@ -220,18 +220,27 @@ func (s start) urls(h *hosts) (redis, database string) {
 }
 
 // startDesign starts two processes of a design.
-func (h *runner) startDesign(ctx context.Context, name string, s start) (r *rival, err error) {
+func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start) (r *rival, err error) {
 	if err := h.prepare(ctx, s.coupon, s.quantity); err != nil {
 		return nil, err
 	}
-	r = &rival{name: name, plans: s.dir, write: ask("/apply", fasthttp.MethodPost), look: ask("/result", fasthttp.MethodGet), read: readDesign}
-	redis, database := s.urls(h.hosts)
-	for n := range 2 {
-		if err := r.add(ctx, s, func(address string) *exec.Cmd {
-			return exec.Command(s.program(h.built.designs), "serve", name, "--listen", address, "--coupon", s.coupon, "--limit", fmt.Sprint(s.quantity),
-				"--redis", redis, "--database", database, "--connections", fmt.Sprint(s.connections), "--kafka", h.kafkaURL, "--haste", fmt.Sprint(s.haste),
-				"--ahead", (time.Duration(n) * s.ahead).String(), "--origin", (time.Duration(n) * s.ahead * 1000).String())
-		}); err != nil {
+	r = &rival{name: c.Name, plans: s.dir, write: ask("/apply", fasthttp.MethodPost), look: ask("/result", fasthttp.MethodGet), read: readDesign}
+	one := serve{Name: c.Name, Coupon: s.coupon, Limit: s.quantity, Connections: s.connections, Haste: s.haste}
+	one.Redis, one.Database = s.urls(h.hosts)
+	if c.Kafka {
+		// The topic of an earlier comparison on the same broker may still be there.
+		if one.Kafka, err = services.MakeTopic(ctx, h.kafkaURL, fmt.Sprintf("designs-%s-%x", s.coupon, time.Now().UnixNano()), 1, nil); err != nil {
+			return nil, err
+		}
+	}
+	if c.Open != nil {
+		if err := one.prepare(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	for n := range time.Duration(2) {
+		one.Ahead, one.Origin = n*s.ahead, n*s.ahead*1000
+		if err := r.add(ctx, s, func(address string) *exec.Cmd { return exec.Command(s.program(h.built.designs), one.arguments(address)...) }); err != nil {
 			return nil, errors.Join(err, r.close())
 		}
 	}

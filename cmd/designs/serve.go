@@ -29,28 +29,55 @@ type serve struct {
 	Haste       int64         `default:"1"`
 }
 
+// open returns what a process of a design has. The caller closes it.
+func (s *serve) open(c designs.Contestant) (shop *designs.Shop, shut func(), err error) {
+	shop = &designs.Shop{
+		Coupon: s.Coupon, Limit: s.Limit, Haste: time.Duration(s.Haste), Clock: designs.Clock{Ahead: s.Ahead, Origin: s.Origin},
+	}
+	var close []func()
+	shut = func() {
+		for _, one := range close {
+			one()
+		}
+	}
+	defer func() {
+		if err != nil {
+			shut()
+		}
+	}()
+	option, err := rueidis.ParseURL(s.Redis)
+	if err != nil {
+		return nil, nil, err
+	}
+	option.DisableCache, option.AlwaysPipelining = true, c.Pipelined
+	if shop.Redis, err = rueidis.NewClient(option); err != nil {
+		return nil, nil, err
+	}
+	close = append(close, shop.Redis.Close)
+	if shop.Database, err = designs.OpenDatabase(s.Database, s.Connections); err != nil {
+		return nil, nil, err
+	}
+	close = append(close, func() { _ = shop.Database.Close() })
+	if c.Kafka {
+		if shop.Kafka, err = designs.OpenTopic(s.Kafka); err != nil {
+			return nil, nil, err
+		}
+		close = append(close, shop.Kafka.Close)
+	}
+	return shop, shut, nil
+}
+
 // run serves a design until ctx ends.
 func (s *serve) run(ctx context.Context) error {
 	c, err := contestantOf(s.Name)
 	if err != nil {
 		return err
 	}
-	shop := &designs.Shop{
-		Coupon: s.Coupon, Limit: s.Limit, Haste: time.Duration(s.Haste), Clock: designs.Clock{Ahead: s.Ahead, Origin: s.Origin},
-	}
-	option, err := rueidis.ParseURL(s.Redis)
+	shop, shut, err := s.open(c)
 	if err != nil {
 		return err
 	}
-	option.DisableCache = true
-	if shop.Redis, err = rueidis.NewClient(option); err != nil {
-		return err
-	}
-	defer shop.Redis.Close()
-	if shop.Database, err = designs.OpenDatabase(s.Database, s.Connections); err != nil {
-		return err
-	}
-	defer shop.Database.Close()
+	defer shut()
 	design := c.New(shop)
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
@@ -80,4 +107,22 @@ func contestantOf(name string) (designs.Contestant, error) {
 		}
 	}
 	return designs.Contestant{}, fmt.Errorf("no contestant is called %q: see --list", name)
+}
+
+// arguments are those of the process that listens at an address.
+func (s serve) arguments(address string) []string {
+	return []string{
+		"serve", s.Name, "--listen=" + address, "--coupon=" + s.Coupon, fmt.Sprintf("--limit=%d", s.Limit), "--redis=" + s.Redis, "--database=" + s.Database,
+		fmt.Sprintf("--connections=%d", s.Connections), "--kafka=" + s.Kafka, "--ahead=" + s.Ahead.String(), "--origin=" + s.Origin.String(), fmt.Sprintf("--haste=%d", s.Haste),
+	}
+}
+
+// prepare makes what is in Redis before anybody asks.
+func (s *serve) prepare(ctx context.Context, c designs.Contestant) error {
+	shop, shut, err := s.open(c)
+	if err != nil {
+		return err
+	}
+	defer shut()
+	return c.Open(ctx, shop)
 }
