@@ -72,6 +72,9 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := o.check(picked); err != nil {
+		return err
+	}
 	kafka := slices.ContainsFunc(picked, func(c contestant) bool { return c.kafka })
 	if err := missing(*o, kafka); err != nil {
 		return err
@@ -106,6 +109,19 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	rep.Took = time.Since(rep.Started).Seconds()
 	return o.show(out, rep, picked)
+}
+
+// check refuses what cannot be meant.
+func (o *options) check(picked []contestant) error {
+	if o.Rounds < 1 || o.Connections < 1 {
+		return usageError{errors.New("rounds and connections are at least 1")}
+	}
+	for _, name := range o.Faults {
+		if name != "all" && name != "none" && !slices.ContainsFunc(picked, func(c contestant) bool { return len(chosen(faultsOf(c), []string{name})) > 0 }) {
+			return usageError{fmt.Errorf("no fault is called %q: use all, none, or the beginning of a name, such as \"killed at\", \"stopped at\", \"Redis restarts\" or \"clocks differ\"", name)}
+		}
+	}
+	return nil
 }
 
 // pick returns the contestants to run, and the names of those that are left out.

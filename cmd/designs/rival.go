@@ -240,7 +240,9 @@ func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start)
 	}
 	for n := range time.Duration(2) {
 		one.Ahead, one.Origin = n*s.ahead, n*s.ahead*1000
-		if err := r.add(ctx, s, func(address string) *exec.Cmd { return exec.Command(s.program(h.built.designs), one.arguments(address)...) }); err != nil {
+		if err := r.add(ctx, s, func(address string) *exec.Cmd {
+			return exec.Command(s.program(h.built.designs), one.arguments(address)...)
+		}); err != nil {
 			return nil, errors.Join(err, r.close())
 		}
 	}
