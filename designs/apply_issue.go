@@ -47,7 +47,7 @@ var applyIssueContestant = Contestant{
 
 const (
 	applyIssueReserved point.Point = "apply-issue:reserved" // coupons are taken for nobody yet
-	applyIssuePopped   point.Point = "apply-issue:popped"   // the requests are nowhere else any more
+	applyIssuePopped   point.Point = "apply-issue:popped"   // the requests are in no other place
 	applyIssueMarked   point.Point = "apply-issue:marked"   // the user counts as issued, the database has no row
 	applyIssueStored   point.Point = "apply-issue:stored"   // the database has the row
 )

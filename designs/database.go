@@ -128,7 +128,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// in runs a transaction: begin, what is to be done, commit; or back after an error.
+// in runs a transaction: begin, do, commit; or roll back after an error.
 func (d *Database) in(ctx context.Context, do func(tx *sql.Tx) error) error {
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
@@ -210,43 +210,13 @@ func (d *Database) insertAll(ctx context.Context, coupon string, users []string,
 	return err
 }
 
-// issueUnderLock is the transaction that most designs share: lock the coupon's row, look for the user's row, count, insert. It tells whether the
-// user has a coupon now, and whether that is new.
-func (d *Database) issueUnderLock(ctx context.Context, coupon, user string, at time.Time) (outcome Outcome, err error) {
-	err = d.in(ctx, func(tx *sql.Tx) error {
-		quantity, err := d.lock(ctx, tx, coupon)
-		if err != nil {
-			return err
-		}
-		id, err := d.findIn(ctx, tx, coupon, user)
-		if err != nil {
-			return err
-		}
-		if id > 0 {
-			outcome = Duplicate
-			return nil
-		}
-		count, err := d.countIn(ctx, tx, coupon)
-		if err != nil {
-			return err
-		}
-		if count >= quantity {
-			outcome = SoldOut
-			return nil
-		}
-		outcome = Issued
-		return d.insert(ctx, tx, coupon, user, at)
-	})
-	return outcome, err
-}
-
 // expiry returns when the coupon expires.
 func (d *Database) expiry(ctx context.Context, coupon string) (at time.Time, err error) {
 	err = d.QueryRowContext(ctx, d.sql("SELECT expires_at FROM coupons WHERE coupon = ?"), coupon).Scan(&at)
 	return at, err
 }
 
-// isDuplicate tells whether an error says that the user has a row already.
+// isDuplicate reports whether an error says that the user has a row already.
 func isDuplicate(err error) bool {
 	if refused := (*mysql.MySQLError)(nil); errors.As(err, &refused) {
 		return refused.Number == 1062 // ER_DUP_ENTRY

@@ -2,7 +2,7 @@
 // their flaws. Command designs runs all of them under one load and one verdict, beside firstcome.
 //
 // Each design is the service of a shop, of which two processes run at once. All have the same database, Redis, drivers and HTTP server, so that
-// what is compared is the design. What a description leaves open is read in favour of the design, and its comment says so.
+// the designs are compared and nothing else. Where a description leaves something open, the reading favours the design, and its comment says so.
 //
 // # Tables and words
 //

@@ -18,7 +18,7 @@ import (
 //
 // Weak points: a holder that is stopped for longer than its lease goes on as if it had the lock, while another has it: both issue the last coupon.
 // The unique key saves the user, not the quantity. A Redis that loses the lock lets two in, too. A holder that dies blocks all for the rest of its
-// lease. One winner after the other, and under load most users wait for a second in vain and are told "conflict".
+// lease. One winner after the other, and under load most users wait for a second and are told "conflict".
 //
 // Left open: how it waits (it asks each 10 ms: with many waiters the lock is free for a fraction of that; nothing is queued); whether
 // the lease is renewed (no: the lease would be no limit); whether there is a transaction (no: a single INSERT needs none).

@@ -39,8 +39,8 @@ var listKafkaLuaContestant = Contestant{
 }
 
 const (
-	listKafkaPopped   point.Point = "list-kafka-lua:popped"   // the list has the requests no longer, Kafka not yet
-	listKafkaCounted  point.Point = "list-kafka-lua:counted"  // Redis counts the user, the database has them not
+	listKafkaPopped   point.Point = "list-kafka-lua:popped"   // the requests have left the list and are not in Kafka
+	listKafkaCounted  point.Point = "list-kafka-lua:counted"  // Redis counts the user, the database does not have them
 	listKafkaInserted point.Point = "list-kafka-lua:inserted" // the database has the user, Kafka gives them again
 )
 

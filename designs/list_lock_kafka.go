@@ -45,9 +45,9 @@ var listLockKafkaContestant = Contestant{
 }
 
 const (
-	listLockPopped   point.Point = "list-lock-kafka:popped"   // the list has the user no longer, the count not yet
-	listLockCounted  point.Point = "list-lock-kafka:counted"  // Redis counts the user, Kafka has them not
-	listLockConsumed point.Point = "list-lock-kafka:consumed" // Kafka gave the user, the database has them not
+	listLockPopped   point.Point = "list-lock-kafka:popped"   // the user has left the list and is not counted
+	listLockCounted  point.Point = "list-lock-kafka:counted"  // Redis counts the user, Kafka does not have them
+	listLockConsumed point.Point = "list-lock-kafka:consumed" // Kafka gave the user, the database does not have them
 )
 
 const (

@@ -33,13 +33,13 @@ var luaListContestant = Contestant{
 }
 
 const (
-	luaListPopped point.Point = "lua-list:popped" // the list has the winners no longer, the database not yet
+	luaListPopped point.Point = "lua-list:popped" // the winners have left the list and are not in the database
 	luaListStored point.Point = "lua-list:stored" // the database has them
 )
 
 const luaListBatch = "500"
 
-// claimScript issues a coupon. What queues the winner stands at its end.
+// claimScript issues a coupon. A design adds the command that queues the winner, and the number.
 //
 // KEYS: the set of winners, the queue. ARGV: user, limit. Returns the winner's number; 0: sold out; -1: duplicate.
 const claimScript = `

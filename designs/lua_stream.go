@@ -39,7 +39,7 @@ var luaStreamContestant = Contestant{
 }
 
 const (
-	luaStreamRead   point.Point = "lua-stream-pipelined:read"   // the entries are this worker's, the database has them not
+	luaStreamRead   point.Point = "lua-stream-pipelined:read"   // the entries are this worker's and are not in the database
 	luaStreamStored point.Point = "lua-stream-pipelined:stored" // the database has them, they are not acknowledged
 )
 

@@ -2,6 +2,8 @@ package designs
 
 import (
 	"context"
+	"database/sql"
+	"time"
 
 	"github.com/firstcome/firstcome/internal/point"
 )
@@ -40,4 +42,34 @@ func (r rowLock) Apply(ctx context.Context, user string) (Answer, error) {
 		s.reach(rowLockCommitted)
 	}
 	return Answer{Outcome: outcome}, nil
+}
+
+// issueUnderLock is the transaction, which zset-queue has, too: lock the coupon's row, look for the user's row, count, insert. The outcome is Issued,
+// Duplicate or SoldOut.
+func (d *Database) issueUnderLock(ctx context.Context, coupon, user string, at time.Time) (outcome Outcome, err error) {
+	err = d.in(ctx, func(tx *sql.Tx) error {
+		quantity, err := d.lock(ctx, tx, coupon)
+		if err != nil {
+			return err
+		}
+		id, err := d.findIn(ctx, tx, coupon, user)
+		if err != nil {
+			return err
+		}
+		if id > 0 {
+			outcome = Duplicate
+			return nil
+		}
+		count, err := d.countIn(ctx, tx, coupon)
+		if err != nil {
+			return err
+		}
+		if count >= quantity {
+			outcome = SoldOut
+			return nil
+		}
+		outcome = Issued
+		return d.insert(ctx, tx, coupon, user, at)
+	})
+	return outcome, err
 }

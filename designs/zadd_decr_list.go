@@ -42,7 +42,7 @@ var zaddDecrListContestant = Contestant{
 const (
 	zaddDecrMarked    point.Point = "zadd-decr-list:marked"    // the user has asked, no coupon was taken for them
 	zaddDecrTaken     point.Point = "zadd-decr-list:taken"     // a coupon was taken, the list has no user for it
-	zaddDecrPopped    point.Point = "zadd-decr-list:popped"    // the list has the users no longer, the database not yet
+	zaddDecrPopped    point.Point = "zadd-decr-list:popped"    // the users have left the list and are not in the database
 	zaddDecrCommitted point.Point = "zadd-decr-list:committed" // the database has them
 )
 

@@ -16,9 +16,11 @@ import (
 //	           ZADD cpn:wl:{c} nanoTime {u}; EXPIRE 7 d; ZRANK -> the rank is the answer
 //	scheduler: ZRANGE 0 0 -> ZREM |removed| lock, count, INSERT |stored| SET cpn:isu:{c}:{u} EX 7 d; sleep 50 ms
 //
+// Keys: cpn:wl:{c}, a sorted set of users who wait; cpn:isu:{c}:{u}, a mark for a user who has a coupon.
+//
 // Published: a fixed delay of 50 ms, one user a turn.
 //
-// Weak points: 20 users a second for each process at most. Asking again moves a user to the end, since ZADD has no NX. Who was removed and not
+// Weak points: 20 users a second for each process at most. Asking again moves a user to the end, since ZADD has no NX. A user who was removed and not
 // stored when the process dies is forgotten. The scores are of the process's nanosecond clock, which means nothing on another machine.
 //
 // Left open: what a turn does when the coupon is gone (the user gets nothing, and the turn goes on), and after an error of the database (the same:
@@ -28,7 +30,7 @@ import (
 type zsetQueue struct {
 	shop  *Shop
 	batch int           // users a turn
-	delay time.Duration // after a turn; 0: none while there is work
+	delay time.Duration // after a turn; if 0, a turn follows at once while there is work
 }
 
 var zsetQueueContestant = Contestant{
@@ -44,7 +46,7 @@ var zsetQueueFastContestant = Contestant{
 }
 
 const (
-	zsetRemoved point.Point = "zset-queue:removed" // the list has the user no longer, the database not yet
+	zsetRemoved point.Point = "zset-queue:removed" // the user has left the list and is not in the database
 	zsetStored  point.Point = "zset-queue:stored"  // the database has the coupon, its mark in Redis is missing
 )
 
