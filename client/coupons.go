@@ -54,16 +54,22 @@ func proof(from []Place) url.Values {
 }
 
 // Issue claims for at most 1,000 users, with no other claim in between, and
-// returns an answer for each, in order. An error means that some may have been
-// issued a coupon; asking again is safe.
-func (c *Client) Issue(ctx context.Context, id string, users []string) ([]Answer, error) {
+// returns an answer for each, in order. The reason stands in the audit log; empty:
+// none is given. An error means that some may have been issued a coupon; asking
+// again is safe.
+func (c *Client) Issue(ctx context.Context, id string, users []string, reason string) ([]Answer, error) {
 	var answers List[Answer]
-	body := map[string][]string{"user_ids": users}
+	body := directIssue{users, reason}
 	err := c.do(ctx, request{method: http.MethodPost, path: campaignPath(id, "coupons"), body: body}, &answers)
 	if err == nil && len(answers.Items) != len(users) {
 		err = fmt.Errorf("the server gave %d answers for %d users", len(answers.Items), len(users))
 	}
 	return answers.Items, err
+}
+
+type directIssue struct {
+	UserIDs []string `json:"user_ids"`
+	Reason  string   `json:"reason,omitempty"`
 }
 
 // Coupons calls each with every coupon of a campaign in the ledger, with or

@@ -93,12 +93,12 @@ type Campaign struct {
 	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), the ledger is an older one than the gate (ahead), the gate
 	// is in an epoch that has ended (behind), or it did not answer (unknown).
 	GateState string `json:"gate_state"`
-	Waiting   int64  `json:"waiting"` // people in line
+	Waiting   *int64 `json:"waiting"` // people in line; null: unknown
 	InForce   int64  `json:"in_force"`
 	Issued    int64  `json:"issued"`
 	Recorded  int64  `json:"recorded"`
 	Remaining *int64 `json:"remaining"` // null: unlimited
-	// By the gate's clock, and nil until it happens.
+	// By the gate's clock, and nil until it happens, or while GateState is not ok.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
 	SoldOutAt  *Time `json:"sold_out_at"` // when nothing was left for the first time
 	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
@@ -298,6 +298,7 @@ type DeadLetter struct {
 	Source     string  `json:"source"`  // names the entry
 	Payload    string  `json:"payload"` // the coupon as JSON, or the entry as it was found
 	Cause      string  `json:"cause"`
+	CauseCode  string  `json:"cause_code"` // the same for all letters of a cause
 	CreatedAt  Time    `json:"created_at"`
 	ResolvedAt *Time   `json:"resolved_at"` // null while it is open
 	ResolvedBy *string `json:"resolved_by"` // replayed or voided

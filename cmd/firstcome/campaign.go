@@ -244,10 +244,10 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	if c.Pace != nil || c.Feed != nil {
 		fmt.Fprintf(w, "line\t%s\n", feedText(c.Feed))
 	}
-	if c.Pace != nil || c.Waiting > 0 {
-		fmt.Fprintf(w, "in line\t%d\n", c.Waiting)
+	if c.Pace != nil || c.Waiting != nil && *c.Waiting > 0 {
+		fmt.Fprintf(w, "in line\t%s\n", countText(c.Waiting))
 	}
-	fmt.Fprintf(w, "opened at\t%s\nsold out at\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
+	fmt.Fprintf(w, "opened at\t%s\nfirst sold out\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
 	switch {
 	case c.Coupon.ValidUntil != nil:
 		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
@@ -306,6 +306,14 @@ func paceText(p *client.Pace) string {
 		return unlimited
 	}
 	return strconv.FormatInt(*p.PerSecond, 10) + " a second"
+}
+
+// countText returns a count; nil is unknown.
+func countText(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
 }
 
 func quantityText(n *int64) string {

@@ -95,7 +95,7 @@ func whyRefused(p *client.Problem) string {
 		text += "; it opens at " + p.OpensAt.Format(time.RFC3339Nano)
 	}
 	if p.SoldOutAt != nil {
-		text += "; sold out at " + p.SoldOutAt.Format(time.RFC3339Nano)
+		text += "; first sold out at " + p.SoldOutAt.Format(time.RFC3339Nano)
 	}
 	if p.ClosedAt != nil {
 		text += "; closed at " + p.ClosedAt.Format(time.RFC3339Nano)

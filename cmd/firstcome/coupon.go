@@ -73,7 +73,7 @@ func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
 		case len(page.Items) > 0:
 			return c.printCoupon(t, page.Items[0])
 		case page.Next == nil:
-			return fmt.Errorf("the campaign %s has no coupon %s", c.ID, c.Coupon.text)
+			return fmt.Errorf("the ledger has no coupon %s of the campaign %s", c.Coupon.text, c.ID)
 		}
 		filter.After = *page.Next
 	}
@@ -94,6 +94,7 @@ type couponIssueCmd struct {
 	Users  []string `arg:"" optional:"" help:"The users' ids."`
 	File   string   `variable:"none" placeholder:"FILE" help:"A file of users' ids: CSV, text between tabs, or one id a line; - reads standard input."`
 	Column string   `variable:"none" placeholder:"NAME" help:"Of the file: the heading of the column that has the ids, or its number (default: the one headed user_id or the like)."`
+	Reason string   `variable:"none" placeholder:"TEXT" help:"Why, for the audit log."`
 	Exact  bool     `variable:"none" help:"Of the file: each line is an id as it is, with blanks, quotes and commas."`
 }
 
@@ -120,7 +121,7 @@ func (c *couponIssueCmd) Run(ctx context.Context, t terminal) error {
 	for len(users) > 0 && err == nil {
 		some := users[:min(len(users), issueChunk)]
 		var got []client.Answer
-		got, err = calls.Issue(ctx, c.ID, some)
+		got, err = calls.Issue(ctx, c.ID, some, c.Reason)
 		for n, a := range got {
 			answers = append(answers, issued{some[n], a.Outcome, a.Coupon})
 			if a.Coupon == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,13 +11,15 @@ import (
 
 type deadCmd struct {
 	List   deadListCmd   `cmd:"" help:"List what the ledger would not take."`
-	Replay deadReplayCmd `cmd:"" help:"Record a dead letter's coupon, once its cause is mended."`
-	Void   deadVoidCmd   `cmd:"" help:"Give a dead letter up for good: its stock returns, and its user may claim again."`
+	Causes deadCausesCmd `cmd:"" help:"Count the open dead letters by campaign and cause."`
+	Replay deadReplayCmd `cmd:"" help:"Record the coupon of a dead letter, or of all of a cause, once the cause is mended."`
+	Void   deadVoidCmd   `cmd:"" help:"Give a dead letter, or all of a cause, up for good: the stock returns, and the users may claim again."`
 }
 
 type deadListCmd struct {
 	serverFlags
 	Campaign string `placeholder:"ID" help:"Only those of this campaign."`
+	Cause    string `placeholder:"CAUSE" help:"Only those of this cause, as dead causes prints it."`
 	Resolved bool   `help:"Those too that were replayed or voided."`
 }
 
@@ -24,7 +27,7 @@ func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
-		return calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: c.Resolved, After: after})
+		return calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Cause: c.Cause, Resolved: c.Resolved, After: after})
 	})
 	if err != nil {
 		return explain(err)
@@ -38,29 +41,123 @@ func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	})
 }
 
-// oneLetter is what a command about one dead letter takes.
-type oneLetter struct {
+type deadCausesCmd struct {
 	serverFlags
-	ID int64 `arg:"" help:"The dead letter's id, as dead list prints it."`
+	Campaign string `placeholder:"ID" help:"Only those of this campaign."`
 }
 
-type deadReplayCmd struct{ oneLetter }
+func (c *deadCausesCmd) Run(ctx context.Context, t terminal) error {
+	return answered(t, func(t terminal, found client.List[client.DeadLetterCause]) error {
+		return c.print(t, found.Items, func(w io.Writer) {
+			fmt.Fprintln(w, "CAMPAIGN\tCAUSE\tOPEN\tTHROUGH")
+			for _, d := range found.Items {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", d.CampaignID, d.CauseCode, d.Open, d.Through)
+			}
+		})
+	})(c.client(t).DeadLetterCauses(ctx, c.Campaign))
+}
+
+// chosenLetters is what a command about one dead letter, or about all of a campaign and cause, takes.
+type chosenLetters struct {
+	serverFlags
+	ID       int64  `arg:"" optional:"" help:"The dead letter's id, as dead list prints it."`
+	Campaign string `placeholder:"ID" help:"Instead of one: all open letters of this campaign and of --cause."`
+	Cause    string `placeholder:"CAUSE" help:"With --campaign: the cause, as dead causes prints it, like over_quantity."`
+	Yes      bool   `help:"With --campaign: do it without asking."`
+}
+
+// check returns an error unless the flags name one letter, or a campaign and a cause.
+func (c *chosenLetters) check(terminal) []error {
+	if many := c.Campaign != "" && c.Cause != ""; (c.ID != 0) == many || !many && (c.Campaign != "" || c.Cause != "" || c.Yes) {
+		return []error{errors.New("name one dead letter by its id, or all of a cause with --campaign and --cause")}
+	}
+	return nil
+}
+
+type deadReplayCmd struct{ chosenLetters }
 
 func (c *deadReplayCmd) Run(ctx context.Context, t terminal) error {
-	return answered(t, c.printLetter)(c.client(t).ReplayDeadLetter(ctx, c.ID))
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	if c.ID != 0 {
+		return answered(t, c.printLetter)(calls.ReplayDeadLetter(ctx, c.ID))
+	}
+	return c.all(ctx, t, calls, "They are recorded.", calls.ReplayDeadLetters)
 }
 
 type deadVoidCmd struct {
-	oneLetter
+	chosenLetters
 	Reason string `required:"" placeholder:"TEXT" help:"Why, for the audit log."`
 }
 
 func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
-	return answered(t, c.printLetter)(c.client(t).VoidDeadLetter(ctx, c.ID, c.Reason))
+	calls := c.client(t)
+	defer calls.CloseIdle()
+	if c.ID != 0 {
+		return answered(t, c.printLetter)(calls.VoidDeadLetter(ctx, c.ID, c.Reason))
+	}
+	return c.all(ctx, t, calls, "They are given up for good.", func(ctx context.Context, of client.LetterChoice) (client.ResolvedLetters, error) {
+		return calls.VoidDeadLetters(ctx, of, c.Reason)
+	})
+}
+
+// all resolves the letters of a campaign and cause that are open now, a call after the other, if the caller confirms it.
+func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Client, what string, resolve func(context.Context, client.LetterChoice) (client.ResolvedLetters, error)) error {
+	const few = 3
+	of := client.LetterChoice{CampaignID: c.Campaign, CauseCode: c.Cause}
+	first, err := calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Cause: c.Cause, Limit: few})
+	if err != nil {
+		return explain(err)
+	}
+	causes, err := calls.DeadLetterCauses(ctx, c.Campaign)
+	if err != nil {
+		return explain(err)
+	}
+	open := int64(0)
+	for _, found := range causes.Items {
+		if found.CauseCode == c.Cause {
+			open, of.Through = found.Open, found.Through
+		}
+	}
+	total := client.ResolvedLetters{Refused: []int64{}}
+	if open > 0 {
+		fmt.Fprintf(t.err, "%s of %s, %s:\n", counted(open, "open dead letter", "s"), c.Campaign, c.Cause)
+		for _, d := range first.Items {
+			fmt.Fprintf(t.err, "  %d: %s\n", d.ID, cell(d.Cause))
+		}
+		if !c.Yes {
+			if err := t.confirm(ctx, what, c.Campaign); err != nil {
+				return err
+			}
+		}
+		for more := true; more && err == nil; {
+			var got client.ResolvedLetters
+			if got, err = resolve(ctx, of); err == nil {
+				total.Done, total.Refused, total.Remaining = total.Done+got.Done, append(total.Refused, got.Refused...), got.Remaining
+				if total.Next, more = got.Next, got.Next != nil; more {
+					of.After = *got.Next
+				}
+				total.Stopped = got.Stopped
+			}
+		}
+	}
+	// The letters done so far are shown even if a later call failed.
+	shown := c.print(t, total, func(w io.Writer) {
+		fmt.Fprintf(w, "%s resolved, %d refused as before, %d not tried.\n", counted(int64(total.Done), "dead letter", "s"), len(total.Refused), total.Remaining)
+	})
+	switch {
+	case err == nil && total.Stopped != nil:
+		err = errors.New(*total.Stopped)
+	case err == nil && len(total.Refused) > 0:
+		err = fmt.Errorf("the ledger refuses %s as before, and they stay open: see firstcome dead list", counted(int64(len(total.Refused)), "dead letter", "s"))
+	case err == nil:
+		err = shown
+	}
+	return explain(err)
 }
 
 // printLetter says what became of a dead letter.
-func (c *oneLetter) printLetter(t terminal, d client.DeadLetter) error {
+func (c *chosenLetters) printLetter(t terminal, d client.DeadLetter) error {
 	return c.print(t, d, func(w io.Writer) { fmt.Fprintf(w, "Dead letter %d is %s.\n", d.ID, letterState(d)) })
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -39,12 +40,23 @@ func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
 // people returns n users with a prefix.
 func people(prefix string, n int) []firstcome.UserID { return stage.Users(prefix, 0, n) }
 
+// refuses wants a gate to decide nothing, for a reason. A connection may just have ended, because another server leads.
+func refuses(t *testing.T, gate *redis.Gate, why error) {
+	t.Helper()
+	stage.Await(t, "a gate that refuses", why.Error(), func() string {
+		if _, err := gate.Claim(t.Context(), "c", people("new-", 1)); err == nil {
+			t.Fatal("a claim is decided")
+		} else if !errors.Is(err, why) {
+			return err.Error()
+		}
+		return why.Error()
+	})
+}
+
 // needs expects that the gate decides nothing of the campaign, for this reason.
 func (d *desk) needs(why error) {
 	d.t.Helper()
-	if _, err := d.remote.gate.Claim(d.t.Context(), "c", people("new-", 1)); !errors.Is(err, why) {
-		d.t.Fatalf("a claim is answered %v, want %v", err, why)
-	}
+	refuses(d.t, d.remote.gate, why)
 	active, err := d.ledger.Active(d.t.Context())
 	stage.Must(d.t, err)
 	if err := d.remote.gate.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !flow.NeedsRebuild(err) {

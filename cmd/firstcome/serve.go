@@ -66,7 +66,7 @@ type limitFlags struct {
 	MaxLine        count          `default:"1000000" help:"People in the waiting line of one campaign; further claims are answered 503 (default: 1000000)."`
 	UserRate       perSecond      `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
 	UserBurst      count          `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
-	AddressRate    perSecond      `default:"0" placeholder:"N" help:"Requests a second from one address (default: 0, no limit)."`
+	AddressRate    perSecond      `default:"0" placeholder:"N" help:"Requests a second from one address, to the API and the console (default: 0, no limit)."`
 	AddressBurst   count          `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
 	TrustedProxy   []netip.Prefix `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For says the client's address, like 10.0.0.0/8 (default: none)."`
 	CORSOrigin     []origin       `name:"cors-origin" placeholder:"ORIGIN" help:"Origins whose pages may ask, exactly, like https://app.shop.example (default: none)."`

@@ -168,6 +168,79 @@ func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
 	}
 }
 
+// TestInTheBrowserEachStateHasItsWords opens the page in each state that a campaign is told to be in, and holds its headline, the line under it and
+// its button: in a state in which a claim is refused, none offers a coupon.
+func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
+	server, guests, shop := scripts(t)
+	const soldOut = `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`
+	stands := `,"pace":{"per_second":1},"standby":true` + soldOut
+	for what, test := range map[string]struct {
+		campaign, state     string
+		words, more, button [2]string // in Korean and in English
+	}{
+		"not open": {
+			strings.Replace(state("not_open", 30, 30, ""), `"opens_at":null`, `"opens_at":"2031-05-05T03:00:00.000000Z"`, 1), "not_open",
+			[2]string{"에 열려요", "Opens at"},
+			[2]string{"열리면 버튼이 켜져요.", "The button wakes up by itself."},
+			[2]string{"열리면 받기", "Get it when it opens"},
+		},
+		"open": {
+			state("open", 30, 7, ""), "open",
+			[2]string{"지금 받을 수 있어요", "Ready when you are"},
+			[2]string{"30장 중 7장 남았어요", "7 of 30 left"},
+			[2]string{"쿠폰 받기", "Get my coupon"},
+		},
+		"open again": { // a void brought stock back
+			state("open", 30, 1, soldOut), "open",
+			[2]string{"지금 받을 수 있어요", "Ready when you are"},
+			[2]string{"30장 중 1장 남았어요", "1 of 30 left"},
+			[2]string{"쿠폰 받기", "Get my coupon"},
+		},
+		"a line stands by": {
+			state("open", 30, 0, stands), "open",
+			[2]string{"지금은 남은 쿠폰이 없어요", "No coupon is left right now"},
+			[2]string{"쿠폰이 나올 때 순서대로 드려요.", "it goes to the first in line."},
+			[2]string{"대기하기", "Join the line"},
+		},
+		"paused": {
+			state("paused", 30, 7, ""), "paused",
+			[2]string{"일시중지됐어요", "On hold"},
+			[2]string{"다시 시작될 때까지 기다려 주세요.", "Please wait until it goes on."},
+			[2]string{},
+		},
+		"sold out": {
+			state("sold_out", 30, 0, soldOut), "sold_out",
+			[2]string{"준비한 쿠폰이 모두 소진됐어요", "All coupons are gone"},
+			[2]string{"에 처음 소진됐어요.", "First sold out at"},
+			[2]string{},
+		},
+		"closed": {
+			state("closed", 30, 7, ""), "closed",
+			[2]string{"이벤트가 끝났어요", "This event is over"},
+			[2]string{"다음에 또 만나요.", "See you next time."},
+			[2]string{},
+		},
+		"nobody knows": {
+			state("unknown", 30, 0, ""), "unknown",
+			[2]string{"아직 확인 중이에요.", "Still checking."},
+			[2]string{},
+			[2]string{"다시 확인하기", "Check again"},
+		},
+	} {
+		server.says(map[string]string{"GET ": test.campaign})
+		for n, g := range guests {
+			g.Go(shop)
+			g.Until(`document.querySelector("#stub").dataset.state === ` + browser.Quote(test.state))
+			for id, want := range map[string]string{"words": test.words[n], "more": test.more[n], "act": test.button[n]} {
+				said := browser.Eval[string](g.Page, `(e => e.hidden ? "" : e.textContent)(document.querySelector("#`+id+`"))`)
+				if !strings.Contains(said, want) || want == "" && said != "" {
+					t.Errorf("%s, %s: #%s says %q, and should say %q", what, g.look.Language, id, said, want)
+				}
+			}
+		}
+	}
+}
+
 // TestInTheBrowserTheCountdownGoesByTheServersClock, which is years from the phone's: before the opening, and in a line whose campaign opens
 // later.
 func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {

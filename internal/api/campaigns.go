@@ -213,7 +213,7 @@ func (s *Server) writeCampaign(w http.ResponseWriter, r *http.Request, status in
 func wireCampaign(s told) client.Campaign {
 	t := wireTerms(&s.Terms)
 	c := client.Campaign{
-		ID: string(s.ID), Terms: *t, Version: s.Version, State: s.state(), GateState: s.gate, Waiting: s.Line.Waiting,
+		ID: string(s.ID), Terms: *t, Version: s.Version, State: s.state(), GateState: s.gate, Waiting: s.waiting(),
 		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
 		OpenedAt: wire.Time(s.OpenedAt), SoldOutAt: wire.Time(s.SoldOutAt), ClosedAt: wire.Time(s.ClosedAt),
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},

@@ -53,7 +53,7 @@ func TestTheClientDoesWhatItsContractSays(t *testing.T) {
 	if diff := cmp.Diff(won.Coupon, again.Coupon); diff != "" || won.Outcome != "issued" || again.Outcome != "already_issued" {
 		t.Errorf("%s and then %s:\n%s", won.Outcome, again.Outcome, diff)
 	}
-	issued, err := c.Issue(ctx, "c", []string{"d", "e"})
+	issued, err := c.Issue(ctx, "c", []string{"d", "e"}, "sorry")
 	stage.Must(t, err)
 	if issued[0].Outcome != "issued" || issued[1].Outcome != "sold_out" || issued[1].Coupon != nil {
 		t.Errorf("the answers are %+v", issued)

@@ -28,6 +28,15 @@ const stateUnknown = "unknown"
 type told struct {
 	ledger.Status
 	gate string // gateOK, or why the counters are the ledger's
+	mute bool   // the topic that keeps the line does not tell who is in it
+}
+
+// waiting returns how many people are in line, or nil if nobody can say. While the gate says nothing the ledger does not know who joined since.
+func (c *told) waiting() *int64 {
+	if c.mute || c.gate != gateOK && !c.Closed {
+		return nil
+	}
+	return &c.Line.Waiting
 }
 
 // state returns the word for what a newcomer's claim would get. A campaign that an operator closed stays
@@ -43,22 +52,20 @@ func (c *told) state() string {
 // belongs to another ledger: then above all operators need to read it.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	if !s.atGate(&c) {
-		return s.withFeed(ctx, told{c, s.withoutGate(&c)}), nil
+		return s.withFeed(ctx, told{Status: c, gate: s.withoutGate(&c)}), nil
 	}
 	g, err := s.Gate.State(ctx, c.ID)
 	t, err := withGate(c, g, err)
 	return s.withFeed(ctx, t), err
 }
 
-// withFeed returns a campaign with the people in its line, if a topic keeps that: neither ledger nor gate counts them. Where the topic
-// cannot tell, they are none.
+// withFeed returns a campaign with the people in its line, if a topic keeps that: neither ledger nor gate counts them.
 func (s *Server) withFeed(ctx context.Context, c told) told {
 	if c.Feed == nil || c.Feed.Partition < 0 || c.Closed || c.gate != gateOK {
 		return c
 	}
-	if line, err := s.Places.LineOf(ctx, c.ID); err == nil {
-		c.Line.Waiting = line.Line.Waiting
-	}
+	line, err := s.Places.LineOf(ctx, c.ID)
+	c.Line.Waiting, c.mute = line.Line.Waiting, err != nil
 	return c
 }
 
@@ -83,20 +90,20 @@ func (s *Server) withoutGate(c *ledger.Status) string {
 func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
-		return told{c, gateMismatch}, nil
+		return told{Status: c, gate: gateMismatch}, nil
 	case g.Ahead:
-		return told{c, gateAhead}, nil
+		return told{Status: c, gate: gateAhead}, nil
 	case g.Behind:
-		return told{c, gateBehind}, nil
+		return told{Status: c, gate: gateBehind}, nil
 	case errors.Is(err, flow.ErrLost) || err == nil && g.Lost:
-		return told{c, gateLost}, nil
+		return told{Status: c, gate: gateLost}, nil
 	case errors.Is(err, flow.ErrUnverified) || err == nil && g.Unverified:
-		return told{c, gateUnverified}, nil
+		return told{Status: c, gate: gateUnverified}, nil
 	case err != nil:
-		return told{c, gateUnknown}, err
+		return told{Status: c, gate: gateUnknown}, err
 	}
 	c.InForce, c.Issued, c.Now, c.Instants, c.Line.Waiting = g.InForce, g.Issued, g.Now, g.Instants, g.Waiting
-	return told{c, gateOK}, nil
+	return told{Status: c, gate: gateOK}, nil
 }
 
 // listed returns campaigns with the gate's counters. No campaign keeps the others from being listed.
@@ -110,7 +117,7 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 	}
 	states := flow.States(ctx, s.Gate, ids)
 	for n, c := range found {
-		all[n] = told{c, s.withoutGate(&c)}
+		all[n] = told{Status: c, gate: s.withoutGate(&c)}
 		if state, asked := states[c.ID]; asked {
 			all[n], _ = withGate(c, state.GateState, state.Err) // what went wrong is told beside each
 		}

@@ -21,11 +21,11 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Cal
 	if err := b.read(w, r, maxIssue); err != nil {
 		return err
 	}
-	users, err := parseUsers(b.bytes)
+	users, reason, err := parseIssue(b.bytes)
 	if err != nil {
 		return err
 	}
-	decisions, err := s.Operator.Issue(r.Context(), flow.Order{Actor: c.Name}, id, users)
+	decisions, err := s.Operator.Issue(r.Context(), flow.Order{Actor: c.Name, Reason: reason}, id, users)
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Cal
 	return writeJSON(w, http.StatusOK, map[string]any{"items": items})
 }
 
-// parseUsers reads {"user_ids":[…]}.
-func parseUsers(body []byte) ([]firstcome.UserID, error) {
-	o, wrong, err := parseObject(body, "user_ids")
+// parseIssue reads {"user_ids":[…],"reason":"…"}. Without a reason it is empty.
+func parseIssue(body []byte) (users []firstcome.UserID, reason string, err error) {
+	o, wrong, err := parseObject(body, "user_ids", "reason")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	raw, ok := o["user_ids"]
 	var ids []json.RawMessage
@@ -62,11 +62,14 @@ func parseUsers(body []byte) ([]firstcome.UserID, error) {
 	case len(ids) == 0 || len(ids) > maxUserIDs:
 		wrong.refuse("user_ids", "must have 1 to "+strconv.Itoa(maxUserIDs)+" user ids")
 	}
-	users := make([]firstcome.UserID, len(ids))
+	users = make([]firstcome.UserID, len(ids))
 	for n, raw := range ids {
 		users[n] = wrong.readUser("user_ids["+strconv.Itoa(n)+"]", raw)
 	}
-	return users, wrong.err()
+	if raw, ok := o["reason"]; ok {
+		reason = wrong.readReason(raw)
+	}
+	return users, reason, wrong.err()
 }
 
 // listCoupons answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
@@ -201,20 +204,30 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	raw, ok := o["reason"]
+	return wrong.requireReason(o), wrong.err()
+}
+
+// requireReason returns the reason of a body that has to have one.
+func (m *mistakes) requireReason(body map[string]json.RawMessage) string {
+	raw, ok := body["reason"]
 	if !ok {
-		wrong.require("reason")
-		return "", wrong.err()
+		m.require("reason")
+		return ""
 	}
-	reason := wrong.readString("reason", raw)
+	return m.readReason(raw)
+}
+
+// readReason returns a reason for the audit log.
+func (m *mistakes) readReason(raw json.RawMessage) string {
+	reason := m.readString("reason", raw)
 	switch {
-	case wrong.names("reason"):
+	case m.names("reason"):
 	case strings.TrimSpace(reason) == "" || utf8.RuneCountInString(reason) > firstcome.MaxReason:
-		wrong.refuse("reason", "must have 1 to "+strconv.Itoa(firstcome.MaxReason)+" characters, and more than blanks")
+		m.refuse("reason", "must have 1 to "+strconv.Itoa(firstcome.MaxReason)+" characters, and more than blanks")
 	case !storable(reason):
-		wrong.refuse("reason", unstorable)
+		m.refuse("reason", unstorable)
 	}
-	return reason, wrong.err()
+	return reason
 }
 
 // readWallet answers GET /v1/users/{user_id}/coupons.

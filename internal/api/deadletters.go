@@ -1,12 +1,17 @@
 package api
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
@@ -15,7 +20,7 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 	q := parseQuery(r)
 	most := q.limit()
 	page := ledger.Letters{
-		Campaign: parsed(q, "campaign", firstcome.ParseCampaignID), After: q.number("after"), Limit: most + 1, Resolved: q.included("resolved"),
+		Campaign: parsed(q, "campaign", firstcome.ParseCampaignID), Cause: parsed(q, "cause", causeCode), After: q.number("after"), Limit: most + 1, Resolved: q.included("resolved"),
 	}
 	if q.err() != nil {
 		return q.err()
@@ -26,6 +31,110 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.
 	}
 	found, next := pageOf(found, most, func(d ledger.DeadLetter) int64 { return d.ID })
 	return writeList(w, found, next, wireLetter)
+}
+
+// causeCode returns the code of a dead letter's cause.
+func causeCode(text string) (string, error) {
+	if codes := ledger.CauseCodes(); !slices.Contains(codes, text) {
+		return "", errors.New("must be one of " + strings.Join(codes, ", "))
+	}
+	return text, nil
+}
+
+// listDeadLetterCauses answers GET /v1/dead-letters/causes.
+func (s *Server) listDeadLetterCauses(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+	q := parseQuery(r)
+	id := parsed(q, "campaign", firstcome.ParseCampaignID)
+	if q.err() != nil {
+		return q.err()
+	}
+	found, err := s.Ledger.LetterCauses(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeList(w, found, nil, func(c ledger.LetterCause) client.DeadLetterCause {
+		return client.DeadLetterCause{CampaignID: string(c.Campaign), CauseCode: c.Code, Open: c.Open, Through: c.Through}
+	})
+}
+
+// replayDeadLetters answers POST /v1/dead-letters/replay.
+func (s *Server) replayDeadLetters(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	of, _, err := s.chosenLetters(w, r)
+	if err != nil {
+		return err
+	}
+	done, err := s.Operator.ReplayLetters(r.Context(), c.Name, of)
+	return writeResolved(w, done, err)
+}
+
+// voidDeadLetters answers POST /v1/dead-letters/void.
+func (s *Server) voidDeadLetters(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	of, reason, err := s.chosenLetters(w, r, "reason")
+	if err != nil {
+		return err
+	}
+	done, err := s.Operator.VoidLetters(r.Context(), c.Name, of, reason)
+	return writeResolved(w, done, err)
+}
+
+// chosenLetters reads which dead letters are resolved; and why, if the body has more that is known.
+func (s *Server) chosenLetters(w http.ResponseWriter, r *http.Request, more ...string) (of ledger.Letters, reason string, err error) {
+	o, wrong, err := s.readObject(w, r, append(more, "campaign_id", "cause_code", "through", "after")...)
+	if err != nil {
+		return of, "", err
+	}
+	for _, name := range []string{"campaign_id", "cause_code", "through"} {
+		if _, ok := o[name]; !ok {
+			wrong.require(name)
+		}
+	}
+	for name, raw := range o {
+		switch name {
+		case "campaign_id":
+			of.Campaign = parsedField(wrong, name, raw, firstcome.ParseCampaignID)
+		case "cause_code":
+			of.Cause = parsedField(wrong, name, raw, causeCode)
+		case "through":
+			of.Through = wrong.readInteger(name, raw, 1)
+		case "after":
+			of.After = wrong.readInteger(name, raw, 0)
+		}
+	}
+	if len(more) > 0 {
+		reason = wrong.requireReason(o)
+	}
+	return of, reason, wrong.err()
+}
+
+func parsedField[T ~string](wrong *mistakes, name string, raw json.RawMessage, parse func(string) (T, error)) T {
+	text := wrong.readString(name, raw)
+	if wrong.names(name) {
+		return ""
+	}
+	value, err := parse(text)
+	if err != nil {
+		wrong.refuse(name, err.Error())
+	}
+	return value
+}
+
+// writeResolved answers with what became of dead letters.
+func writeResolved(w http.ResponseWriter, done operate.Resolved, err error) error {
+	if err != nil {
+		return err
+	}
+	answer := client.ResolvedLetters{Done: done.Done, Refused: done.Refused, Remaining: done.Remaining}
+	if answer.Refused == nil {
+		answer.Refused = []int64{}
+	}
+	if done.Remaining > 0 {
+		answer.Next = &done.After
+	}
+	if done.Stopped != nil {
+		why := problemOf(done.Stopped).Detail
+		answer.Stopped = &why
+	}
+	return writeJSON(w, http.StatusOK, answer)
 }
 
 // replayDeadLetter answers POST /v1/dead-letters/{letter}/replay.
@@ -65,7 +174,7 @@ func (s *Server) voidDeadLetter(w http.ResponseWriter, r *http.Request, c auth.C
 func wireLetter(d ledger.DeadLetter) client.DeadLetter {
 	return client.DeadLetter{
 		ID: d.ID, CampaignID: optional(string(d.Campaign)), Number: optional(d.Number), UserID: optional(string(d.User)),
-		Source: d.Source, Payload: d.Payload, Cause: d.Cause, CreatedAt: client.Time{Time: d.CreatedAt},
+		Source: d.Source, Payload: d.Payload, Cause: d.Cause, CauseCode: d.CauseCode, CreatedAt: client.Time{Time: d.CreatedAt},
 		ResolvedAt: wire.Time(d.ResolvedAt), ResolvedBy: optional(string(d.ResolvedBy)),
 	}
 }

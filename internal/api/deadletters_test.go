@@ -136,3 +136,93 @@ func TestALedgerThatDecidesHasNoDeadLetters(t *testing.T) {
 	}
 	s.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 404, "")
 }
+
+// openManyDead opens a shop whose campaign "winter" has five open letters: three of one cause, one of another, and one that came after somebody looked.
+func openManyDead(t *testing.T) (f *farShop, through string) {
+	t.Helper()
+	f = openDead(t)
+	f.behind(`UPDATE campaigns SET quantity = 9`)
+	f.call("PATCH", "/v1/campaigns/winter", `{"quantity":9}`).want(t, 200, "")
+	bury := func(user, cause string) {
+		f.claim("winter", user).want(t, 201, "issued")
+		f.bury("winter", cause)
+	}
+	bury("user-3", "number 3 is over the quantity of 2")
+	bury("user-4", "number 4 is of epoch 1, the campaign is in 2")
+	bury("user-5", "number 5 is of epoch 1, the campaign is in 2")
+	causes := f.call("GET", "/v1/dead-letters/causes?campaign=winter", "").want(t, 200, "").items()
+	if len(causes) != 2 || causes[0]["cause_code"] != "other_epoch" || causes[0]["open"] != 3.0 || causes[0]["through"] != 4.0 || causes[1]["open"] != 1.0 {
+		t.Fatalf("the causes are %v", causes)
+	}
+	bury("user-6", "number 6 is of epoch 1, the campaign is in 2")
+	return f, "4"
+}
+
+func TestManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
+	f, through := openManyDead(t)
+	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through + `}`
+	r := f.call("POST", "/v1/dead-letters/replay", body).want(t, 200, "")
+	if r.number("done") != 3 || r.number("remaining") != 0 || r.json("next") != nil || r.json("stopped") != nil {
+		t.Errorf("the answer is %s", r.body)
+	}
+	open := f.call("GET", "/v1/dead-letters", "").items()
+	if len(open) != 2 || open[0]["number"] != 3.0 || open[1]["number"] != 6.0 || open[0]["cause_code"] != "over_quantity" {
+		t.Errorf("open are %v", open)
+	}
+	if of := f.call("GET", "/v1/dead-letters?cause=over_quantity", "").items(); len(of) != 1 || of[0]["number"] != 3.0 {
+		t.Errorf("of one cause are %v", of)
+	}
+	if again := f.call("POST", "/v1/dead-letters/replay", body).want(t, 200, ""); again.number("done") != 0 || again.number("remaining") != 0 {
+		t.Errorf("done again it is %s", again.body)
+	}
+	log := f.call("GET", "/v1/audit-log?campaign=winter", "").items()
+	for n, number := range []float64{5, 4, 2} {
+		if log[n]["action"] != "dead_letter.replay" || log[n]["number"] != number {
+			t.Errorf("line %d of the log is %v", n, log[n])
+		}
+	}
+	for body, status := range map[string]int{
+		`{}`: 422, `{"campaign_id":"winter","cause_code":"none","through":1}`: 422, `{"campaign_id":"winter","cause_code":"other","through":0}`: 400,
+		`{"campaign_id":"winter","cause_code":"other","through":1,"reason":"r"}`: 422,
+	} {
+		f.call("POST", "/v1/dead-letters/replay", body).want(t, status, "")
+	}
+	f.call("GET", "/v1/dead-letters?cause=none", "").want(t, 422, "")
+}
+
+// TestManyDeadLettersAreVoidedByTheirCause has one that cannot be replayed, and a gate that goes away.
+func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
+	f, through := openManyDead(t)
+	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through
+	f.call("POST", "/v1/dead-letters/void", body+`}`).want(t, 422, "")
+	f.away(errAway)
+	f.call("POST", "/v1/dead-letters/void", body+`,"reason":"r"}`).want(t, 200, "")
+	f.call("POST", "/v1/dead-letters/void", body+`,"reason":"r"}`).want(t, 503, "")
+	f.away(nil)
+	r := f.call("POST", "/v1/dead-letters/void", body+`,"reason":"a bad entry"}`).want(t, 200, "")
+	if r.number("done") != 2 || r.number("remaining") != 0 || r.json("next") != nil || r.json("stopped") != nil {
+		t.Errorf("the answer is %s", r.body)
+	}
+	log := f.call("GET", "/v1/audit-log?campaign=winter", "").items()
+	for n, number := range []float64{5, 4} {
+		if log[n]["action"] != "dead_letter.void" || log[n]["number"] != number || log[n]["detail"].(map[string]any)["reason"] != "a bad entry" {
+			t.Errorf("line %d of the log is %v", n, log[n])
+		}
+	}
+	if s := f.call("GET", "/v1/campaigns/winter", ""); s.number("in_force") != 3 {
+		t.Errorf("the campaign is %s", s.body)
+	}
+}
+
+// TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack lowers the quantity, so that the ledger refuses two of three as before.
+func TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack(t *testing.T) {
+	f, through := openManyDead(t)
+	f.behind(`UPDATE campaigns SET quantity = 2`)
+	r := f.call("POST", "/v1/dead-letters/replay", `{"campaign_id":"winter","cause_code":"other_epoch","through":`+through+`}`).want(t, 200, "")
+	if r.number("done") != 1 || r.number("remaining") != 0 || len(r.json("refused").([]any)) != 2 {
+		t.Errorf("the answer is %s", r.body)
+	}
+	if open := f.call("GET", "/v1/dead-letters", "").items(); len(open) != 4 {
+		t.Errorf("open are %v", open)
+	}
+}

@@ -1,11 +1,36 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome/test/stage"
 )
+
+// TestTheReasonOfADirectIssueStandsInTheAuditLog gives one, none, and some that no log takes. A refused reason issues nothing.
+func TestTheReasonOfADirectIssueStandsInTheAuditLog(t *testing.T) {
+	s := open(t)
+	s.create(`{"id":"c","name":"n","quantity":4}`)
+	issue := func(body string, want int) reply {
+		return s.call("POST", "/v1/campaigns/c/coupons", body).want(t, want, "")
+	}
+	logged := func() any {
+		return s.call("GET", "/v1/audit-log?campaign=c&limit=1", "").items()[0]["detail"].(map[string]any)["reason"]
+	}
+	issue(`{"user_ids":["a"],"reason":"잘못 회수한 쿠폰"}`, 200)
+	stage.Same(t, "the reason", any("잘못 회수한 쿠폰"), logged())
+	issue(`{"user_ids":["b"]}`, 200)
+	stage.Same(t, "without a reason", nil, logged())
+	issue(`{"user_ids":["c"],"reason":"`+strings.Repeat("쿠", 500)+`"}`, 200)
+	for body, status := range map[string]int{
+		`{"user_ids":["d"],"reason":"` + strings.Repeat("쿠", 501) + `"}`: 422, `{"user_ids":["d"],"reason":" "}`: 422, `{"user_ids":["d"],"reason":"\u0000x"}`: 422,
+		`{"user_ids":["d"],"reason":1}`: 400, `{"user_ids":["d"],"reason":null}`: 400, `{"user_ids":["d"],"why":"x"}`: 422,
+	} {
+		issue(body, status)
+	}
+	stage.Same(t, "in force", int64(3), s.call("GET", "/v1/campaigns/c", "").number("in_force"))
+}
 
 // TestF61ADirectIssueComesBeforeTheOpeningAndInAPause also issues when the node answers not_open by itself.
 func TestF61ADirectIssueComesBeforeTheOpeningAndInAPause(t *testing.T) {

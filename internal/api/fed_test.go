@@ -167,6 +167,11 @@ func TestNothingUntrueIsSaidWhileKafkaIsAway(t *testing.T) {
 	s.serveTopic()
 	s.topic.Break(firstcome.ErrFeedAway)
 	s.claim("c", "a").want(t, 200, "already_issued")
+	for what, waiting := range map[string]any{"the campaign": s.call("GET", "/v1/campaigns/c", "").want(t, 200, "").json("waiting"), "the list": s.call("GET", "/v1/campaigns", "").items()[0]["waiting"]} {
+		if waiting != nil {
+			t.Errorf("while the topic is away, %s says that %v wait", what, waiting)
+		}
+	}
 }
 
 // TestALineThatTheTopicLostIsSaidToBeUntilItsPaceIsSet makes the topic again.

@@ -168,10 +168,8 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 	if g.route.who == auth.Everyone {
 		return auth.Caller{}, nil
 	}
-	if s.AddressLimit != nil {
-		if err := limit(s.AddressLimit, s.address(r)); err != nil {
-			return auth.Caller{}, err
-		}
+	if wait, ok := s.AllowAddress(r); !ok {
+		return auth.Caller{}, tooOften(wait)
 	}
 	if g.route.who == auth.Public {
 		return auth.Caller{}, nil
@@ -212,9 +210,22 @@ func (s *Server) admitUnnamed(r *http.Request) error {
 // limit returns nil if key may ask now.
 func limit(l *auth.Limiter, key string) error {
 	if wait, ok := l.Allow(key); !ok {
-		return later(rateLimited, "you ask too often", wait+jitter(time.Second))
+		return tooOften(wait)
 	}
 	return nil
+}
+
+func tooOften(wait time.Duration) error {
+	return later(rateLimited, "you ask too often", wait+jitter(time.Second))
+}
+
+// AllowAddress reports whether the client's address may ask now, and if not, how long to wait. It counts the request. Without
+// Config.AddressLimit every address may.
+func (s *Server) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
+	if s.AddressLimit == nil {
+		return 0, true
+	}
+	return s.AddressLimit.Allow(s.address(r))
 }
 
 // address returns the client's address: the connection's, or, if that is a trusted

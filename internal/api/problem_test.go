@@ -176,7 +176,7 @@ func TestTheClientHasTheCodeAndEveryMistake(t *testing.T) {
 		t.Errorf("it is %#v", err)
 	}
 	bad := make([]string, 1000)
-	_, err = c.Issue(ctx, "c", bad)
+	_, err = c.Issue(ctx, "c", bad, "")
 	if !errors.As(err, &p) || p.Code != "malformed_field" || len(p.Errors) != 1000 || p.Errors[17].Field != "user_ids[17]" {
 		t.Errorf("of a thousand it is %v", p)
 	}

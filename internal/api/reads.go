@@ -42,6 +42,7 @@ type Facts interface {
 type Records interface {
 	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 }

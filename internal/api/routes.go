@@ -78,7 +78,10 @@ func (s *Server) routes() []route {
 
 		{"GET", "/v1/users/{user_id}/coupons", ask | self, "after limit", s.readWallet, short},
 
-		{"GET", "/v1/dead-letters", run, "campaign resolved after limit", s.listDeadLetters, short},
+		{"GET", "/v1/dead-letters", run, "campaign cause resolved after limit", s.listDeadLetters, short},
+		{"GET", "/v1/dead-letters/causes", run, "campaign", s.listDeadLetterCauses, short},
+		{"POST", "/v1/dead-letters/replay", run, "", s.replayDeadLetters, long},
+		{"POST", "/v1/dead-letters/void", run, "", s.voidDeadLetters, long},
 		{"POST", "/v1/dead-letters/{letter}/replay", run, "", s.replayDeadLetter, short},
 		{"POST", "/v1/dead-letters/{letter}/void", run, "", s.voidDeadLetter, short},
 		{"GET", "/v1/audit-log", run, "campaign user_id before limit", s.listAuditLog, short},

@@ -107,6 +107,15 @@ func (m *mistakes) readString(field string, raw json.RawMessage) string {
 	return *s
 }
 
+// readInteger reads a field that must be an integer of least to maxInteger.
+func (m *mistakes) readInteger(field string, raw json.RawMessage, least int64) int64 {
+	n, ok := parseInteger(string(raw))
+	if !ok || n < least {
+		m.mistype(field, fmt.Sprintf("an integer of %d to %d", least, int64(maxInteger)))
+	}
+	return n
+}
+
 // isInteger tells whether a valid JSON number is an integer in canonical
 // form: digits, with or without a minus in front, and not -0.
 func isInteger(number string) bool {

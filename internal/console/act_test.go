@@ -122,7 +122,7 @@ func TestTheFormsShowTheLine(t *testing.T) {
 }
 
 func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
-	h := openHouse(t, func(h *house) { h.now = func() time.Time { return time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) } })
+	h := openHouse(t, func(h *house) { h.stands(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)) })
 	b := h.browser()
 	form := url.Values{
 		"name": {"추석 쿠폰"}, "quantity": {"5,000"}, "opens_at": {"2026-12-01T10:00"}, "answer": {"recorded"}, "line": {"paced"}, "per_second": {"100"}, "standby": {"on"},
@@ -177,5 +177,23 @@ func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
 	found, err := h.ledger.Campaigns(t.Context(), "", 9)
 	if stage.Must(t, err); len(found) != 0 {
 		t.Errorf("%d are made", len(found))
+	}
+}
+
+// TestClosingSaysFromWhichState: what is asked about shows the campaign's state, which need not be open.
+func TestClosingSaysFromWhichState(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("open", 1)
+	h.campaign("gone", 1)
+	h.claim("gone", "mina")
+	h.campaign("held", 1)
+	stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "held", 0, ledger.Pause)))
+	b := h.browser()
+	for id, state := range map[string]string{"open": "open", "gone": "sold out", "held": "paused"} {
+		version := b.get("/console/campaigns/" + id + "/steer").version()
+		got := b.post("/console/campaigns/"+id+"/switch", url.Values{"to": {"close"}, "version": {version}})
+		if !strings.Contains(got.text(), "Close it? This cannot be undone. "+state+" → closed") {
+			t.Errorf("%s: %s", id, got.text())
+		}
 	}
 }

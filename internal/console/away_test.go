@@ -31,6 +31,27 @@ func (l *lostLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (led
 	return l.Ledger.Campaign(ctx, id)
 }
 
+func (l *lostLedger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error) {
+	if l.away.Load() {
+		return nil, errAway
+	}
+	return l.Ledger.Campaigns(ctx, after, limit)
+}
+
+func (l *lostLedger) List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error) {
+	if l.away.Load() {
+		return nil, errAway
+	}
+	return l.Ledger.List(ctx, f)
+}
+
+func (l *lostLedger) Nodes(ctx context.Context) ([]ledger.NodeRow, error) {
+	if l.away.Load() {
+		return nil, errAway
+	}
+	return l.Ledger.Nodes(ctx)
+}
+
 func (l *lostLedger) DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error) {
 	if l.away.Load() {
 		return nil, errAway

@@ -104,6 +104,34 @@ func TestInTheBrowserEachActionIsDoneByClicking(t *testing.T) {
 	}
 }
 
+// TestInTheBrowserAWordExplainsItself presses a word by mouse and by keyboard, with script and without: its explanation is read within the window.
+func TestInTheBrowserAWordExplainsItself(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := browser.Open(t)
+	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Width: 1920, Dark: true}, {Language: "en", Width: 360, NoScript: true}} {
+		t.Run(look.String(), func(t *testing.T) {
+			p := b.Page(t, look)
+			for path, word := range map[string]string{"": "last-proof", "/campaigns/spring": "unrecorded", "/campaigns/new": "standby", "/campaigns/spring/steer": "line", "/campaigns/spring/terms": "answer"} {
+				p.Go(h.url + "/console" + path)
+				button, tip := "[popovertarget=tip-"+word+"]", `document.querySelector("#tip-`+word+`")`
+				p.Press(button)
+				p.Until(tip + `.matches(":popover-open")`)
+				const within = `(({left, top, right, bottom}) => left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight && bottom > top)`
+				p.Until(within + `(` + tip + `.getBoundingClientRect())`)
+				p.Screenshot("tip-" + word)
+				if !look.NoScript {
+					for _, wrong := range append(p.Overflows(), p.Violations()...) {
+						t.Errorf("%s: %s", path, wrong)
+					}
+				}
+				p.Type(button, "\r") // a second press closes it
+				p.Until(`!` + tip + `.matches(":popover-open")`)
+			}
+		})
+	}
+}
+
 func TestInTheBrowserAStaleTabIsToldWhatChanged(t *testing.T) {
 	h := openHouse(t)
 	h.pressesInAStaleTab(browser.Open(t).Page(t, browser.Look{Language: "en"}))

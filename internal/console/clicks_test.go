@@ -50,6 +50,7 @@ var actions = []action{
 	{"POST /console/campaigns/{id}/proof", (*clicker).prove},
 	{"POST /console/campaigns/{id}/proof/stop", (*clicker).stopProof},
 	{"POST /console/dead-letters/{letter}/replay", (*clicker).replayLetter},
+	{"POST /console/dead-letters", (*clicker).voidCause},
 	{"POST /console/dead-letters/{letter}/void", (*clicker).voidLetter},
 	{"POST /console/keys", (*clicker).makeKey},
 	{"POST /console/keys/{key}/revoke", (*clicker).revokeKey},
@@ -379,6 +380,21 @@ func (c *clicker) replayLetter() {
 	p.Await("There is no dead letter.")
 	c.letters(0)
 	c.inForce("proved", 4, "a replay")
+}
+
+func (c *clicker) voidCause() {
+	c.bury("proved", "late", "number 5 is of epoch 1, the campaign is in 2")
+	c.bury("proved", "later", "number 6 is of epoch 1, the campaign is in 2")
+	p := c.at("/recording")
+	p.Type("[data-causes] [name=reason]", "nobody has them")
+	p.Press("[data-causes] button[value=void]")
+	p.Await("Void all of this cause?")
+	p.Await("dead letters: 2")
+	c.letters(2)
+	p.Type("[name=typed]", "proved")
+	p.Press("section.danger button.danger")
+	p.Await("There is no dead letter.")
+	c.letters(0)
 }
 
 func (c *clicker) voidLetter() {

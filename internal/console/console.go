@@ -17,7 +17,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +53,8 @@ type Config struct {
 	// Prove audits a campaign for its page.
 	Prove Prove
 	Auth  *auth.Authenticator
+	// AllowAddress limits requests by the client's address, as api.Server.AllowAddress does. If nil, there is no limit.
+	AllowAddress func(*http.Request) (wait time.Duration, ok bool)
 	// Secret seals the sessions: every node of a deployment has the same.
 	Secret firstcome.Secret
 	// Secure tells that the pages are served with TLS only.
@@ -104,6 +110,8 @@ type Records interface {
 // Losses are what did not become coupons.
 type Losses interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
+	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
 }
@@ -136,6 +144,7 @@ type Console struct {
 	prover  *prover
 	checkup checkup
 	rooms   map[length]*auth.Room
+	mux     *http.ServeMux
 
 	stop     sync.Once
 	stopping chan struct{} // closed by Stop
@@ -153,11 +162,16 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), stopping: make(chan struct{}), prover: newProver(&c)}
+	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), mux: http.NewServeMux(), stopping: make(chan struct{}), prover: newProver(&c)}
 	console.rooms = map[length]*auth.Room{short: {Each: pagesOfKey, All: mostPages}, endless: {Each: pagesOfKey, All: mostPages}}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
 		console.sheets[l] = parseSheets(l, &console.assets)
+	}
+	console.mux.HandleFunc("GET "+Root+"/assets/{name}", console.serveAsset)
+	console.mux.HandleFunc("/", console.serveLost)
+	for _, p := range console.pages() {
+		console.mux.Handle(p.method+" "+Root+p.path, &door{console, p})
 	}
 	return console
 }
@@ -166,14 +180,18 @@ func New(c Config) *Console {
 const Root = "/console"
 
 // Handler serves Root and everything below it.
-func (c *Console) Handler() http.Handler {
-	mux := http.NewServeMux()
-	for _, p := range c.pages() {
-		mux.Handle(p.method+" "+Root+p.path, &door{c, p})
+func (c *Console) Handler() http.Handler { return c.protect(c.mux) }
+
+// shown returns the path of the page that a browser can ask for again: its own, or behind a form the nearest above the form's.
+func (c *Console) shown(r *http.Request) string {
+	path := r.URL.Path
+	for r.Method != http.MethodGet && path != Root {
+		if _, pattern := c.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}}); pattern != "/" {
+			break
+		}
+		path = path[:strings.LastIndexByte(path, '/')]
 	}
-	mux.HandleFunc("GET "+Root+"/assets/{name}", c.serveAsset)
-	mux.HandleFunc("/", c.serveLost)
-	return c.protect(mux)
+	return path
 }
 
 // Operations returns the whole surface, each page as its method and its path.
@@ -207,6 +225,19 @@ func (c *Console) protect(next http.Handler) http.Handler {
 			c.newView(w, r).refuse(errProxied)
 			return
 		}
+		if wait, ok := c.allow(r); !ok {
+			h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
+			c.newView(w, r).refuse(errOften)
+			return
+		}
 		guarded.ServeHTTP(w, r)
 	})
+}
+
+// allow reports whether the client's address may ask now. Assets are not counted: they cost no more than a refusal, which needs them.
+func (c *Console) allow(r *http.Request) (wait time.Duration, ok bool) {
+	if c.AllowAddress == nil || strings.HasPrefix(r.URL.Path, Root+"/assets/") {
+		return 0, true
+	}
+	return c.AllowAddress(r)
 }

@@ -177,7 +177,11 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	holds := slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return c.VoidedAt.IsZero() })
 	over := page.Of.State == "closed" || page.Of.State == "sold_out" && !s.Standby
 	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
-	place, held, err := c.placeOf(v, page, s, user)
+	var place firstcome.Place
+	var held firstcome.Coupon
+	if err = firstcome.ErrNoTicket; page.Of.State != "" { // without an answer of the gate, only the ledger is asked
+		place, held, err = c.placeOf(v, page, s, user)
+	}
 	switch {
 	case errors.Is(err, firstcome.ErrNoTicket), errors.Is(err, flow.ErrGateOlder): // what an older gate says is not true any more
 	case errors.Is(err, firstcome.ErrProof):
@@ -343,7 +347,7 @@ func (v *view) chance(s *ledger.Status, page *customerPage) string {
 		return v.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
 	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
 		return v.say("대기열에 계신지는 신청할 때 받으신 대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
-	case s.Pace != nil:
+	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // also a line that was taken away, until it is empty
 		return v.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:
 		return v.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
@@ -122,6 +124,41 @@ func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
 		s, err := h.ledger.Campaign(t.Context(), firstcome.CampaignID(id))
 		if c.kept == "" && got.status != http.StatusUnprocessableEntity || string(s.Terms.Benefit) != c.kept {
 			t.Errorf("%s: %d, and kept is %s, %v", c.benefit, got.status, s.Terms.Benefit, err)
+		}
+	}
+}
+
+// TestAWrongFieldSaysWhatTheFormTakes: a form has no null, and the longest user id is firstcome's.
+func TestAWrongFieldSaysWhatTheFormTakes(t *testing.T) {
+	h := openHouse(t)
+	b := h.browser()
+	form := url.Values{"name": {"n"}, "quantity": {"-4"}, "answer": {"recorded"}, "line": {"none"}, "step": {"check"}}
+	if got := b.post("/console/campaigns", form).text(); !strings.Contains(got, "or empty for no limit") || strings.Contains(got, "null") {
+		t.Errorf("the form says %s", got)
+	}
+	b.lang = "ko"
+	if got := b.get("/console/customer?user_id=%01").text(); !strings.Contains(got, fmt.Sprintf("%d바이트", firstcome.MaxUserID)) {
+		t.Errorf("the page says %s", got)
+	}
+}
+
+// TestAnAddressThatAsksTooOftenIsToldSo has a page, a form and a stream refused in both languages. The refusal keeps its looks.
+func TestAnAddressThatAsksTooOftenIsToldSo(t *testing.T) {
+	h := openHouse(t, func(h *house) {
+		h.config.AllowAddress = func(*http.Request) (time.Duration, bool) { return 1500 * time.Millisecond, false }
+	})
+	for lang, head := range map[string]string{"en": "You ask too often", "ko": "요청이 너무 잦습니다"} {
+		b := h.browser()
+		b.lang = lang
+		for _, got := range []shown{b.get("/console/login"), b.post("/console/login", url.Values{"key": {"x"}}), b.get("/console/campaigns/spring/events"), b.get("/console/nowhere")} {
+			if got.status != http.StatusTooManyRequests || got.head.Get("Retry-After") != "2" || !strings.Contains(got.text(), head) {
+				t.Errorf("%s %s: %d, Retry-After %s: %s", got.method, got.path, got.status, got.head.Get("Retry-After"), got.text())
+			}
+			for _, asset := range regexp.MustCompile(`/console/assets/[^"]+`).FindAllString(got.body, -1) {
+				if looks := b.get(asset); looks.status != http.StatusOK {
+					t.Errorf("%s: %d", asset, looks.status)
+				}
+			}
 		}
 	}
 }

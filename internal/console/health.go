@@ -26,7 +26,7 @@ type healthPage struct {
 
 // An edge of the flow leads to the next part of it.
 type edge struct {
-	From  string   // the part before it
+	Words []string // the part before it, by the glossary
 	Rate  *float64 // a second; nil: unknown
 	State string   // ok, warn, bad or unknown; empty if it leads nowhere
 	Note  string
@@ -155,45 +155,48 @@ func (u *checkup) last() (doctor.Findings, time.Time) {
 // edges returns the flow, from the claims to the facts.
 func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	var claims, issued *float64
+	lost, undecided := 0.0, 0.0
 	if rates != nil {
 		all := 0.0
 		for _, rate := range rates {
 			all += rate
 		}
-		won := rates["issued"]
-		claims, issued = &all, &won
+		won := figureOf(rates, "issued")
+		claims, issued, lost = &all, &won, figureOf(rates, "unknown")
+		for _, kind := range withoutOutcome {
+			undecided += figureOf(rates, kind)
+		}
 	}
-	claimed := edge{From: v.say("요청", "claims"), Rate: claims, State: "ok"}
+	claimed := edge{Words: []string{"claim"}, Rate: claims, State: "ok"}
 	if rates == nil {
 		claimed.State = "unknown"
 	}
-	undecided := 0.0
-	for _, kind := range withoutOutcome {
-		undecided += rates[kind]
-	}
 	switch {
-	case rates["unknown"] > 0:
+	case lost > 0:
 		claimed.State, claimed.Note = "bad", v.say("결과를 모르는 요청이 있습니다", "some claims end unknown")
 	case undecided > 0:
 		claimed.State, claimed.Note = "bad", v.say("결정되지 않은 요청이 있습니다", "some claims are not decided")
 	}
 	_, err := v.Ledger.Campaigns(ctx, "", 1)
 	if v.Journal == nil {
-		decided := edge{From: v.say("노드", "nodes"), Rate: issued, State: "ok"}
+		decided := edge{Words: []string{"node"}, Rate: issued, State: "ok"}
 		if err != nil {
 			decided.State, decided.Note = "bad", v.say("원장이 응답하지 않습니다", "the ledger does not answer")
 		}
-		return []edge{claimed, decided, {From: v.say("원장 = 게이트", "ledger = gate"), Rate: issued, State: decided.State}, {From: v.say("이벤트", "facts")}}
+		return []edge{claimed, decided, {Words: []string{"ledger", "gate"}, Rate: issued, State: decided.State}, {Words: []string{"fact"}}}
 	}
-	journal := edge{From: v.say("게이트", "gate"), Rate: issued, State: "ok"}
-	recorded := edge{From: v.say("저널", "journal"), State: "ok"}
+	journal := edge{Words: []string{"gate"}, Rate: issued, State: "ok"}
+	recorded := edge{Words: []string{"journal"}, State: "ok"}
 	lags, failed := v.Journal.Lag(ctx)
 	unaged := errors.Is(failed, flow.ErrUnaged)
 	if unaged {
 		failed = nil
 	}
 	switch {
-	case failed != nil && err == nil:
+	case failed != nil && err != nil: // the gate is asked about what the ledger tells of
+		journal.State = "unknown"
+	case failed != nil:
+		recorded.State = "unknown"
 		journal.State, journal.Note = "bad", v.say("게이트가 응답하지 않습니다", "the gate does not answer")
 	case len(lags) > 0:
 		all := int64(0)
@@ -211,9 +214,9 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	if v.Journal.Recorder != nil && v.Journal.Recorder().Breaker != "closed" {
 		recorded.State, recorded.Note = "bad", v.say("서킷 브레이커가 차단했습니다", "the breaker is open")
 	}
-	kept := edge{From: v.say("원장", "ledger"), State: "ok"}
+	kept := edge{Words: []string{"ledger"}, State: "ok"}
 	if err != nil {
 		recorded.State, kept.State, recorded.Note = "bad", "bad", v.say("원장이 응답하지 않습니다", "the ledger does not answer")
 	}
-	return []edge{claimed, {From: v.say("노드", "nodes"), Rate: claims, State: journal.State}, journal, recorded, kept, {From: v.say("이벤트", "facts")}}
+	return []edge{claimed, {Words: []string{"node"}, Rate: claims, State: journal.State}, journal, recorded, kept, {Words: []string{"fact"}}}
 }

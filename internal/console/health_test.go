@@ -52,7 +52,7 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 		t.Errorf("nobody asked, and doctor looked %d times: %s", looked, got)
 	}
 	got := b.post("/console/health/examine", url.Values{}).text()
-	for _, want := range []string{"alpha :8080", "alive 1 second ago", "gone 1 minute ago", "WARN the disk it is 93 % full free some", "ledger = gate", "open: the ledger takes nothing"} {
+	for _, want := range []string{"alpha :8080", "alive 1 second ago", "gone 1 minute ago", "WARN the disk it is 93 % full free some", "Ledger = Gate", "open: the ledger takes nothing"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}
@@ -105,7 +105,7 @@ func TestHealthSaysThatTheNodesCannotBeRead(t *testing.T) {
 // TestHealthShowsClaimsPerSecondBetweenTwoLooks, of which another person's may be one: it does not shorten the time.
 func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
+	h := openHouse(t, func(h *house) { h.stands(now) })
 	b := h.browser()
 	for _, look := range []struct {
 		after time.Duration
@@ -115,7 +115,8 @@ func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 			h.counter.Claimed("spring", firstcome.SoldOut, time.Millisecond)
 		}
 		now = now.Add(look.after)
-		if got := b.get("/console/health").text(); !strings.Contains(got, "claims "+look.want+" nodes") {
+		h.stands(now)
+		if got := b.get("/console/health").text(); !strings.Contains(got, "Claims "+look.want+" Nodes") {
 			t.Errorf("%v after the look before: no %q in %s", look.after, look.want, got)
 		}
 	}

@@ -114,13 +114,21 @@ func (l language) exactSpan(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// rate returns a rate of a kind; unknown where there are none.
+// rate returns the rate of a kind of claims; without any rates it is unknown.
 func rate(of map[string]float64, kind string) string {
-	n, ok := of[kind]
-	if !ok {
+	if of == nil {
 		return unknown
 	}
-	return humanize.CommafWithDigits(n, 0)
+	return humanize.CommafWithDigits(figureOf(of, kind), 0)
+}
+
+// figureOf returns the figure of a kind of claims. It panics on a kind that does not exist, so that tests find a misspelt one.
+func figureOf[N any](figures map[string]N, kind string) N {
+	n, ok := figures[kind]
+	if !ok {
+		panic(fmt.Sprintf("a page asks for %q, and there is no such kind of claims", kind))
+	}
+	return n
 }
 
 // millis returns seconds as milliseconds.
@@ -150,4 +158,26 @@ func (l language) role(role any) string {
 		return word
 	}
 	return name
+}
+
+// causeWords says of each cause of a dead letter why the ledger did not take the coupon.
+var causeWords = map[string]struct{ ko, en string }{
+	"number_taken":       {"번호가 이미 다른 쿠폰의 것", "the number is another coupon's"},
+	"other_epoch":        {"다른 에폭의 게이트가 발급", "a gate of another epoch issued it"},
+	"unknown_terms":      {"캠페인에 없던 조건으로 발급", "it names terms that the campaign never had"},
+	"user_holds_another": {"고객이 이미 다른 쿠폰을 보유", "the user holds another coupon"},
+	"over_quantity":      {"수량 초과", "the quantity is used up"},
+	"above_ceiling":      {"허용된 번호보다 큼", "the number is above what the gate may assign"},
+	"malformed":          {"쿠폰의 값이 잘못됨", "a value of the coupon cannot be one"},
+	"unreadable":         {"읽을 수 없는 항목", "an entry that cannot be read"},
+	"other":              {"그 밖의 원인", "another cause"},
+}
+
+// cause returns the words for the code of a dead letter's cause. It panics on a code that has none, so that tests find it.
+func (l language) cause(code string) string {
+	words, ok := causeWords[code]
+	if !ok {
+		panic(fmt.Sprintf("there are no words for the cause %q", code))
+	}
+	return l.say(words.ko, words.en)
 }

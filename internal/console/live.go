@@ -19,7 +19,7 @@ type livePage struct {
 	Row     campaignRow
 	Now     figures.Sample
 	Version int64 // that the forms carry
-	Paced   bool
+	Paced   bool  // there is a line, or there are people in one that was taken away
 	Standby bool
 	Pace    *firstcome.Pace
 	Paused  bool
@@ -28,6 +28,9 @@ type livePage struct {
 	Kinds   []string // claims by outcome are told in this order
 	Recent  []figures.Sample
 }
+
+// waits reports whether people are known to be in line, as they may be for a while after the line was taken away.
+func waits(now figures.Sample) bool { return now.Waiting != nil && *now.Waiting > 0 }
 
 // Left returns how many coupons are left; nil: unlimited or unknown.
 func (p livePage) Left() *int64 { return left(p.Now) }
@@ -46,7 +49,10 @@ func (p livePage) InVain() *int64 {
 	if p.Now.Totals == nil {
 		return nil
 	}
-	refused := int64(p.Now.Totals["sold_out"] + p.Now.Totals["not_open"] + p.Now.Totals["closed"] + p.Now.Totals["paused"])
+	refused := int64(0)
+	for _, kind := range inVain {
+		refused += int64(figureOf(p.Now.Totals, kind))
+	}
 	return &refused
 }
 
@@ -57,13 +63,16 @@ func (p livePage) Unknown() *int64 {
 	}
 	n := int64(0)
 	for _, kind := range withoutOutcome {
-		n += int64(p.Now.Totals[kind])
+		n += int64(figureOf(p.Now.Totals, kind))
 	}
 	return &n
 }
 
 // outcomesInPlots are the kinds of claims, in the order in which plots stack them.
 var outcomesInPlots = append([]string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed"}, withoutOutcome...)
+
+// inVain are the kinds of claims that were refused.
+var inVain = []string{"sold_out", "not_open", "closed", "paused"}
 
 // withoutOutcome are the kinds of claims that got no outcome. Only "unknown" may have been decided.
 var withoutOutcome = []string{"shed", "gate_unavailable", "gate_full", "line_full", "stopping", "mismatch", "unknown"}
@@ -81,7 +90,7 @@ func (c *Console) showLive(v *view) error {
 		return err
 	}
 	page := livePage{
-		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil, Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
+		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Standby: s.Standby, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
 		Where: v.where(s.Terms), Kinds: outcomesInPlots,
 	}
 	ring := c.Watcher.Ring(s.ID)
@@ -102,7 +111,7 @@ func (v *view) where(t firstcome.Terms) string {
 	case t.Feed.Partition < 0:
 		return v.say("대기열은 Kafka 토픽 %s에 있었습니다. 캠페인이 끝나 파티션을 반납했습니다.", "The line was in the Kafka topic %s. Its partition was given up when the campaign was over.", t.Feed.Topic)
 	}
-	return v.say("대기열은 Kafka 토픽 %s의 %d번 파티션에 있습니다.", "The line is in the Kafka topic %s, partition %d.", t.Feed.Topic, t.Feed.Partition)
+	return v.say("대기열은 Kafka 토픽 %s의 %d번 파티션에 있습니다. 대기를 취소한 사람도 차례가 올 때까지는 대기 인원으로 셉니다.", "The line is in the Kafka topic %s, partition %d. Users who left it are counted until their turn.", t.Feed.Topic, t.Feed.Partition)
 }
 
 // known returns the campaign that the path names. While the ledger does not answer that is only its id, of version 0.

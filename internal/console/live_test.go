@@ -33,7 +33,10 @@ func TestTheLivePageShowsHowManyAreLeft(t *testing.T) {
 // TestTheLivePageCountsClaimsInVain adds up four kinds of refusals. Before the first tick their number is unknown.
 func TestTheLivePageCountsClaimsInVain(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	h := openHouse(t, func(h *house) { h.now, h.config.Watcher.Clock = func() time.Time { return now }, h.clock })
+	h := openHouse(t, func(h *house) {
+		h.stands(now)
+		h.config.Watcher.Clock = h.clock
+	})
 	id := h.campaign("spring", 10)
 	for outcome, claims := range map[firstcome.Outcome]int{
 		firstcome.SoldOut: 1, firstcome.NotOpen: 10, firstcome.Closed: 100, firstcome.Paused: 1000,

@@ -41,7 +41,7 @@ var distances = []distance{
 
 // keysOf opens a house with a key made at each of the distances from now.
 func keysOf(t *testing.T, now time.Time) *house {
-	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
+	h := openHouse(t, func(h *house) { h.stands(now) })
 	for n, d := range distances {
 		_, key, err := auth.NewKey(fmt.Sprint("key ", n), firstcome.Viewer)
 		stage.Must(t, err)

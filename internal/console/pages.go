@@ -77,6 +77,7 @@ func (c *Console) pages() []page {
 		{"POST", "/health/examine", see, c.examine, short},
 		{"GET", "/help", see, c.showHelp, short},
 		{"GET", "/recording", run, c.showRecording, short},
+		{"POST", "/dead-letters", run, c.resolveLetters, short},
 		{"POST", "/dead-letters/{letter}/replay", run, c.replayLetter, short},
 		{"POST", "/dead-letters/{letter}/void", run, c.voidLetter, short},
 		{"GET", "/audit-log", run, c.showRecords, short},

@@ -121,6 +121,26 @@ func TestEveryPageIsWholeInBothLanguages(t *testing.T) {
 	}
 }
 
+// TestTheOtherLanguageIsThereBehindAForm follows the link to the other language on pages that answer a form, at addresses that show no page.
+func TestTheOtherLanguageIsThereBehindAForm(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for form, want := range map[string]string{
+		"/console/campaigns/spring/quantity": "/console/campaigns/spring", "/console/campaigns/spring/coupons/void": "/console/campaigns/spring/coupons",
+		"/console/campaigns/spring/terms": "/console/campaigns/spring/terms", "/console/dead-letters": "/console", "/console/campaigns": "/console",
+	} {
+		got := b.post(form, url.Values{})
+		links := parse(t, got.body).all("a[hreflang]")
+		if got.status == http.StatusOK || len(links) != 1 {
+			t.Fatalf("%s: status %d, %d links to the other language: %s", form, got.status, len(links), got.text())
+		}
+		if other := b.get(links[0].attr["href"]); other.status != http.StatusOK || other.path != want {
+			t.Errorf("%s: the other language is at %s, %d", form, other.path, other.status)
+		}
+	}
+}
+
 // unnamed returns what somebody with a screen reader would hear no name of, and ids that two elements have.
 func (e *element) unnamed() (wrong []string) {
 	for _, field := range append(e.all("input:not([type=hidden])"), append(e.all("textarea"), e.all("select")...)...) {

@@ -18,7 +18,7 @@ import (
 
 func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	now := time.Date(2026, 11, 23, 1, 0, 3, 214_000_000, time.UTC)
-	h := openHouse(t, func(h *house) { h.now = func() time.Time { return now } })
+	h := openHouse(t, func(h *house) { h.stands(now) })
 	id := h.campaign("spring", 3)
 	h.claim(id, "mina", "jun", "sua", "late")
 	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "대기열", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
@@ -49,6 +49,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	}
 	h.claim(id, "again")
 	now = now.Add(time.Second) // stock that came back cools before it is sold out again
+	h.stands(now)
 	h.claim(id, "again", "later")
 	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They were gone for the first time at 2026-11-23 10:00:03.214") {
 		t.Errorf("sold out: %s", got)

@@ -2,6 +2,8 @@ package console
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -15,7 +17,7 @@ var allowed = map[string]string{
 	"coupon.valid_until": "1970년부터 9999년까지의 시각입니다", "coupon.valid_for": "0보다 길고 100년을 넘지 않으며, 유효 기한과 함께 쓸 수 없습니다",
 	"coupon.benefit": "16 KiB까지의 글이나 JSON입니다", "answer": "기록된 뒤이거나 결정하자마자입니다", "pace.per_second": "1 이상의 정수입니다",
 	"standby": "대기열이 있어야 쓸 수 있습니다", "campaign": "캠페인 ID는 영어 소문자, 숫자, 붙임표로 된 1자에서 63자입니다",
-	"user_id": "고객 ID는 1바이트에서 255바이트이고, 제어 문자가 없어야 합니다",
+	"user_id": fmt.Sprintf("고객 ID는 1바이트에서 %d바이트이고, 제어 문자가 없어야 합니다", firstcome.MaxUserID),
 }
 
 // conflicts says in Korean why something cannot be done now, or not by this node.
@@ -74,7 +76,7 @@ func (v *view) whyID(kind string, err error) string {
 // fieldWrong returns what is wrong with a field of a form, beside which it stands.
 func (v *view) fieldWrong(field *firstcome.FieldError) string {
 	if v.lang == english {
-		return field.Reason
+		return strings.ReplaceAll(field.Reason, "null", "empty") // a form has no null
 	}
 	return v.why(field)
 }

@@ -21,14 +21,16 @@ type mender struct {
 	orders []string
 }
 
-// breaks has something be wrong with a campaign's gate.
+// breaks sets what is wrong with a campaign's gate. If why is nil, the gate is well again.
 func (m *mender) breaks(id firstcome.CampaignID, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.wrong == nil {
 		m.wrong = map[firstcome.CampaignID]error{}
 	}
-	m.wrong[id] = why
+	if m.wrong[id] = why; why == nil {
+		delete(m.wrong, id)
+	}
 }
 
 func (m *mender) all() map[firstcome.CampaignID]error {

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 )
 
 // A Journal is what a node knows of the way from the gate to the ledger.
@@ -40,8 +41,11 @@ type recordingPage struct {
 	Relayed   bool                // some node relays
 	// Recorders are the nodes that record, as each last said of itself.
 	Recorders []nodeRow
-	Unheard   bool // the other nodes cannot be read
+	Unheard   bool                 // the other nodes cannot be read
+	Causes    []ledger.LetterCause // of the open letters
 	Letters   []ledger.DeadLetter
+	Ask       *bulkResolve // what resolving all letters of a cause would do
+	Wrong     string
 	More      int64 // where the next letters begin; 0: there are none
 	Resolved  bool
 	Lost      []lostNumbers
@@ -67,8 +71,26 @@ const lettersPerPage = 50
 // ledgerWait is how long a page that can do without the ledger waits for it.
 const ledgerWait = readWait / 2
 
+// A bulkResolve is what resolving all open dead letters of a cause would do.
+type bulkResolve struct {
+	ledger.LetterCause
+	Void   bool // or else replay
+	Reason string
+	First  []ledger.DeadLetter
+	// Typed is what confirmed it already, if some letters were resolved and others remain.
+	Typed string
+	After int64 // letters up to it were tried
+}
+
+// shownLetters is how many letters of a cause are shown before they are resolved.
+const shownLetters = 3
+
 func (c *Console) showRecording(v *view) error {
-	page := recordingPage{Remote: c.Journal != nil, Resolved: v.form.Get("resolved") != ""}
+	return c.renderRecording(v, http.StatusOK, recordingPage{Resolved: v.form.Get("resolved") != ""})
+}
+
+func (c *Console) renderRecording(v *view, status int, page recordingPage) error {
+	page.Remote = c.Journal != nil
 	if text := strings.TrimSpace(v.form.Get("campaign")); text != "" {
 		id, err := firstcome.ParseCampaignID(text)
 		if err != nil {
@@ -89,7 +111,7 @@ func (c *Console) showRecording(v *view) error {
 		page.Gates = c.stopped(v, page.Campaign)
 	}
 	page.Campaigns = c.choices(v)
-	return v.render(http.StatusOK, "recording", v.say("기록 현황", "Recording"), page)
+	return v.render(status, "recording", v.say("기록 현황", "Recording"), page)
 }
 
 // read reads what the ledger has of the page.
@@ -109,6 +131,9 @@ func (c *Console) read(v *view, page *recordingPage) (err error) {
 	if len(page.Letters) > lettersPerPage {
 		page.Letters = page.Letters[:lettersPerPage]
 		page.More = page.Letters[lettersPerPage-1].ID
+	}
+	if page.Causes, err = c.Ledger.LetterCauses(ctx, page.Campaign); err != nil {
+		return err
 	}
 	page.Lost, err = c.lost(ctx, page.Campaign)
 	return err
@@ -209,4 +234,78 @@ func (c *Console) voidLetter(v *view) error {
 		return err
 	}
 	return v.leadDone(Root+"/recording", nil, "voided")
+}
+
+// resolveLetters shows what resolving all open letters of a cause would do, and does it when the campaign's name or id was typed.
+func (c *Console) resolveLetters(v *view) error {
+	of, ask, err := v.chosenLetters()
+	if err != nil {
+		return err
+	}
+	page := recordingPage{}
+	if ask.Void {
+		if _, err = v.reason(); err != nil {
+			page.Wrong = v.why(err)
+			return c.renderRecording(v, http.StatusUnprocessableEntity, page)
+		}
+	}
+	s, err := c.Ledger.Campaign(v.r.Context(), of.Campaign)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		s, err = ledger.Status{Campaign: firstcome.Campaign{ID: of.Campaign, Terms: firstcome.Terms{Name: string(of.Campaign)}}}, nil // its id confirms it
+	}
+	if err != nil {
+		return err
+	}
+	if !v.typed(&s) {
+		page.Wrong = v.notTyped()
+		return c.askToResolve(v, page, of, ask)
+	}
+	var done operate.Resolved
+	if ask.Void {
+		done, err = c.Operator.VoidLetters(v.r.Context(), v.who.Actor, of, ask.Reason)
+	} else {
+		done, err = c.Operator.ReplayLetters(v.r.Context(), v.who.Actor, of)
+	}
+	if err != nil {
+		return err
+	}
+	if done.Stopped == nil && done.Remaining == 0 && len(done.Refused) == 0 {
+		return v.leadDone(Root+"/recording", nil, map[bool]string{true: "voided", false: "replayed"}[ask.Void])
+	}
+	if done.Stopped != nil {
+		v.Log.Warn("resolving dead letters stopped", "campaign", of.Campaign, "cause", of.Cause, "done", done.Done, "err", done.Stopped)
+		page.Wrong = v.refusalOf(done.Stopped).Head + ". "
+	}
+	page.Wrong += v.say("처리 %s건, 원장이 다시 거절 %s건, 아직 %s건이 남았습니다.", "%s resolved, %s refused as before, %s not tried yet.",
+		v.lang.number(done.Done), v.lang.number(len(done.Refused)), v.lang.number(done.Remaining))
+	if done.Remaining == 0 {
+		return c.renderRecording(v, http.StatusOK, page)
+	}
+	of.After, ask.After, ask.Typed = done.After, done.After, string(of.Campaign)
+	return c.askToResolve(v, page, of, ask)
+}
+
+// askToResolve shows the first letters that would be resolved, and how many there are.
+func (c *Console) askToResolve(v *view, page recordingPage, of ledger.Letters, ask bulkResolve) (err error) {
+	of.Limit = shownLetters
+	if ask.First, ask.Open, err = c.Ledger.LettersToResolve(v.r.Context(), of); err != nil {
+		return err
+	}
+	page.Ask = &ask
+	return c.renderRecording(v, http.StatusOK, page)
+}
+
+// chosenLetters reads which open letters a form is about, and whether it replays or voids them.
+func (v *view) chosenLetters() (of ledger.Letters, ask bulkResolve, err error) {
+	of.Campaign, err = firstcome.ParseCampaignID(v.form.Get("of"))
+	of.Cause = v.form.Get("cause")
+	through, err2 := strconv.ParseInt(v.form.Get("through"), 10, 64)
+	of.After, _ = strconv.ParseInt(v.form.Get("after"), 10, 64) // absent at first
+	of.Through = through
+	do := v.form.Get("do")
+	if errors.Join(err, err2) != nil || through < 1 || !slices.Contains(ledger.CauseCodes(), of.Cause) || do != "replay" && do != "void" {
+		return of, ask, errLost
+	}
+	ask = bulkResolve{LetterCause: ledger.LetterCause{Campaign: of.Campaign, Code: of.Cause, Through: through}, Void: do == "void", Reason: v.form.Get("reason"), After: of.After}
+	return of, ask, nil
 }

@@ -2,12 +2,18 @@ package console_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A crowd of nodes says of itself what a test wants.
@@ -83,5 +89,72 @@ func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {
 	failed = nil
 	if got := b.get("/console/recording").text(); strings.Contains(got, "Oldest –") || strings.Contains(got, "spring 1,234 –") {
 		t.Errorf("the oldest is not told: %s", got)
+	}
+}
+
+// TestAllLettersOfACauseAreResolvedAtOnce previews a void and does it, while another letter of the cause comes in between. Then more letters than
+// one form resolves are replayed.
+func TestAllLettersOfACauseAreResolvedAtOnce(t *testing.T) {
+	h := openFar(t)
+	h.campaign("spring", 1000)
+	for n := range 4 {
+		h.bury("spring", fmt.Sprint("hana-", n), fmt.Sprintf("number %d is of epoch 1, the campaign is in 2", n+1))
+	}
+	h.bury("spring", "other", "number 5 is over the quantity of 2")
+	b := h.browser()
+	if got := b.get("/console/recording").text(); !strings.Contains(got, "spring a gate of another epoch issued it 4 ") || !strings.Contains(got, "spring the quantity is used up 1 ") {
+		t.Errorf("the causes are not counted: %s", got)
+	}
+	form := func(more ...string) url.Values {
+		v := url.Values{"of": {"spring"}, "cause": {"other_epoch"}, "through": {"4"}, "do": {"void"}, "reason": {"a bad entry"}}
+		for n := 0; n < len(more); n += 2 {
+			v.Set(more[n], more[n+1])
+		}
+		return v
+	}
+	says := func(got shown, status int, wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			if got.status != status || !strings.Contains(got.text(), want) {
+				t.Errorf("it is answered %d without %q: %s", got.status, want, got.text())
+			}
+		}
+	}
+	send := func(form url.Values) shown { return b.post("/console/dead-letters", form) }
+	says(send(form()), http.StatusOK, "Void all of this cause?", "dead letters: 4 · spring", "number 1 · hana-0", "number 3 · hana-2", "Only the first ones are shown.")
+	says(send(form("typed", "winter")), http.StatusOK, "Nothing was changed.")
+	says(send(form("reason", " ")), http.StatusUnprocessableEntity, "reason")
+	for _, wrong := range [][]string{{"cause", "none"}, {"do", "close"}, {"through", "0"}, {"of", "NO ID"}} {
+		says(send(form(wrong...)), http.StatusNotFound, "There is no such thing")
+	}
+	h.bury("spring", "late", "number 6 is of epoch 1, the campaign is in 2")
+	if open := h.openLetters(); open != 6 {
+		t.Fatalf("%d letters are open before it is confirmed", open)
+	}
+	says(send(form("typed", "spring")), http.StatusOK, "It is voided.", "late")
+	if open := h.openLetters(); open != 2 {
+		t.Errorf("%d letters are open, want that of the other cause and the later one", open)
+	}
+	log, err := h.ledger.AuditLog(t.Context(), ledger.LogFilter{Campaign: "spring", Limit: 4})
+	stage.Must(t, err)
+	for n, line := range log {
+		if line.Action != "dead_letter.void" || line.Number != int64(4-n) || !strings.Contains(string(line.Detail), "a bad entry") {
+			t.Errorf("line %d of the log is %+v", n, line)
+		}
+	}
+
+	const most = operate.MostLetters
+	for n := range most {
+		h.bury("spring", fmt.Sprint("many-", n), "number 9 is of epoch 1, the campaign is in 2")
+	}
+	replay := form("do", "replay", "through", "100000", "typed", "추석 spring")
+	got := send(replay)
+	says(got, http.StatusOK, fmt.Sprintf("%d resolved, 0 refused as before, 1 not tried yet.", most), "Replay all of this cause?", "dead letters: 1 ")
+	if !strings.Contains(got.body, `value="spring"></label>`) {
+		t.Error("the rest has to be confirmed once more")
+	}
+	says(send(replay), http.StatusOK, "It is recorded.")
+	if open := h.openLetters(); open != 1 {
+		t.Errorf("%d letters are open", open)
 	}
 }

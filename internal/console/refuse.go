@@ -16,6 +16,7 @@ var (
 	errCrossSite = errors.New("another site sent it")
 	errOtherHost = errors.New("another host name")
 	errProxied   = errors.New("through a proxy")
+	errOften     = errors.New("the address asks too often")
 	errRoom      = errors.New("as much is read at once as may be")
 	errMedia     = errors.New("the body is no form")
 )
@@ -103,6 +104,8 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusRequestEntityTooLarge, Head: v.say("적은 내용이 너무 깁니다", "The form is too long"), Why: nothing + " " + v.say("줄여서 다시 해 주세요.", "Write less, and send it again.")}
 	case errors.Is(err, errMedia):
 		return refusal{Status: http.StatusUnsupportedMediaType, Head: v.say("콘솔의 양식이 아닙니다", "This is no form of the console"), Why: nothing + " " + v.say("콘솔에서 직접 눌러 주세요.", "Press the button in the console itself.")}
+	case errors.Is(err, errOften):
+		return refusal{Status: http.StatusTooManyRequests, Head: v.say("요청이 너무 잦습니다", "You ask too often"), Why: nothing + " " + v.say("이 주소에서 너무 많은 요청이 왔습니다. 잠시 뒤 다시 해 주세요.", "Too many requests came from your address. Try again in a moment.")}
 	case errors.Is(err, errRoom):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("한꺼번에 너무 많이 열려 있습니다", "Too much is open at once"), Why: nothing + " " + v.say("이 키로, 또는 콘솔 전체로 열 수 있는 만큼 열려 있습니다. 화면을 몇 개 닫고 다시 해 주세요.", "This key, or all keys together, have as many pages open as they may. Close some, and try again.")}
 	case errors.Is(err, errProving):

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write testdata/sentences.txt anew: read
 
 // TestEverySentenceOfThePagesIsListed holds the sentences of the pages and of their code against testdata/sentences.txt, each in both languages and
 // in its place. So a sentence that nobody looked at fails it, and so do two that changed places. When one is new, ask in which states it can be
-// read, and give each an expectation in TestWhatEveryPageSaysIsTrueInEveryState or in its page's own test.
+// read, and give each an expectation in TestWhatIsSaidIsTrueInEveryState or in its page's own test.
 func TestEverySentenceOfThePagesIsListed(t *testing.T) {
 	var text strings.Builder
 	for _, pattern := range []string{"pages/*.html", "pages/parts/*.html", "*.go"} {

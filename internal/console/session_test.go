@@ -73,11 +73,12 @@ func TestARevokedKeyEndsItsSessions(t *testing.T) {
 func TestASessionEnds(t *testing.T) {
 	begin := time.Now()
 	now := begin
-	h := openHouse(t, withKeys, func(h *house) { h.now = func() time.Time { return now } })
+	h := openHouse(t, withKeys, func(h *house) { h.stands(now) })
 	plain, _ := h.key(firstcome.Viewer)
 	used, left := h.login(plain), h.login(plain)
 	for now.Sub(begin) < 24*time.Hour {
 		now = now.Add(time.Hour)
+		h.stands(now)
 		if got := used.get("/console"); got.path != "/console" {
 			t.Fatalf("%v behind the login, and used meanwhile: is at %s", now.Sub(begin), got.path)
 		}
@@ -87,6 +88,7 @@ func TestASessionEnds(t *testing.T) {
 	}
 	for now.Sub(begin) < 8*24*time.Hour {
 		now = now.Add(time.Hour)
+		h.stands(now)
 		used.get("/console")
 	}
 	if got := used.get("/console"); got.path != "/console/login" {
@@ -105,7 +107,7 @@ func TestASessionEnds(t *testing.T) {
 // before are over, and one that begins in the same instant is not.
 func TestAKeptCookieIsNoneAfterTheLogout(t *testing.T) {
 	now := time.Now()
-	h := openHouse(t, withKeys, func(h *house) { h.now = func() time.Time { return now } })
+	h := openHouse(t, withKeys, func(h *house) { h.stands(now) })
 	h.campaign("spring", 10)
 	plain, _ := h.key(firstcome.Viewer)
 	other, _ := h.key(firstcome.Viewer)
@@ -118,6 +120,7 @@ func TestAKeptCookieIsNoneAfterTheLogout(t *testing.T) {
 		t.Fatalf("before the logout the copy is at %s", got)
 	}
 	now = now.Add(-time.Second) // the clock of the node that is asked to end it is behind
+	h.stands(now)
 	if got := b.post("/console/logout", url.Values{}); got.path != "/console/login" {
 		t.Errorf("logged out: is at %s", got.path)
 	}
@@ -149,7 +152,7 @@ func TestAScreenOnTheWallGoesOnWhileItsKeyIsGood(t *testing.T) {
 		t.Run(string(c.role), func(t *testing.T) {
 			var passed atomic.Int64
 			begin := time.Now()
-			h := openHouse(t, withKeys, func(h *house) { h.now = func() time.Time { return begin.Add(time.Duration(passed.Load())) } })
+			h := openHouse(t, withKeys, func(h *house) { h.keep(func() time.Time { return begin.Add(time.Duration(passed.Load())) }) })
 			h.campaign("spring", 10)
 			plain, key := h.key(c.role)
 			b := h.login(plain)
@@ -259,7 +262,7 @@ func TestAWallScreenIsNotLoggedOut(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()
 	h := openHouse(t, withKeys, func(h *house) {
-		h.now = func() time.Time { return begin.Add(time.Duration(passed.Load())) }
+		h.keep(func() time.Time { return begin.Add(time.Duration(passed.Load())) })
 	})
 	h.campaign("spring", 10)
 	plain, _ := h.key(firstcome.Viewer)

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -43,6 +44,12 @@ type house struct {
 	// remote is a real gate beside the ledger, and record waits until the ledger has what it issued; nil if there is none.
 	remote farGate
 	record func()
+	// eyes stand between the node and the gate beside the ledger, fake or real; nil if there is none.
+	eyes  *eyes
+	topic *stage.Topic // that keeps lines, if there is one
+	// decides is what decides and keeps the lines, and coupons are of those who hold one.
+	decides decider
+	coupons flow.Coupons
 	// mender rebuilds that gate.
 	mender mender
 	// asking is told each request before it is answered; nil: nobody is told.
@@ -50,13 +57,77 @@ type house struct {
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
-	now   func() time.Time // nil: the machine's clock
+	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. What runs in the background reads it, too.
 }
 
 // A farGate decides beside the ledger.
 type farGate interface {
 	flow.RemoteGate
 	Retire(ctx context.Context, id firstcome.CampaignID) error
+}
+
+// A decider decides claims and keeps lines: a ledger, a gate beside it, or a ledger whose lines a topic keeps.
+type decider interface {
+	flow.Gate
+	flow.Line
+	flow.Direct
+	flow.Places
+}
+
+// eyes see a gate beside the ledger, unless they are shut.
+type eyes struct {
+	farGate
+	why atomic.Pointer[error] // they are shut; nil: they are open
+}
+
+// shut returns why the gate does not answer.
+func (e *eyes) shut() error {
+	if why := e.why.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
+// State implements flow.RemoteGate. A gate that was not verified says so.
+func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	if why := e.shut(); errors.Is(why, flow.ErrUnverified) {
+		return flow.GateState{Unverified: true}, nil
+	} else if why != nil {
+		return flow.GateState{}, why
+	}
+	return e.farGate.State(ctx, id)
+}
+
+// Claim implements flow.Gate.
+func (e *eyes) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	if why := e.shut(); why != nil {
+		return nil, why
+	}
+	return e.farGate.Claim(ctx, id, users)
+}
+
+// Place implements flow.Places.
+func (e *eyes) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	if why := e.shut(); why != nil {
+		return firstcome.Place{}, firstcome.Coupon{}, why
+	}
+	return e.farGate.Place(ctx, id, user)
+}
+
+// LineOf implements flow.Places.
+func (e *eyes) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	if why := e.shut(); why != nil {
+		return flow.LineState{}, why
+	}
+	return e.farGate.LineOf(ctx, id)
+}
+
+// CouponOf implements flow.Coupons.
+func (e *eyes) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	if why := e.shut(); why != nil {
+		return firstcome.Coupon{}, why
+	}
+	return e.farGate.CouponOf(ctx, id, user)
 }
 
 // openHouse opens a house in development mode, unless change says otherwise. Its ledger decides.
@@ -70,7 +141,7 @@ func openHouseOn(t testing.TB, ledger string, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, file: ledger}
 	h.openLedger("")
-	h.issuer = flow.NewIssuer(h.ledger, flow.Limits{})
+	h.decides, h.coupons, h.issuer = h.ledger, h.ledger, flow.NewIssuer(h.ledger, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger}
 	h.config = console.Config{Places: h.ledger, Operator: operate.New(h.ledger, h.issuer, claims)}
 	return h.open(nil, change...)
@@ -81,9 +152,9 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
-	h.gate.Lease = 0
-	over := &flow.Over{RemoteGate: h.gate, Book: h.ledger}
-	h.issuer = flow.NewIssuer(over, flow.Limits{})
+	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
+	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger}
+	h.decides, h.coupons, h.issuer = over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
@@ -170,11 +241,17 @@ func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.In
 func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger}) }
 
 func (h *house) clock() time.Time {
-	if h.now != nil {
-		return h.now()
+	if now := h.now.Load(); now != nil {
+		return (*now)()
 	}
 	return time.Now()
 }
+
+// keep has the house keep the time of another clock. Any goroutine may call it.
+func (h *house) keep(now func() time.Time) { h.now.Store(&now) }
+
+// stands has the time stand still at an instant.
+func (h *house) stands(now time.Time) { h.keep(func() time.Time { return now }) }
 
 // key makes an API key with a role.
 func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {
@@ -283,11 +360,11 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 }
 
 var (
-	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<[^>]*>`)
+	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<span popover.*?</span>|<[^>]*>`)
 	spaces = regexp.MustCompile(`\s+`)
 )
 
-// text returns what somebody reads on the page.
+// text returns what somebody reads on the page before they press a word.
 func (s shown) text() string {
 	return strings.TrimSpace(spaces.ReplaceAllString(markup.ReplaceAllString(s.body, " "), " "))
 }

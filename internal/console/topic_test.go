@@ -21,7 +21,7 @@ func openTopic(t testing.TB, change ...func(*house)) (*house, *stage.Topic) {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t)}
 	h.openLedger("")
 	topic := stage.NewTopic(h.ledger, 2)
-	h.issuer = flow.NewIssuer(topic, flow.Limits{})
+	h.decides, h.coupons, h.topic, h.issuer = topic, h.ledger, topic, flow.NewIssuer(topic, flow.Limits{})
 	operator := operate.New(h.ledger, h.issuer, &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger})
 	operator.Lines = topic
 	h.config.Places, h.config.Proofs, h.config.Operator = topic, topic, operator

@@ -119,6 +119,9 @@ func (v *view) lead(path string) error {
 // leadDone redirects the browser to a page of the console, which says what was just done. The link carries that sealed, for this page and for
 // a moment: a link that was made up, or kept, shows nothing.
 func (v *view) leadDone(path string, query url.Values, done string) error {
+	if v.doneWords(done) == "" {
+		panic(fmt.Sprintf("a form has done %q, and no page says so", done)) // a slip, which tests find
+	}
 	if query == nil {
 		query = url.Values{}
 	}
@@ -154,9 +157,14 @@ func (s sheet) Other() (link string) {
 	return s.Path + "?" + query.Encode()
 }
 
-// May tells a template whether the person may do what these roles may: "run", "support" or "admin".
+// May tells a template whether the person may do what these roles may: "run", "support" or "admin". It panics on another word, so that tests
+// find a misspelt one.
 func (s sheet) May(what string) bool {
-	return map[string]auth.Who{"run": run, "support": look, "admin": auth.Admin}[what].HasRole(s.Who.Role)
+	roles, ok := map[string]auth.Who{"run": run, "support": look, "admin": auth.Admin}[what]
+	if !ok {
+		panic(fmt.Sprintf("a page asks who may %q", what))
+	}
+	return roles.HasRole(s.Who.Role)
 }
 
 // A campaignTabs is whose pages the tabs lead to.
@@ -212,7 +220,7 @@ func (v *view) render(status int, name, title string, page any) error {
 func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page any) error {
 	var out bytes.Buffer
 	err := v.sheets[v.lang].byName[name]().ExecuteTemplate(&out, "layout", sheet{
-		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.r.URL.Path, Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
+		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.shown(v.r), Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
 	})
 	if err != nil {
 		return err
@@ -229,7 +237,12 @@ func (v *view) done() string {
 	if !ok || note.Path != v.r.URL.Path || v.Clock().Sub(note.At) > noteLasts {
 		return ""
 	}
-	switch note.Done {
+	return v.doneWords(note.Done)
+}
+
+// doneWords returns the sentence about an act of a form, or nothing if there is no such act.
+func (v *view) doneWords(done string) string {
+	switch done {
 	case "paused":
 		return v.say("일시중지했습니다.", "It is paused.")
 	case "resumed":
@@ -262,8 +275,8 @@ type sheets struct {
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "utc": utc, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
-		"nav": navTo, "tab": tabTo,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "cause": l.cause, "utc": utc, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
+		"nav": navTo, "tab": tabTo, "tip": l.tip, "term": l.term, "glossary": func() []term { return glossary },
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))
 	all := &sheets{map[string]func() *template.Template{}}

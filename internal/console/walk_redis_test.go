@@ -44,7 +44,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: gate.Name()}))
 	stage.Serve(t, h.ledger)
 	stage.Run(t, flow.NewRecorder(gate.Journal(redis.JournalOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
-	h.remote = gate
+	h.remote, h.eyes = gate, &eyes{farGate: gate}
 	h.record = func() {
 		t.Helper()
 		stage.Await(t, "the ledger has what Redis issued", true, func() bool {
@@ -52,8 +52,8 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}
-	over := &flow.Over{RemoteGate: gate, Book: h.ledger}
-	h.issuer = flow.NewIssuer(over, flow.Limits{})
+	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger}
+	h.decides, h.coupons, h.issuer = over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil }

@@ -4,13 +4,13 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,22 +22,24 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A walk is a campaign that goes through its states, with the facts that the pages must show: the test caused them, so it knows them.
+// A walk is a campaign that goes through its states, with the facts that pages and answers must show: the test caused them, so it knows them.
 type walk struct {
 	*house
 	t           *testing.T
 	away        *lostLedger
 	far         farGate // that decides; nil if the ledger does
 	record      func()  // brings to the ledger what it issued
-	eyes        *eyes
 	now         time.Time
-	quantity    int64
+	terms       firstcome.Terms
 	held        map[string]int64 // who holds which number
 	issued      int64            // numbers
+	unrecorded  int64            // of them, on their way to the ledger
+	lags        bool             // nothing is recorded until it is false
 	opened      time.Time        // zero if it did not
 	soldOut     time.Time        // when nothing was left for the first time
 	closed      time.Time
 	gone        string // who had a coupon that was voided
+	line        line
 	state       string // what a newcomer's claim gets, as pages call it; empty if unknown
 	blind, dark bool   // the gate does not answer; the ledger does not
 }
@@ -48,39 +50,59 @@ type walked struct {
 	do   func(w *walk)
 	// gets is what a newcomer's claim gets in the state; zero means no outcome.
 	gets firstcome.Outcome
-	// far reports that only a campaign at a gate beside the ledger has this state.
-	far bool
+	// where are the campaigns that have this state.
+	where where
 }
 
-// words are what pages call what a newcomer's claim gets.
+// A where is a kind of campaigns.
+type where uint8
+
+const (
+	everywhere where = iota
+	far              // at a gate beside the ledger
+	real             // at one that is no fake
+	byHand           // at a gate beside the ledger whose coupons the test records
+)
+
+// stateWords are what pages call what a newcomer's claim gets.
 var stateWords = map[firstcome.Outcome][2]string{
-	firstcome.NotOpen: {"오픈 전", "not open yet"}, firstcome.Issued: {"진행 중", "open"}, firstcome.SoldOut: {"소진", "sold out"},
+	firstcome.NotOpen: {"오픈 전", "not open yet"}, firstcome.Issued: {"진행 중", "open"}, firstcome.Waiting: {"진행 중", "open"}, firstcome.SoldOut: {"소진", "sold out"},
 	firstcome.Paused: {"일시중지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
 }
 
 // steps are every state of a campaign without a line. Each begins where the claim of the newcomer before has left it.
 var steps = []walked{
-	{"before it opens", func(*walk) {}, firstcome.NotOpen, false},
-	{"issued directly before it opens", func(w *walk) { w.direct("guest") }, firstcome.NotOpen, false},
-	{"open", func(w *walk) { w.passes(time.Hour) }, firstcome.Issued, false},
-	{"sold out", func(w *walk) { w.takes("b"); w.takes("c") }, firstcome.SoldOut, false},
-	{"voided since", func(w *walk) { w.void("b") }, firstcome.Issued, false},
-	{"sold out again", func(*walk) {}, firstcome.SoldOut, false},
-	{"raised since", func(w *walk) { w.raise(8) }, firstcome.Issued, false},
-	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, false},
-	{"issued directly in the pause", func(w *walk) { w.direct("another guest") }, firstcome.Paused, false},
-	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Issued, false},
-	{"the gate away", func(w *walk) { w.blinds(errAway) }, 0, true},
-	{"recovering", func(w *walk) { w.blinds(flow.ErrUnverified) }, 0, true},
-	{"the ledger away", func(w *walk) { w.blinds(nil); w.dark = true; w.away.away.Store(true) }, 0, false},
-	{"all back", func(w *walk) { w.dark = false; w.away.away.Store(false) }, firstcome.Issued, false},
-	{"closed", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, false},
-	{"retired", (*walk).retire, firstcome.Closed, true},
+	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
+	{"issued directly before it opens", func(w *walk) { w.direct("guest") }, firstcome.NotOpen, everywhere},
+	{"open", func(w *walk) { w.passes(time.Hour) }, firstcome.Issued, everywhere},
+	{"not recorded yet", func(w *walk) { w.raise(5); w.lags = true; w.takes("late") }, firstcome.Issued, byHand},
+	{"recorded", func(w *walk) { w.raise(6); w.records() }, firstcome.Issued, byHand},
+	{"sold out", func(w *walk) { w.fillsUp() }, firstcome.SoldOut, everywhere},
+	{"voided since", func(w *walk) { w.void("b1") }, firstcome.Issued, everywhere},
+	{"sold out again", func(*walk) {}, firstcome.SoldOut, everywhere},
+	{"raised since", func(w *walk) { w.raise(w.terms.Quantity + 4) }, firstcome.Issued, everywhere},
+	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
+	{"issued directly in the pause", func(w *walk) { w.direct("another guest") }, firstcome.Paused, everywhere},
+	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Issued, everywhere},
+	{"the gate away", func(w *walk) { w.blinds(errGateAway) }, 0, far},
+	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
+	{"the ledger away", func(w *walk) { w.blinds(nil); w.darkens(true) }, 0, everywhere},
+	{"the gate away, too", func(w *walk) { w.blinds(errGateAway) }, 0, far},
+	{"all back", func(w *walk) { w.blinds(nil); w.darkens(false) }, firstcome.Issued, everywhere},
+	{"closed", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"retired", (*walk).retire, firstcome.Closed, far},
 }
 
-// TestWhatEveryPageSaysIsTrueInEveryState reads every page of a campaign in every state, and then has a newcomer claim: what the pages said is
-// what the claim gets, and each figure and instant is what the test itself did.
-func TestWhatEveryPageSaysIsTrueInEveryState(t *testing.T) {
+// A gate that is away, and one whose server began again.
+var (
+	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
+	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+)
+
+// TestWhatIsSaidIsTrueInEveryState reads every page and answer of a campaign in every state, and then has a newcomer claim: what was said is
+// what the claim gets, and each figure and instant is what the test itself did. Campaigns with a line take steps of their own, and one whose
+// line a topic keeps those of a line.
+func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 	walks := map[string]func(t *testing.T, change func(*house)) *house{
 		"the ledger decides, SQLite": func(t *testing.T, change func(*house)) *house { return openHouse(t, change) },
 		"a gate decides":             func(t *testing.T, change func(*house)) *house { return openFar(t, change) },
@@ -95,101 +117,155 @@ func TestWhatEveryPageSaysIsTrueInEveryState(t *testing.T) {
 	}
 	for name, open := range walks {
 		for _, answer := range []firstcome.AnswerWhen{firstcome.Recorded, firstcome.Decided} {
-			t.Run(name+", answered when "+string(answer), func(t *testing.T) { walkThrough(t, open, answer) })
+			t.Run(name+", answered when "+string(answer), func(t *testing.T) {
+				walkThrough(t, open, firstcome.Terms{Quantity: 4, Answer: answer}, steps)
+			})
 		}
+		t.Run(name+", with a line", func(t *testing.T) { walkThrough(t, open, lined, linedSteps) })
+		t.Run(name+", with a line that stands by", func(t *testing.T) { walkThrough(t, open, standing, standingSteps) })
 	}
+	inTopic := func(t *testing.T, change func(*house)) *house {
+		h, _ := openTopic(t, change)
+		return h
+	}
+	t.Run("a topic keeps the line", func(t *testing.T) { walkThrough(t, inTopic, lined, linedSteps) })
 }
 
-func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, answer firstcome.AnswerWhen) {
-	w := &walk{t: t, now: stage.Epoch, quantity: 4, held: map[string]int64{}}
+func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, terms firstcome.Terms, steps []walked) {
+	w := &walk{t: t, now: stage.Epoch, terms: terms, held: map[string]int64{}}
 	w.house = open(t, func(h *house) {
-		h.now = func() time.Time { return w.now }
+		h.stands(stage.Epoch)
 		if h.gate != nil {
-			h.gate.Clock = h.now
+			h.gate.Clock = h.clock
 		}
-		w.away, w.eyes = &lostLedger{Ledger: h.ledger}, &eyes{Gate: h.config.Watcher.Gate}
+		w.away = &lostLedger{Ledger: h.ledger}
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
+		h.config.Watcher.Nodes.(*figures.Board).Rows = w.away
 		if w.far, w.record = h.remote, h.record; h.gate != nil {
 			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger, "spring") }
 		}
-		if w.far != nil {
-			h.config.Watcher.Gate = w.eyes
+		if w.line.inTopic = h.topic != nil; w.far != nil {
+			h.config.Journal.Lag = w.lag
 		}
 	})
-	terms := firstcome.Terms{Name: "추석", Quantity: w.quantity, Answer: answer, OpensAt: w.now.Add(time.Hour)}
-	stage.Must(t, stage.Err(w.config.Operator.Create(t.Context(), "a test", "spring", terms)))
+	w.terms.Name, w.terms.OpensAt = "추석", w.now.Add(time.Hour)
+	stage.Must(t, stage.Err(w.config.Operator.Create(t.Context(), "a test", "spring", w.terms)))
 	for n, step := range steps {
-		if step.far && w.far == nil {
+		if step.where == far && w.far == nil || step.where == real && w.remote == nil || step.where == byHand && w.gate == nil {
 			continue
 		}
 		step.do(w)
 		w.passes(time.Second) // returned stock cools no longer
 		w.state = stateWords[step.gets][1]
-		t.Logf("%s: a newcomer gets %v", step.name, step.gets)
+		t.Logf("%s: a newcomer gets %v, %d of %d are in force, %d wait", step.name, step.gets, len(w.held), w.terms.Quantity, len(w.line.waiting))
 		w.readAll(step)
+		node := w.node()
+		node.reads(step)
 		if !w.dark && !w.blind {
+			node.refuses(step)
 			w.newcomer(fmt.Sprint("newcomer-", n), step.gets)
 		}
 	}
 }
 
+// lag returns what is on its way to the ledger, as console.Journal wants it: it asks the ledger which campaigns there are, and then the gate.
+func (w *walk) lag(ctx context.Context) ([]flow.Lag, error) {
+	if _, err := w.away.Campaign(ctx, "spring"); err != nil {
+		return nil, err
+	}
+	if err := w.eyes.shut(); err != nil && !errors.Is(err, flow.ErrUnverified) { // who counts entries of a journal decides nothing
+		return nil, err
+	}
+	if w.unrecorded == 0 {
+		return nil, nil
+	}
+	return []flow.Lag{{Campaign: "spring", Numbers: w.unrecorded, Oldest: time.Second}}, nil
+}
+
 // passes has time pass.
-func (w *walk) passes(d time.Duration) { w.now = w.now.Add(d) }
+func (w *walk) passes(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.stands(w.now)
+}
 
 // takes claims for a user who gets a coupon.
 func (w *walk) takes(user string) { w.newcomer(user, firstcome.Issued) }
 
-// newcomer claims, and holds the outcome against what the pages said.
+// newcomer claims, and holds the outcome against what was said.
 func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	w.t.Helper()
-	var decides flow.Gate = w.ledger // without what a node repeats for a while
-	if w.far != nil {
-		decides = &flow.Over{RemoteGate: w.far, Book: w.ledger}
-	}
-	decisions, err := decides.Claim(w.t.Context(), "spring", []firstcome.UserID{firstcome.UserID(user)})
+	decisions, err := w.decides.Claim(w.t.Context(), "spring", []firstcome.UserID{firstcome.UserID(user)}) // without what a node repeats for a while
 	stage.Must(w.t, err)
 	d := decisions[0]
 	if d.Outcome != want {
-		w.t.Fatalf("a newcomer's claim gets %v, and the pages said %v", d.Outcome, want)
+		w.t.Fatalf("a newcomer's claim gets %v, and what was said is %v", d.Outcome, want)
 	}
-	if d.Outcome != firstcome.Issued {
-		return
+	switch d.Outcome {
+	case firstcome.Waiting:
+		w.opens()
+		w.line.join(user, d.Place)
+	case firstcome.Issued:
+		w.opens()
+		w.gets(user, d.Coupon)
 	}
-	if w.far != nil {
-		w.record()
-	}
-	w.issued++
-	w.held[user] = d.Coupon.Number
+}
+
+// opens notes the first decision while the campaign is open.
+func (w *walk) opens() {
 	if w.opened.IsZero() {
 		w.opened = w.now
 	}
-	w.fills()
+}
+
+// gets notes that a user got a coupon.
+func (w *walk) gets(user string, c firstcome.Coupon) {
+	w.t.Helper()
+	w.issued++
+	if c.Number != w.issued {
+		w.t.Fatalf("%s gets number %d, and the next is %d", user, c.Number, w.issued)
+	}
+	w.held[user] = c.Number
+	if w.far != nil {
+		w.unrecorded++
+	}
+	if !w.lags {
+		w.records()
+	}
+	if int64(len(w.held)) < w.terms.Quantity {
+		return
+	}
+	if w.soldOut.IsZero() {
+		w.soldOut = w.now
+	}
+	if !w.terms.Standby {
+		w.line.end("sold_out")
+	}
+}
+
+// records brings to the ledger all that was issued.
+func (w *walk) records() {
+	w.t.Helper()
+	if w.lags, w.unrecorded = false, 0; w.far != nil {
+		w.record()
+	}
 }
 
 // direct issues a coupon to a user, whether the campaign is open or not.
 func (w *walk) direct(user string) {
 	w.t.Helper()
-	var issues flow.Direct = w.ledger
-	if w.far != nil {
-		issues = &flow.Over{RemoteGate: w.far, Book: w.ledger}
-	}
-	decisions, err := issues.Issue(w.t.Context(), flow.Order{Actor: "a test", Reason: "고객 요청"}, "spring", []firstcome.UserID{firstcome.UserID(user)})
+	decisions, err := w.decides.Issue(w.t.Context(), flow.Order{Actor: "a test", Reason: "고객 요청"}, "spring", []firstcome.UserID{firstcome.UserID(user)})
 	stage.Must(w.t, err)
 	if decisions[0].Outcome != firstcome.Issued {
 		w.t.Fatalf("a direct issue is answered %v", decisions[0].Outcome)
 	}
-	if w.far != nil {
-		w.record()
-	}
-	w.issued++
-	w.held[user] = decisions[0].Coupon.Number
-	w.fills()
+	w.gets(user, decisions[0].Coupon)
 }
 
-// fills notes when nothing is left for the first time.
-func (w *walk) fills() {
-	if int64(len(w.held)) >= w.quantity && w.soldOut.IsZero() {
-		w.soldOut = w.now
+// fillsUp has people claim until nothing is left.
+func (w *walk) fillsUp() {
+	w.t.Helper()
+	for n := 1; int64(len(w.held)) < w.terms.Quantity; n++ {
+		w.takes(fmt.Sprint("b", n))
 	}
 }
 
@@ -199,39 +275,50 @@ func (w *walk) void(user string) {
 	w.gone = user
 }
 
-func (w *walk) raise(to int64) {
-	_, err := w.config.Operator.SetTerms(w.t.Context(), "a test", "spring", 0, func(t *firstcome.Terms) { t.Quantity = to })
+// sets changes the terms.
+func (w *walk) sets(edit func(*firstcome.Terms)) {
+	_, err := w.config.Operator.SetTerms(w.t.Context(), "a test", "spring", 0, edit)
 	stage.Must(w.t, err)
-	w.quantity = to
+	edit(&w.terms)
 }
+
+func (w *walk) raise(to int64) { w.sets(func(t *firstcome.Terms) { t.Quantity = to }) }
 
 func (w *walk) turn(to ledger.Switch) {
 	stage.Must(w.t, stage.Err(w.config.Operator.Switch(w.t.Context(), "a test", "spring", 0, to)))
 	if to == ledger.Close {
 		w.closed = w.now
+		w.line.end("closed")
 	}
 }
 
-// blinds lets readings of the gate's state fail with an error, until it is called with nil. Where the ledger decides, nothing happens.
+// blinds shuts the eyes for a reason, until it is called with nil. Where the ledger decides, nothing happens. Nodes notice that a gate recovers.
 func (w *walk) blinds(why error) {
-	w.blind = why != nil && w.far != nil
-	w.eyes.closed.Store(&why)
-}
-
-// eyes read the state of a gate, unless they are closed.
-type eyes struct {
-	figures.Gate
-	closed atomic.Pointer[error]
-}
-
-func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	if why := e.closed.Load(); why != nil && *why != nil {
-		return flow.GateState{}, *why
+	if w.far == nil {
+		return
 	}
-	return e.Gate.State(ctx, id)
+	w.blind = why != nil
+	w.eyes.why.Store(&why)
+	w.mender.breaks("spring", nil)
+	if errors.Is(why, flow.ErrUnverified) {
+		w.mender.breaks("spring", why)
+	}
 }
 
+// darkens cuts the ledger off, or brings it back.
+func (w *walk) darkens(away bool) {
+	w.dark = away
+	w.away.away.Store(away)
+}
+
+// retire has the gate forget the campaign, once the ledger knows how its line ended.
 func (w *walk) retire() {
+	stage.Await(w.t, "the ledger knows how the line ended", w.line.generation, func() (generation int64) {
+		if state, err := w.ledger.LineOf(w.t.Context(), "spring"); err == nil && len(state.Past) > 0 {
+			generation = state.Past[0].Generation
+		}
+		return generation
+	})
 	state, err := w.far.State(w.t.Context(), "spring")
 	stage.Must(w.t, err)
 	if retired, err := w.ledger.Retire(w.t.Context(), "spring", state, 0); err != nil || !retired {
@@ -258,14 +345,11 @@ func (w *walk) readAll(step walked) {
 		word, say := stateWords[step.gets][n], func(ko, en string) string { return []string{ko, en}[n] }
 		for _, path := range []string{"", "/campaigns/spring", "/campaigns/spring/steer", "/campaigns/spring/terms", "/campaigns/spring/coupons", "/campaigns/spring/proof", "/campaigns/spring/report"} {
 			got := b.get("/console" + path)
-			if w.dark && path != "" && path != "/campaigns/spring" {
+			if w.dark && path != "/campaigns/spring" {
 				if got.status != http.StatusServiceUnavailable || !strings.Contains(got.text(), say("지금은 알 수 없습니다", "This cannot be told now")) {
 					w.t.Errorf("%s, %s, %q: %d %s", step.name, lang, path, got.status, got.text())
 				}
 				continue
-			}
-			if w.dark && path == "" {
-				continue // the list is read of the ledger itself, which is there
 			}
 			if got.status != http.StatusOK {
 				w.t.Errorf("%s, %s, %q: %d %s", step.name, lang, path, got.status, got.text())
@@ -279,7 +363,10 @@ func (w *walk) readAll(step walked) {
 				w.t.Errorf("%s, %s, %q says %q, and a newcomer gets %q", step.name, lang, path, found, word)
 			}
 			w.figures(step, lang, path, got)
+			w.inLine(step, lang, path, got)
 		}
+		w.recording(step, b, say)
+		w.health(step, b, say)
 		if w.dark {
 			continue
 		}
@@ -298,7 +385,7 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		return text
 	}
 	if found := count.FindStringSubmatch(got.body); found != nil {
-		want := []string{known(fmt.Sprint(len(w.held))), fmt.Sprint(w.quantity)}
+		want := []string{known(fmt.Sprint(len(w.held))), fmt.Sprint(w.terms.Quantity)}
 		if w.dark {
 			want[1] = "–"
 		}
@@ -337,8 +424,9 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		shows("the close", "<dt>"+pick("종료", "Closed")+"</dt><dd>", exact(w.closed))
 		shows("the numbers issued", "<dt>"+pick("발급한 번호", "Numbers issued")+"</dt><dd>", known(fmt.Sprint(w.issued)))
 	case "/campaigns/spring":
-		left := known(fmt.Sprint(w.quantity - int64(len(w.held))))
+		left := known(fmt.Sprint(w.terms.Quantity - int64(len(w.held))))
 		shows("what is left", `<dd data-f="left">`, left)
+		shows("what is unrecorded", `<dd data-f="unrecorded">`, known(fmt.Sprint(w.unrecorded)))
 		if !w.soldOut.IsZero() && !unknown {
 			shows("the first sell-out", pick("처음 소진 ", "first sold out "), exact(w.soldOut))
 		} else if strings.Contains(got.text(), pick("처음 소진", "first sold out")) {
@@ -347,21 +435,29 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 	}
 }
 
-// customers holds what support may tell a customer against what is so: of one who has a coupon, of one whose coupon was voided, and of one who has none.
+// customers holds what support may tell a customer against what is so: of one who has a coupon, of one whose coupon was voided, of one who
+// waits, and of those who have nothing.
 func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string) {
 	w.t.Helper()
 	chances := map[firstcome.Outcome]string{
 		firstcome.NotOpen: say("에 열립니다.", "It opens at "),
-		firstcome.Issued:  fmt.Sprintf(say("지금 %d장이 남아 있습니다.", "Coupons left now: %d."), w.quantity-int64(len(w.held))),
+		firstcome.Issued:  fmt.Sprintf(say("지금 %d장이 남아 있습니다.", "Coupons left now: %d."), w.terms.Quantity-int64(len(w.held))),
+		firstcome.Waiting: say("대기열에 들어오실 수 있습니다.", "You may join the line."),
 		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They were gone for the first time at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
 		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
 		0:                 say("지금 응답하지 않아", "does not answer now"),
 	}
-	got := b.get("/console/customer?campaign=spring&user_id=nobody")
-	for gets, sentence := range chances {
-		if strings.Contains(got.text(), sentence) != (gets == step.gets) {
-			w.t.Errorf("%s: a newcomer gets %v, and support tells a customer without a coupon: %s", step.name, step.gets, got.text())
+	byProof := say("대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof")
+	for _, user := range append(w.line.gone(), "nobody") {
+		got := b.get("/console/customer?campaign=spring&user_id=" + user).text()
+		for gets, sentence := range chances {
+			if w.topic != nil && gets == firstcome.Waiting { // who shows no proof may be in line
+				sentence = byProof
+			}
+			if strings.Contains(got, sentence) != (gets == step.gets) {
+				w.t.Errorf("%s: a newcomer gets %v, and support tells %s, who has no coupon: %s", step.name, step.gets, user, got)
+			}
 		}
 	}
 	for user, number := range w.held {
@@ -377,6 +473,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 			w.t.Errorf("%s: the coupon of %s was voided, and support is told: %s", step.name, w.gone, got)
 		}
 	}
+	w.waiters(step, b, say)
 }
 
 // exactly is how pages write an instant to the millisecond.

@@ -27,6 +27,7 @@ type DeadLetter struct {
 	Source     string // identifies the entry
 	Payload    string // the coupon as JSON, or the entry as it was
 	Cause      string
+	CauseCode  string // one of CauseCodes, for Cause
 	CreatedAt  time.Time
 	ResolvedAt time.Time // zero while it is open
 	ResolvedBy Resolution
@@ -41,11 +42,13 @@ const (
 	Voided   Resolution = "voided"   // its coupon will never be in the ledger, and its stock returned
 )
 
-// Letters chooses a page of dead letters: at most Limit of them (0: all) with an ID above After, of one
+// Letters chooses a page of dead letters: at most Limit of them (0: all) with an ID above After and up to Through (0: any), of one
 // campaign or of all, with or without the resolved ones.
 type Letters struct {
 	Campaign firstcome.CampaignID // empty: all
+	Cause    string               // one of CauseCodes; empty: any
 	After    int64
+	Through  int64
 	Limit    int
 	Resolved bool
 }
@@ -267,10 +270,10 @@ func (r *recording) tell() error {
 	return err
 }
 
-const letterColumns = `id, campaign_id, number, user_id, source, payload, cause, created_at, resolved_at, resolved_by`
+var letterColumns = `id, campaign_id, number, user_id, source, payload, cause, ` + causeCode + `, created_at, resolved_at, resolved_by`
 
 func scanLetter(take scan) (d DeadLetter, err error) {
-	err = take(&d.ID, orZero(&d.Campaign), orZero(&d.Number), orZero(&d.User), &d.Source, &d.Payload, &d.Cause,
+	err = take(&d.ID, orZero(&d.Campaign), orZero(&d.Number), orZero(&d.User), &d.Source, &d.Payload, &d.Cause, &d.CauseCode,
 		when(&d.CreatedAt), when(&d.ResolvedAt), orZero(&d.ResolvedBy))
 	return d, err
 }
@@ -280,15 +283,27 @@ func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, erro
 	return l.read.deadLetters(ctx, p)
 }
 
+// where returns the condition of SQL that chooses them, apart from Limit.
+func (p Letters) where() (where string, args []any) {
+	where, args = `id > ?`, []any{p.After}
+	if p.Campaign != "" {
+		where, args = where+` AND campaign_id = ?`, append(args, string(p.Campaign))
+	}
+	if p.Cause != "" {
+		where, args = where+` AND `+causeCode+` = ?`, append(args, p.Cause)
+	}
+	if p.Through != 0 {
+		where, args = where+` AND id <= ?`, append(args, p.Through)
+	}
+	if !p.Resolved {
+		where += ` AND resolved_at IS NULL`
+	}
+	return where, args
+}
+
 func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, error) {
-	query, args := `SELECT `+letterColumns+` FROM dead_letters WHERE id > ?`, []any{page.After}
-	if page.Campaign != "" {
-		query, args = query+` AND campaign_id = ?`, append(args, string(page.Campaign))
-	}
-	if !page.Resolved {
-		query += ` AND resolved_at IS NULL`
-	}
-	query += ` ORDER BY id`
+	where, args := page.where()
+	query := `SELECT ` + letterColumns + ` FROM dead_letters WHERE ` + where + ` ORDER BY id`
 	if page.Limit > 0 {
 		query, args = query+` LIMIT ?`, append(args, page.Limit)
 	}

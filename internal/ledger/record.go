@@ -47,11 +47,6 @@ func (l *Ledger) ofOne(err error) error {
 	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
 }
 
-// refuse returns an error that refuses a coupon.
-func refuse(c firstcome.Coupon, why string, args ...any) error {
-	return fmt.Errorf("%w: number %d %s", flow.ErrRefused, c.Number, fmt.Sprintf(why, args...))
-}
-
 // sameCoupon reports whether a and b are the same coupon of a campaign. Neither voids nor epochs matter.
 func sameCoupon(a, b firstcome.Coupon) bool {
 	return a.Number == b.Number && a.User == b.User && a.Code == b.Code &&
@@ -77,7 +72,7 @@ func inNumberOrder(id firstcome.CampaignID, coupons []firstcome.Coupon) ([]first
 		case n == 0 || c.Number != coupons[n-1].Number:
 			each = append(each, c)
 		case !sameCoupon(c, coupons[n-1]):
-			return nil, refuse(c, "comes twice, and different")
+			return nil, refuse(c, twiceDifferent)
 		}
 	}
 	return each, nil
@@ -89,22 +84,22 @@ const codeLength = 16
 // checkCoupon refuses a coupon that no table accepts, so that a recorder does not retry it for ever.
 func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	if c.Number < 1 {
-		return refuse(c, "is not from 1 on")
+		return refuse(c, belowOne)
 	}
 	if c.Campaign != id {
-		return refuse(c, "is of the campaign %q", c.Campaign)
+		return refuse(c, otherCampaign, c.Campaign)
 	}
 	if _, err := firstcome.ParseUserID(string(c.User)); err != nil {
-		return refuse(c, "has no user: %v", err)
+		return refuse(c, badUser, err)
 	}
 	if len(c.Code) != codeLength {
-		return refuse(c, "has a code of %d characters", len(c.Code))
+		return refuse(c, badCode, len(c.Code))
 	}
 	if (c.Generation > 0) != (c.Ticket > 0) || c.Generation < 0 || c.Ticket < 0 {
-		return refuse(c, "is of the ticket %d.%d", c.Generation, c.Ticket)
+		return refuse(c, badTicket, c.Generation, c.Ticket)
 	}
 	if c.Direct && c.Ticket > 0 {
-		return refuse(c, "is of the ticket %d.%d, and was issued directly", c.Generation, c.Ticket)
+		return refuse(c, directTicket, c.Generation, c.Ticket)
 	}
 	return nil
 }
@@ -189,7 +184,7 @@ func (r *recording) compare() error {
 		case !ok:
 			r.fresh = append(r.fresh, c)
 		case !sameCoupon(known, c):
-			return refuse(c, "names another coupon in the ledger: a gate gave it twice")
+			return refuse(c, otherCoupon)
 		}
 	}
 	return nil
@@ -239,15 +234,15 @@ func (r *recording) check() error {
 		other := holders[c.User]
 		switch {
 		case r.epochGiven != r.epoch:
-			return refuse(*c, "is of epoch %d, the campaign is in %d", r.epochGiven, r.epoch)
+			return refuse(*c, ofOtherEpoch, r.epochGiven, r.epoch)
 		case c.TermsVersion < 1 || c.TermsVersion > r.Version:
-			return refuse(*c, "has the terms of version %d, the campaign is at %d", c.TermsVersion, r.Version)
+			return refuse(*c, unknownTerms, c.TermsVersion, r.Version)
 		case other != nil:
-			return refuse(*c, "is of a user who holds number %d", other.Number)
+			return refuse(*c, userHolds, other.Number)
 		case r.inForce+int64(n) >= r.Quantity:
-			return refuse(*c, "is over the quantity of %d", r.Quantity)
+			return refuse(*c, overQuantity, r.Quantity)
 		case c.Number > r.ceiling:
-			return refuse(*c, "is above %d, the highest number that the ledger has granted to the gate", r.ceiling)
+			return refuse(*c, aboveCeiling, r.ceiling)
 		}
 		if r.look {
 			holders[c.User] = c

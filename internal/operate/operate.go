@@ -29,6 +29,7 @@ type Campaigns interface {
 // Letters is the part of a ledger that resolves dead letters for an Operator: see ledger.Ledger.
 type Letters interface {
 	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
+	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	Replay(ctx context.Context, actor string, letter int64) error
 	VoidLetter(ctx context.Context, actor string, letter int64, reason string) error
 }
@@ -301,43 +302,10 @@ func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, num
 	return firstcome.ErrNotRecorded
 }
 
-// Replay records the coupon of a dead letter, and returns the letter. The gate need not know: see flow.RemoteGate.Has.
-func (o *Operator) Replay(ctx context.Context, actor string, letter int64) (ledger.DeadLetter, error) {
-	d, err := o.ledger.DeadLetter(ctx, letter)
-	if err == nil {
-		err = o.newest(ctx, d.Campaign)
-	}
-	if err != nil {
-		return ledger.DeadLetter{}, err
-	}
-	if err := o.ledger.Replay(ctx, actor, letter); err != nil {
-		return ledger.DeadLetter{}, err
-	}
-	return o.ledger.DeadLetter(ctx, letter)
-}
-
 // newest is the error of whoever would change a campaign of which the ledger is an older one than the gate, or nil.
 func (o *Operator) newest(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {
 		return nil
 	}
 	return o.rebuild.Newest(ctx, id)
-}
-
-// VoidLetter resolves a dead letter for good, and returns it: its coupon's stock returns, as with Void.
-func (o *Operator) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (ledger.DeadLetter, error) {
-	d, err := o.ledger.DeadLetter(ctx, letter)
-	if err != nil {
-		return d, err
-	}
-	void := func() (int64, error) { return 0, o.ledger.VoidLetter(ctx, actor, letter, reason) }
-	if d.Number == 0 { // it has no coupon, so no campaign changes
-		_, err = void()
-	} else {
-		err = o.change(ctx, d.Campaign, void)
-	}
-	if err != nil {
-		return d, err
-	}
-	return o.ledger.DeadLetter(ctx, letter)
 }

@@ -23,6 +23,8 @@ type desk struct {
 	steps   []string
 	pending []firstcome.Change
 	letter  ledger.DeadLetter
+	letters []ledger.DeadLetter // of a choice that has five more; nil: letter alone
+	resolve func(letter int64) error
 	made    bool             // the gate had the campaign
 	fails   map[string]error // by steps
 }
@@ -69,7 +71,12 @@ func (d *desk) VoidLetter(context.Context, string, int64, string) error {
 	return stage.Err(d.number(d.letter.Campaign))
 }
 
-func (d *desk) Replay(context.Context, string, int64) error { return d.step("replay") }
+func (d *desk) Replay(_ context.Context, _ string, letter int64) error {
+	if d.resolve != nil {
+		return d.resolve(letter)
+	}
+	return d.step("replay")
+}
 
 func (d *desk) Issue(context.Context, flow.Order, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
 	return nil, d.step("claim")
@@ -77,6 +84,13 @@ func (d *desk) Issue(context.Context, flow.Order, firstcome.CampaignID, []firstc
 
 func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (ledger.Status, error) {
 	return ledger.Status{Campaign: firstcome.Campaign{ID: id}}, d.fails["read"]
+}
+
+func (d *desk) LettersToResolve(context.Context, ledger.Letters) ([]ledger.DeadLetter, int64, error) {
+	if d.letters == nil {
+		return []ledger.DeadLetter{d.letter}, 1, nil
+	}
+	return d.letters, int64(len(d.letters)) + 5, nil
 }
 
 func (d *desk) DeadLetter(context.Context, int64) (ledger.DeadLetter, error) { return d.letter, nil }
@@ -143,7 +157,7 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 	for method := range reflect.TypeFor[*operate.Operator]().Methods() {
 		local, remote, behind := "end leases, number, grant leases", "end leases, number, apply, grant leases", "end leases, number, apply, number, apply, grant leases"
 		switch method.Name {
-		case "Replay":
+		case "Replay", "ReplayLetters":
 			local, remote, behind = "replay", "replay", "replay"
 		case "Rebuild":
 			local, remote, behind = "", "end leases, rebuild, grant leases", "end leases, rebuild, grant leases"
@@ -167,6 +181,29 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 			if err != nil || strings.Join(d.steps, ", ") != want {
 				t.Errorf("%s does %v, want %s; %v", method.Name, d.steps, want, err)
 			}
+		}
+	}
+}
+
+// TestWhatBecameOfManyLettersIsTold resolves four, of which the ledger refuses one, another operator resolves one, or the ledger fails at one.
+func TestWhatBecameOfManyLettersIsTold(t *testing.T) {
+	four := []ledger.DeadLetter{{ID: 3}, {ID: 4}, {ID: 7}, {ID: 9}}
+	for what, c := range map[string]struct {
+		fails map[int64]error
+		want  operate.Resolved
+		err   error
+	}{
+		"all are resolved":           {nil, operate.Resolved{Done: 4, After: 9, Remaining: 5}, nil},
+		"one is refused, one gone":   {map[int64]error{4: flow.ErrRefused, 7: firstcome.ErrResolvedLetter}, operate.Resolved{Done: 2, Refused: []int64{4}, After: 9, Remaining: 5}, nil},
+		"it fails in the middle":     {map[int64]error{7: errAway}, operate.Resolved{Done: 2, After: 4, Remaining: 7, Stopped: errAway}, nil},
+		"it fails at the first":      {map[int64]error{3: errAway}, operate.Resolved{Remaining: 9}, errAway},
+		"the gate lacks the second":  {map[int64]error{4: flow.ErrUnfinished}, operate.Resolved{Done: 2, After: 4, Remaining: 7, Stopped: flow.ErrUnfinished}, nil},
+		"an earlier one is on a way": {map[int64]error{4: errors.Join(firstcome.ErrPending, flow.ErrUnfinished)}, operate.Resolved{Done: 1, After: 3, Remaining: 8, Stopped: errors.Join(firstcome.ErrPending, flow.ErrUnfinished)}, nil},
+	} {
+		d := &desk{letters: four, resolve: func(letter int64) error { return c.fails[letter] }}
+		got, err := d.local().ReplayLetters(t.Context(), "op", ledger.Letters{})
+		if !errors.Is(err, c.err) || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v; want %+v, %v", what, got, err, c.want, c.err)
 		}
 	}
 }

@@ -245,11 +245,16 @@ func (p *Page) Download(selector string) []byte {
 	return nil
 }
 
-// Type types into an input, in the place of what it holds.
+// Type types into an input, in the place of what it holds. A date is not typed but set: which key goes where in its field, the browser's language
+// decides.
 func (p *Page) Type(selector, text string) {
 	p.t.Helper()
 	p.do(chromedp.WaitReady(chromedp.CSS(selector)))
-	Eval[bool](p, `document.querySelector(`+Quote(selector)+`).value = "", true`)
+	input := `document.querySelector(` + Quote(selector) + `)`
+	if Eval[bool](p, input+`.type === "datetime-local" && (`+input+`.value = `+Quote(text)+`, true)`) {
+		return
+	}
+	Eval[bool](p, input+`.value = "", true`)
 	p.touch(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 

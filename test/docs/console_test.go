@@ -67,6 +67,10 @@ func TestTheEventDayCardsNameWhatTheConsoleShows(t *testing.T) {
 			words["event-day.md"] = append(words["event-day.md"], found[2])
 		}
 	}
+	for _, found := range regexp.MustCompile(`sentence\{"([^"]*)", "([^"]*)"\}, sentence`).FindAllStringSubmatch(read(t, "internal/console/glossary.go"), -1) {
+		words["event-day.ko.md"] = append(words["event-day.ko.md"], found[1])
+		words["event-day.md"] = append(words["event-day.md"], found[2])
+	}
 	rows := map[string]int{}
 	for _, card := range []string{"event-day.md", "event-day.ko.md"} {
 		text := read(t, "docs/runbooks/"+card)

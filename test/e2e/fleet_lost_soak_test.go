@@ -1,4 +1,4 @@
-//go:build linux && soak
+//go:build linux && soak && !race
 
 package e2e_test
 

@@ -41,7 +41,7 @@ func (f *fleet) issue(c *crowd, count int) {
 	}
 	stage.Must(f.t, f.insist(func() error {
 		sent := time.Since(c.start)
-		answers, err := f.node(0).calls.Issue(f.t.Context(), c.campaign, users)
+		answers, err := f.node(0).calls.Issue(f.t.Context(), c.campaign, users, "")
 		if err != nil {
 			answers = make([]client.Answer, count)
 		}

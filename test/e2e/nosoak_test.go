@@ -1,4 +1,4 @@
-//go:build linux && !soak && !check
+//go:build linux && (!soak || race) && !check
 
 package e2e_test
 

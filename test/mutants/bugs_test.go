@@ -144,7 +144,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a campaign says that nobody is in its line, which is in a topic",
-		file: "internal/api/counted.go", old: "c.Line.Waiting = line.Line.Waiting", new: "_ = line",
+		file: "internal/api/counted.go", old: "c.Line.Waiting, c.mute = line.Line.Waiting", new: "_, c.mute = line.Line.Waiting",
 		pkg: "./internal/api", test: "TestAPlaceInATopicIsFoundByItsProof",
 	},
 	{

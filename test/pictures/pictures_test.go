@@ -153,5 +153,5 @@ func claim(ctx context.Context, t *testing.T, api *client.Client, id string, use
 	for n := range users {
 		names = append(names, fmt.Sprint("shopper-", n))
 	}
-	stage.Must(t, stage.Err(api.Issue(ctx, id, names)))
+	stage.Must(t, stage.Err(api.Issue(ctx, id, names, "")))
 }

@@ -88,7 +88,8 @@ func test(seed uint64) ([][]pass, error) {
 const soakRounds = 10
 
 // soak runs everything, also the tests that depend on chance. The first step has the race detector, in the processes of
-// the fleets, too. The simulation has it not: there one thing happens after the other.
+// the fleets, too. Without it run the big crowds, for which it needs too much memory, and the simulation, where one thing
+// happens after the other.
 func soak(seed uint64) ([][]pass, error) {
 	scale := fmt.Sprintf("SOAK=%v", stage.Soak())
 	rounds := "-count=" + strconv.Itoa(max(1, int(math.Round(soakRounds*stage.Soak()))))

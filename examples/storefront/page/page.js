@@ -186,6 +186,8 @@ function show(next) {
 
 const seconds = (until) => Math.max(0, Math.ceil((until - performance.now()) / 1000));
 const headline = () => parts().map(([, text]) => text).join("");
+// standsBy reports that nothing is left, and a newcomer joins the line all the same.
+const standsBy = () => view.state === "open" && terms.standby && terms.remaining === 0;
 const opens = () => Date.parse(terms?.opens_at ?? view.at ?? 0);
 
 // parts returns the headline of what is shown.
@@ -193,6 +195,7 @@ function parts() {
   const w = words[lang];
   switch (view.state) {
     case "not_open": return w.opensAt(new Date(opens()), new Date(now()), clock(opens() - now()));
+    case "open": return standsBy() ? w.none : w.open;
     case "issued": return w.issued(view.coupon.number);
     case "waiting": return w.waiting(view.place.ahead, view.place.serving === false ? null : view.place.eta_seconds);
     default: return w[view.state];
@@ -204,7 +207,7 @@ function more() {
   const w = words[lang];
   switch (view.state) {
     case "not_open": return w.wakes;
-    case "open": return terms.remaining === null ? "" : w.remaining(terms.remaining, terms.quantity);
+    case "open": return standsBy() ? w.noneMore : terms.remaining === null ? "" : w.remaining(terms.remaining, terms.quantity);
     case "issued": return view.coupon.recorded ? w.kept : w.recording;
     case "already_issued": return w.number(view.coupon.number);
     case "sold_out": return terms?.sold_out_at ? w.soldOutAt(new Date(terms.sold_out_at), new Date(now())) : "";
@@ -258,7 +261,7 @@ function renderWords() {
 
 function renderActs() {
   const w = words[lang], act = at("act"), { state } = view;
-  const label = { not_open: w.wait, open: w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join, voided: w.join, lost: w.join }[state];
+  const label = { not_open: w.wait, open: standsBy() ? w.queue : w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join, voided: w.join, lost: w.join }[state];
   // A button keeps the focus while it has nothing to do.
   act.setAttribute("aria-disabled", state === "not_open" || state === "asking");
   const lost = [act, at("leave"), at("copy")].find((b) => b === document.activeElement);

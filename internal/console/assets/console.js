@@ -37,9 +37,9 @@ function count() {
 }
 if (document.querySelector('time[data-age]')) setInterval(count, 1000);
 
-// A page that shows something under way loads again, unless somebody is typing, looks at an exact time or has gone elsewhere.
+// A page that shows something under way loads again, unless somebody is typing, reads what a word means, looks at an exact time or has gone elsewhere.
 const again = document.querySelector('[data-reload]');
 if (again) {
-	const reload = () => document.hidden || document.activeElement?.matches('input, textarea, select, time') ? setTimeout(reload, 1000) : location.reload();
+	const reload = () => document.hidden || document.activeElement?.matches('input, textarea, select, time') || document.querySelector(':popover-open') ? setTimeout(reload, 1000) : location.reload();
 	setTimeout(reload, again.dataset.reload * 1000);
 }

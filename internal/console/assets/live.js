@@ -50,7 +50,7 @@ function show(s) {
 	pulse(s);
 }
 
-let last = 0;
+let last = Date.now(); // or since when the page waits for the first news
 let heard = '';
 function pulse(s) {
 	last = Date.now();

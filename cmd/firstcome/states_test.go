@@ -1,0 +1,254 @@
+//go:build !check
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A shelf is a server whose campaigns a fake gate decides, and somebody with the command line at it. The test holds the clock.
+type shelf struct {
+	t      *testing.T
+	now    time.Time
+	ledger *ledger.Ledger
+	gate   *blindGate
+	url    string
+}
+
+// A blindGate does not answer while there is a reason why.
+type blindGate struct {
+	*stage.Gate
+	why atomic.Pointer[error]
+}
+
+func (g *blindGate) shut() error {
+	if why := g.why.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
+// State implements flow.RemoteGate.
+func (g *blindGate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+	if err := g.shut(); err != nil {
+		return flow.GateState{}, err
+	}
+	return g.Gate.State(ctx, id)
+}
+
+// LineOf implements flow.Places.
+func (g *blindGate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	if err := g.shut(); err != nil {
+		return flow.LineState{}, err
+	}
+	return g.Gate.LineOf(ctx, id)
+}
+
+func newShelf(t *testing.T) *shelf {
+	t.Helper()
+	c := &shelf{t: t, now: stage.Epoch, gate: &blindGate{Gate: stage.NewGate(0)}}
+	clock := func() time.Time { return c.now }
+	c.gate.Clock, c.gate.Lease = clock, 0
+	var err error
+	c.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: clock, Gate: "redis:test"})
+	stage.Must(t, err)
+	stage.Serve(t, c.ledger)
+	return c
+}
+
+// serves starts another node, which repeats nothing from before: a line would be told again for a quarter of a second.
+func (c *shelf) serves() {
+	t := c.t
+	t.Helper()
+	over := &flow.Over{RemoteGate: c.gate, Book: c.ledger}
+	issuer := flow.NewIssuer(over, flow.Limits{})
+	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
+	terms := api.NewTermsCache(c.ledger.Terms)
+	claims := &flow.Answerer{Issuer: issuer, Coupons: over, Terms: terms.Terms}
+	log := slog.New(slog.DiscardHandler)
+	monitor := ops.New(log, "test", "")
+	served := httptest.NewServer(api.New(api.Config{
+		Ledger: c.ledger, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor,
+		Operator: operate.NewRemote(c.ledger, issuer, claims, flow.NewChanger(c.ledger, over, nil), over, nil),
+	}).Handler())
+	t.Cleanup(served.Close)
+	c.url = served.URL
+}
+
+// types runs a command, and returns what it printed, with one space between columns.
+func (c *shelf) types(command string) (printed string, status int) {
+	c.t.Helper()
+	var out bytes.Buffer
+	args := append(strings.Fields(command), "--server", c.url)
+	if args[0] != "claim" {
+		args = append(args, "--tz", "UTC")
+	}
+	status = run(c.t.Context(), args, terminal{out: &out, err: &out})
+	return regexp.MustCompile(` {2,}`).ReplaceAllString(out.String(), " "), status
+}
+
+// does runs a command that does something.
+func (c *shelf) does(command string) {
+	c.t.Helper()
+	if printed, status := c.types(command); status != exitOK {
+		c.t.Fatalf("firstcome %s: %d %s", command, status, printed)
+	}
+}
+
+// gets has users claim, without a node that repeats anything.
+func (c *shelf) gets(id firstcome.CampaignID, want firstcome.Outcome, users ...firstcome.UserID) {
+	c.t.Helper()
+	decisions, err := c.gate.Claim(c.t.Context(), id, users)
+	stage.Must(c.t, err)
+	for _, d := range decisions {
+		if d.Outcome != want {
+			c.t.Fatalf("a claim gets %v, want %v", d.Outcome, want)
+		}
+	}
+}
+
+// TestWhatTheCommandLinePrintsIsTrueInEveryState takes a campaign, and one with a line, through their states, by commands where one does it.
+func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
+	c := newShelf(t)
+	c.serves()
+	at := func(at time.Time) string { return timeText(&client.Time{Time: at}) }
+	opens := c.now.Add(time.Hour)
+	var opened, soldOut, closed time.Time
+	c.does("campaign create spring --quantity 2 --answer decided --opens-at " + at(opens))
+	c.does("campaign create queue --quantity 2 --pace 1")
+	figures := func(held, issued, quantity int) string {
+		return fmt.Sprintf("quantity %d\nin force %d\nissued %d\nremaining %d\n", quantity, held, issued, quantity-held)
+	}
+	instants := func(opened, soldOut, closed string) string {
+		return fmt.Sprintf("opened at %s\nfirst sold out %s\nclosed at %s\n", opened, soldOut, closed)
+	}
+	const away, began = "the gate does not answer; the figures are the ledger's", "Redis restarted, or another server took over: nodes verify it or rebuild it within seconds; the figures are the ledger's"
+	cannot := fmt.Errorf("%w: no route", firstcome.ErrGateUnavailable)
+	verifying := fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+	var nobody error
+	for _, step := range []struct {
+		name string
+		do   func()
+		// says has what commands print; a text that begins with ! is not in it.
+		says func() map[string][]string
+	}{
+		{"before it opens", func() {}, func() map[string][]string {
+			return map[string][]string{
+				"campaign show spring": {"state not_open\n", figures(0, 0, 2), instants("-", "-", "-")},
+				"campaign list":        {"spring not_open 2 0 0 " + at(opens), "queue open 2 0 0 -"},
+			}
+		}},
+		{"one has a coupon that is not recorded, and another waits", func() {
+			c.now, opened = opens, opens
+			c.gets("spring", firstcome.Issued, "a")
+			c.gets("queue", firstcome.Waiting, "a")
+		}, func() map[string][]string {
+			return map[string][]string{
+				"campaign show spring":        {"state open\n", figures(1, 1, 2), instants(at(opened), "-", "-")},
+				"campaign list":               {"spring open 2 1 1 ", "queue open 2 0 0 -"},
+				"campaign show queue":         {"state open\n", "in line 1\n", "next in line ticket 1 or later"},
+				"place spring a":              {"already_issued", "number 1"},
+				"place queue a":               {"waiting", "ticket 1"},
+				"!place spring stranger":      {"Not Found"},
+				"!coupon show spring 1":       {"the ledger has no coupon 1 of the campaign spring"},
+				"coupon list spring --user a": {"!a "},
+			}
+		}},
+		{"sold out", func() {
+			c.gate.Record(t, c.ledger, "spring")
+			c.now = c.now.Add(time.Second)
+			soldOut = c.now
+			c.gets("spring", firstcome.Issued, "b")
+			c.gate.Record(t, c.ledger, "spring")
+		}, func() map[string][]string {
+			return map[string][]string{
+				"campaign show spring":        {"state sold_out\n", figures(2, 2, 2), instants(at(opened), at(soldOut), "-")},
+				"campaign list":               {"spring sold_out 2 2 2 "},
+				"!claim spring c":             {"sold_out"},
+				"coupon show spring 1":        {"state in_force\n", "user a\n", "recorded true\n"},
+				"coupon list spring --user b": {"spring 2 b "},
+			}
+		}},
+		{"voided since", func() { c.does("coupon void spring 2 --reason asked"); c.now = c.now.Add(time.Second) }, func() map[string][]string {
+			return map[string][]string{
+				"campaign show spring":                 {"state open\n", figures(1, 2, 2), instants(at(opened), at(soldOut), "-")},
+				"coupon show spring 2":                 {"state voided\n"},
+				"coupon list spring --user b --voided": {"spring 2 b ", " voided "},
+				"!place spring b":                      {"Not Found"},
+			}
+		}},
+		{"raised since", func() { c.does("campaign update spring --quantity 5") }, func() map[string][]string {
+			return map[string][]string{
+				"campaign show spring": {"state open\n", figures(1, 2, 5), instants(at(opened), at(soldOut), "-")},
+			}
+		}},
+		{"paused", func() { c.does("campaign pause spring"); c.does("campaign pause queue") }, func() map[string][]string {
+			return map[string][]string{
+				"campaign list":   {"spring paused 5 1 2 ", "queue paused 2 0 0 "},
+				"!claim spring c": {"paused"},
+				"place queue a":   {"waiting", "paused"},
+			}
+		}},
+		{"the gate away", func() { c.gate.why.Store(&cannot) }, func() map[string][]string {
+			return map[string][]string{
+				"campaign list":         {"spring unknown (" + away + ") 5 1 2 ", "queue unknown (" + away + ")"},
+				"!campaign show spring": {"the gate does not answer", "!state open"},
+			}
+		}},
+		{"recovering", func() { c.gate.why.Store(&verifying) }, func() map[string][]string {
+			return map[string][]string{
+				"campaign list":        {"spring unknown (" + began + ") 5 1 2 ", "queue unknown (" + began + ")"},
+				"campaign show spring": {"state unknown (" + began + ")\n", figures(1, 2, 5), instants("-", "-", "-")},
+				"campaign show queue":  {"state unknown (" + began + ")\n", "in line -\n", "!next in line"},
+			}
+		}},
+		{"closed", func() {
+			c.gate.why.Store(&nobody)
+			closed = c.now
+			c.does("campaign close spring --yes")
+			c.does("campaign close queue --yes")
+		}, func() map[string][]string {
+			return map[string][]string{
+				"campaign show spring": {"state closed\n", figures(1, 2, 5), instants(at(opened), at(soldOut), at(closed))},
+				"campaign show queue":  {"state closed\n", "in line 0\n", "last line ended closed at " + at(closed)},
+				"!place queue a":       {"Not Found"},
+				"!claim queue a":       {"closed"},
+			}
+		}},
+	} {
+		step.do()
+		c.serves()
+		for command, texts := range step.says() {
+			command, fails := strings.CutPrefix(command, "!")
+			printed, status := c.types(command)
+			if (status != exitOK) != fails {
+				t.Errorf("%s: firstcome %s ends with %d: %s", step.name, command, status, printed)
+			}
+			for _, text := range texts {
+				if text, not := strings.CutPrefix(text, "!"); strings.Contains(printed, text) == not {
+					t.Errorf("%s: firstcome %s says %q should be %t:\n%s", step.name, command, text, !not, printed)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+//go:build !race || soak
+
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// A line is what the test knows of the line of a walk.
+type line struct {
+	inTopic    bool  // only the topic knows who left, when it comes to them
+	generation int64 // that has ended last
+	last       int64 // ticket
+	served     int64 // ticket
+	waiting    []waiter
+	left       *waiter // who left
+	became     string  // of their place: left, until that line ended
+	away       *waiter // who was sent away last
+	why        string  // they were
+}
+
+// A waiter has a ticket.
+type waiter struct {
+	user  string
+	place firstcome.Place // as it was told first
+}
+
+// join notes that a user got a place.
+func (l *line) join(user string, p firstcome.Place) {
+	l.last++
+	l.waiting = append(l.waiting, waiter{user, p})
+}
+
+// end notes that everybody is sent away, if there is a line.
+func (l *line) end(why string) {
+	if l.last == 0 {
+		return
+	}
+	if n := len(l.waiting); n > 0 {
+		l.away, l.why = &l.waiting[n-1], why
+	}
+	if l.left != nil && l.became == "left" {
+		l.became = why // nobody remembers each who left a line that ended
+	}
+	l.generation, l.last, l.served, l.waiting = l.generation+1, 0, 0, nil
+}
+
+// passes returns how many who left are taken to be in line still.
+func (l *line) passes() (n int) {
+	if l.inTopic && l.left != nil && l.left.place.Generation == l.generation+1 && l.left.place.Ticket > l.served {
+		return 1
+	}
+	return 0
+}
+
+// told returns how many people are said to be in line.
+func (l *line) told() int { return len(l.waiting) + l.passes() }
+
+// likely reports whether there will be a coupon for one behind so many people, if nothing changes.
+func (w *walk) likely(ahead int) bool {
+	return w.terms.Standby || int64(ahead+w.line.passes()) < w.terms.Quantity-int64(len(w.held))
+}
+
+// gone returns who stood in line, and got nothing.
+func (l *line) gone() (users []string) {
+	for _, w := range []*waiter{l.left, l.away} {
+		if w != nil {
+			users = append(users, w.user)
+		}
+	}
+	return users
+}
+
+// lined are the terms of a campaign with a line, and standing those of one whose line stays when every coupon is in force.
+var (
+	lined    = firstcome.Terms{Quantity: 4, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 1}}
+	standing = firstcome.Terms{Quantity: 2, Answer: firstcome.Decided, Pace: &firstcome.Pace{PerSecond: 1}, Standby: true}
+)
+
+// linedSteps are the states of a campaign with a line.
+var linedSteps = []walked{
+	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
+	{"open, and nobody waits", func(w *walk) { w.passes(time.Hour) }, firstcome.Waiting, everywhere},
+	{"people wait", func(w *walk) { w.joins("b"); w.joins("c") }, firstcome.Waiting, everywhere},
+	{"one left", func(w *walk) { w.leaves("c") }, firstcome.Waiting, everywhere},
+	{"one was served", func(w *walk) { w.serves(1) }, firstcome.Waiting, everywhere},
+	{"one was served, and is not recorded yet", func(w *walk) { w.lags = true; w.serves(1) }, firstcome.Waiting, byHand},
+	{"recorded", func(w *walk) { w.raise(w.terms.Quantity + 1); w.records() }, firstcome.Waiting, byHand},
+	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
+	{"issued directly in the pause", func(w *walk) { w.direct("guest") }, firstcome.Paused, everywhere},
+	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Waiting, everywhere},
+	{"the gate away", func(w *walk) { w.blinds(errGateAway) }, 0, far},
+	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
+	{"the ledger away", func(w *walk) { w.blinds(nil); w.darkens(true) }, 0, everywhere},
+	{"all back", func(w *walk) { w.darkens(false) }, firstcome.Waiting, everywhere},
+	{"sold out with people in line", func(w *walk) { w.servesAll() }, firstcome.SoldOut, everywhere},
+	{"voided since, and nobody is in line", func(w *walk) { w.void("guest") }, firstcome.Waiting, everywhere},
+	{"sold out again", func(w *walk) { w.servesAll() }, firstcome.SoldOut, everywhere},
+	{"raised since", func(w *walk) { w.raise(w.terms.Quantity + 3) }, firstcome.Waiting, everywhere},
+	{"the line taken away while people wait", func(w *walk) { w.joins("d"); w.sets(noLine) }, firstcome.Waiting, everywhere},
+	{"a line again", func(w *walk) { w.sets(func(t *firstcome.Terms) { t.Pace = lined.Pace }) }, firstcome.Waiting, everywhere},
+	{"closed with people in line", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"retired", (*walk).retire, firstcome.Closed, real},
+}
+
+// standingSteps are the states of a campaign whose line stays when every coupon is in force.
+var standingSteps = []walked{
+	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
+	{"open", func(w *walk) { w.passes(time.Hour); w.joins("a"); w.joins("b"); w.joins("c") }, firstcome.Waiting, everywhere},
+	{"every coupon in force, and people stand by", func(w *walk) { w.serves(1); w.serves(1) }, firstcome.Waiting, everywhere},
+	{"a coupon came back", func(w *walk) { w.void("a") }, firstcome.Waiting, everywhere},
+	{"the next in line has it", func(w *walk) { w.serves(1) }, firstcome.Waiting, everywhere},
+	{"raised since", func(w *walk) { w.raise(4) }, firstcome.Waiting, everywhere},
+	{"paused", func(w *walk) { w.turn(ledger.Pause) }, firstcome.Paused, everywhere},
+	{"resumed, and nobody stands by any more", func(w *walk) {
+		w.turn(ledger.Resume)
+		w.sets(func(t *firstcome.Terms) { t.Standby = false })
+	}, firstcome.Waiting, everywhere},
+	{"sold out", func(w *walk) { w.serves(1); w.serves(1) }, firstcome.SoldOut, everywhere},
+	{"closed", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+}
+
+func noLine(t *firstcome.Terms) { t.Pace, t.Standby = nil, false }
+
+// joins claims for a user who gets a place in line.
+func (w *walk) joins(user string) { w.newcomer(user, firstcome.Waiting) }
+
+// leaves takes a user out of the line.
+func (w *walk) leaves(user string) {
+	w.t.Helper()
+	for n, one := range w.line.waiting {
+		if one.user != user {
+			continue
+		}
+		if w.topic != nil {
+			stage.Must(w.t, w.topic.LeaveBy(w.t.Context(), "spring", firstcome.UserID(user), one.place.Proof))
+		} else {
+			stage.Must(w.t, w.decides.Leave(w.t.Context(), "spring", firstcome.UserID(user)))
+		}
+		w.line.became = "left"
+		w.line.left, w.line.waiting = &one, append(w.line.waiting[:n:n], w.line.waiting[n+1:]...)
+		return
+	}
+	w.t.Fatalf("%s is not in line", user)
+}
+
+// serves serves the first of the line, after as long as their turns take, and wants it to be them.
+func (w *walk) serves(people int) {
+	w.t.Helper()
+	for range people {
+		w.passes(time.Second)
+		first := w.line.waiting[0]
+		served, err := w.decides.Serve(w.t.Context(), "spring", 1)
+		stage.Must(w.t, err)
+		if len(served.Coupons) == 0 && w.topic != nil { // the turn of a user who left: a topic finds out only then
+			served, err = w.decides.Serve(w.t.Context(), "spring", 1)
+			stage.Must(w.t, err)
+		}
+		if len(served.Coupons) != 1 || string(served.Coupons[0].User) != first.user {
+			w.t.Fatalf("the first in line is %s, and served are %v", first.user, served.Coupons)
+		}
+		w.line.waiting, w.line.served = w.line.waiting[1:], first.place.Ticket
+		w.gets(first.user, served.Coupons[0])
+	}
+}
+
+// servesAll serves the line until nothing is left.
+func (w *walk) servesAll() {
+	w.t.Helper()
+	w.serves(int(w.terms.Quantity) - len(w.held))
+}
+
+var (
+	waitingOnLive = regexp.MustCompile(`<dd data-f="waiting">([^<]*)<`)
+	waitingInList = regexp.MustCompile(`<td class="number" data-name="(?:대기|waiting)">([^<]*)<`)
+	waitingAtForm = regexp.MustCompile(`(?:순번대로 먼저 받습니다|is served first, in order): ([^<]*?)(?:명)?<`)
+	waitingInPlay = regexp.MustCompile(`(?:순번이 유지됩니다|keeps their place): ([^<]*?)(?:명)?<`)
+)
+
+// inLine holds how many people a page says are in line against those that the test has there.
+func (w *walk) inLine(step walked, lang, path string, got shown) {
+	w.t.Helper()
+	for at, figure := range map[string]*regexp.Regexp{"/campaigns/spring": waitingOnLive, "": waitingInList, "/campaigns/spring/steer": waitingAtForm, "/campaigns/spring/steer ": waitingInPlay} {
+		if at != path && at != path+" " {
+			continue
+		}
+		want := fmt.Sprint(w.line.told())
+		if w.blind || w.dark || w.terms.Pace == nil && w.line.generation == 0 && w.line.last == 0 { // without a line ever there is no figure
+			want = "–"
+		}
+		found := figure.FindStringSubmatch(got.body)
+		hidden := w.dark || step.gets == firstcome.Paused && figure == waitingInPlay // what to resume is no question of how many
+		if found == nil && (len(w.line.waiting) == 0 || hidden) || found != nil && found[1] == want {
+			continue
+		}
+		w.t.Errorf("%s, %s, %q shows %q people in line, and %s are", step.name, lang, path, found, want)
+	}
+}
+
+// waiters holds what support is told of those in line against where they are.
+func (w *walk) waiters(step walked, b *visitor, say func(ko, en string) string) {
+	w.t.Helper()
+	for n, one := range w.line.waiting {
+		query := "campaign=spring&user_id=" + one.user
+		if w.blind {
+			b.finds(query, 200, []string{say("지금 응답하지 않아", "does not answer now")}, say("지금 대기열에 있습니다", "In line now"))
+			continue
+		}
+		if one.place.Proof != "" {
+			query += "&proof=" + url.QueryEscape(one.place.Proof)
+		}
+		likely, not := say("받을 수 있나 네", "Likely to get one yes"), say("받을 수 있나 어렵습니다", "Likely to get one no")
+		if !w.likely(n) {
+			likely, not = not, likely
+		}
+		ticket := fmt.Sprintf(say("순번은 %d, 앞에 최대 ", "your ticket is %d, and at most "), one.place.Ticket)
+		b.finds(query, 200, []string{say("지금 대기열에 있습니다", "In line now"), ticket, likely}, not, say("대기열에 들어오실 수 있습니다.", "You may join the line."))
+	}
+}

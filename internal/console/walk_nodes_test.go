@@ -1,0 +1,90 @@
+//go:build !race || soak
+
+package console_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"strings"
+)
+
+// recording holds the page Recording against what is on its way to the ledger, and what answers.
+func (w *walk) recording(step walked, b *visitor, say func(ko, en string) string) {
+	w.t.Helper()
+	backlog, oldest := fmt.Sprint(w.unrecorded), say("1초", "1 s")
+	if w.unrecorded == 0 {
+		oldest = say("0초", "0 s")
+	}
+	if w.gateAway() || w.dark {
+		backlog, oldest = "–", "–"
+	}
+	w.reads(step, b, "/recording", map[string]bool{
+		say("원장이 직접 결정합니다. 발급된 것은 그 순간 기록되어 있습니다.", "The ledger decides. What is issued is recorded in the same instant."):         w.far == nil,
+		fmt.Sprint(say("밀린 쿠폰 ", "Backlog "), backlog, say(" 가장 오래된 것 ", " Oldest "), oldest, " "):                                 w.far != nil,
+		say("기록 실패 건과 유실된 번호를 지금은 알 수 없습니다.", "The ledger does not answer, so nobody knows now of dead letters and lost numbers."): w.dark,
+		say("기록 실패 건이 없습니다.", "There is no dead letter."):                                                                          !w.dark,
+		say("다른 노드의 레코더를 읽을 수 없습니다.", "The other nodes' recorders cannot be read."):                                                w.dark && w.far != nil,
+	})
+	w.recovering(step, b, "/recording", say)
+}
+
+// health holds the page Health against what answers.
+func (w *walk) health(step walked, b *visitor, say func(ko, en string) string) {
+	w.t.Helper()
+	flow, none := w.reads(step, b, "/health", map[string]bool{
+		say("원장이 응답하지 않습니다", "the ledger does not answer"):                      w.dark,
+		say("게이트가 응답하지 않습니다", "the gate does not answer"):                       w.gateAway() && !w.dark,
+		fmt.Sprintf(say("밀린 쿠폰 %d", "backlog %d"), w.unrecorded):                w.unrecorded > 0,
+		say("노드 목록을 읽을 수 없습니다.", "The nodes cannot be read."):                   w.dark,
+		say("발급이 중단된 캠페인: 1", "Campaigns of which the gate decides nothing: 1"): w.recovers(),
+		say("발급이 중단된 캠페인:", "Campaigns of which the gate decides nothing:"):     w.recovers(),
+	}), "unknown"
+	if w.far == nil {
+		none = "bad" // the ledger is the gate
+	}
+	gate, kept := state(w.gateAway(), "bad", "ok"), state(w.dark, "bad", "ok")
+	journal := state(w.dark, "bad", state(w.gateAway(), "unknown", "ok"))
+	if w.dark {
+		gate = none
+	}
+	want := map[string]string{say("노드", "nodes"): gate, say("게이트", "gate"): gate, say("저널", "journal"): journal, say("원장", "ledger"): kept, say("원장 = 게이트", "ledger = gate"): gate}
+	for from, want := range want {
+		_, rest, is := strings.Cut(flow.body, "<strong>"+from+"</strong><span class=\"arrow ")
+		if got, _, _ := strings.Cut(rest, "\""); is && got != want {
+			w.t.Errorf("%s, %s: Health shows %q behind %s, and should show %q: %s", step.name, b.lang, got, from, want, flow.text())
+		}
+	}
+	w.recovering(step, b, "/health", say)
+}
+
+func state(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// gateAway reports whether the gate beside the ledger does not answer at all.
+func (w *walk) gateAway() bool { return w.blind && !w.recovers() }
+
+// recovers reports whether the gate's server began again, and nobody has looked at what it has.
+func (w *walk) recovers() bool { return w.blind && len(w.mender.all()) > 0 }
+
+// recovering holds what a page says of a gate that decides nothing.
+func (w *walk) recovering(step walked, b *visitor, path string, say func(ko, en string) string) {
+	w.t.Helper()
+	w.reads(step, b, path, map[string]bool{say("확인 안 됨", "unverified"): w.recovers()})
+}
+
+// reads wants a page to say what is so, and not what is not.
+func (w *walk) reads(step walked, b *visitor, path string, says map[string]bool) shown {
+	w.t.Helper()
+	got := b.get("/console" + path)
+	for sentence, is := range says {
+		if got.status != http.StatusOK || strings.Contains(html.UnescapeString(got.text()), sentence) != is {
+			w.t.Errorf("%s, %s, %s: %d, says %q should be %t: %s", step.name, b.lang, path, got.status, sentence, is, got.text())
+		}
+	}
+	return got
+}
