@@ -191,16 +191,14 @@ func (d *Database) insert(ctx context.Context, q querier, coupon, user string, a
 	return err
 }
 
-// insertAll stores winners by one statement. Rows that are there stay as they are if ignore says so; otherwise they are an error.
-func (d *Database) insertAll(ctx context.Context, coupon string, users []string, at time.Time, ignore bool) error {
+// insertAll stores winners by one statement. Rows that are there stay as they are.
+func (d *Database) insertAll(ctx context.Context, coupon string, users []string, at time.Time) error {
 	if len(users) == 0 {
 		return nil
 	}
-	verb, end := "INSERT INTO", ""
-	if ignore && d.postgres {
-		end = " ON CONFLICT DO NOTHING"
-	} else if ignore {
-		verb = "INSERT IGNORE INTO"
+	verb, end := "INSERT IGNORE INTO", ""
+	if d.postgres {
+		verb, end = "INSERT INTO", " ON CONFLICT DO NOTHING"
 	}
 	args := make([]any, 0, 3*len(users))
 	for _, user := range users {

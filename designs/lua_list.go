@@ -81,7 +81,7 @@ func (l luaList) Work(ctx context.Context) error {
 			continue
 		}
 		s.reach(luaListPopped)
-		if err := s.Database.insertAll(ctx, s.Coupon, users, s.Clock.Now(), true); err != nil {
+		if err := s.Database.insertAll(ctx, s.Coupon, users, s.Clock.Now()); err != nil {
 			_ = s.putBack(ctx, list, users...) // if that fails, too, they are lost
 			s.pause(ctx, failing)
 			continue

@@ -101,7 +101,7 @@ func (l luaStream) store(ctx context.Context, stream string, entries []rueidis.X
 		ids[n], users[n] = entry.ID, entry.FieldValues["u"]
 	}
 	s.reach(luaStreamRead)
-	for s.Database.insertAll(ctx, s.Coupon, users, s.Clock.Now(), true) != nil {
+	for s.Database.insertAll(ctx, s.Coupon, users, s.Clock.Now()) != nil {
 		if s.pause(ctx, failing); ctx.Err() != nil {
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/redis/rueidis"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome/designs"
@@ -29,14 +28,11 @@ type serve struct {
 	Haste       int64         `default:"1"`
 }
 
-// open returns what a process of a design has. The caller closes it.
+// open returns what a process of a design has, and what closes that.
 func (s *serve) open(c designs.Contestant) (shop *designs.Shop, shut func(), err error) {
-	shop = &designs.Shop{
-		Coupon: s.Coupon, Limit: s.Limit, Haste: time.Duration(s.Haste), Clock: designs.Clock{Ahead: s.Ahead, Origin: s.Origin},
-	}
-	var close []func()
+	var opened []func()
 	shut = func() {
-		for _, one := range close {
+		for _, one := range opened {
 			one()
 		}
 	}
@@ -45,24 +41,22 @@ func (s *serve) open(c designs.Contestant) (shop *designs.Shop, shut func(), err
 			shut()
 		}
 	}()
-	option, err := rueidis.ParseURL(s.Redis)
-	if err != nil {
+	shop = &designs.Shop{
+		Coupon: s.Coupon, Limit: s.Limit, Haste: time.Duration(s.Haste), Clock: designs.Clock{Ahead: s.Ahead, Origin: s.Origin},
+	}
+	if shop.Redis, err = designs.OpenRedis(s.Redis, c); err != nil {
 		return nil, nil, err
 	}
-	option.DisableCache, option.AlwaysPipelining = true, c.Pipelined
-	if shop.Redis, err = rueidis.NewClient(option); err != nil {
-		return nil, nil, err
-	}
-	close = append(close, shop.Redis.Close)
+	opened = append(opened, shop.Redis.Close)
 	if shop.Database, err = designs.OpenDatabase(s.Database, s.Connections); err != nil {
 		return nil, nil, err
 	}
-	close = append(close, func() { _ = shop.Database.Close() })
+	opened = append(opened, func() { _ = shop.Database.Close() })
 	if c.Kafka {
 		if shop.Kafka, err = designs.OpenTopic(s.Kafka); err != nil {
 			return nil, nil, err
 		}
-		close = append(close, shop.Kafka.Close)
+		opened = append(opened, shop.Kafka.Close)
 	}
 	return shop, shut, nil
 }
