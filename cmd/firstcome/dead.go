@@ -63,7 +63,7 @@ type chosenLetters struct {
 	ID       int64  `arg:"" optional:"" help:"The dead letter's id, as dead list prints it."`
 	Campaign string `placeholder:"ID" help:"Instead of one: all open letters of this campaign and of --cause."`
 	Cause    string `placeholder:"CAUSE" help:"With --campaign: the cause, as dead causes prints it, like over_quantity."`
-	Yes      bool   `help:"With --campaign: do it without asking."`
+	Yes      bool   `variable:"none" help:"With --campaign: do it without asking."`
 }
 
 // check returns an error unless the flags name one letter, or a campaign and a cause.

@@ -29,7 +29,7 @@ import (
 // A shelf is a server whose campaigns a fake gate decides, and somebody with the command line at it. The test holds the clock.
 type shelf struct {
 	t      *testing.T
-	now    time.Time
+	now    atomic.Pointer[time.Time] // what runs in the background reads it, too
 	ledger *ledger.Ledger
 	gate   *blindGate
 	url    string
@@ -66,15 +66,20 @@ func (g *blindGate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.L
 
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
-	c := &shelf{t: t, now: stage.Epoch, gate: &blindGate{Gate: stage.NewGate(0)}}
-	clock := func() time.Time { return c.now }
-	c.gate.Clock, c.gate.Lease = clock, 0
+	c := &shelf{t: t, gate: &blindGate{Gate: stage.NewGate(0)}}
+	c.sets(stage.Epoch)
+	c.gate.Clock, c.gate.Lease = c.clock, 0
 	var err error
-	c.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: clock, Gate: "redis:test"})
+	c.ledger, err = ledger.Open(t.Context(), filepath.Join(t.TempDir(), "firstcome.db"), ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: c.clock, Gate: "redis:test"})
 	stage.Must(t, err)
 	stage.Serve(t, c.ledger)
 	return c
 }
+
+func (c *shelf) clock() time.Time { return *c.now.Load() }
+
+// sets sets the clock.
+func (c *shelf) sets(now time.Time) { c.now.Store(&now) }
 
 // serves starts another node, which repeats nothing from before: a line would be told again for a quarter of a second.
 func (c *shelf) serves() {
@@ -132,7 +137,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	c := newShelf(t)
 	c.serves()
 	at := func(at time.Time) string { return timeText(&client.Time{Time: at}) }
-	opens := c.now.Add(time.Hour)
+	opens := c.clock().Add(time.Hour)
 	var opened, soldOut, closed time.Time
 	c.does("campaign create spring --quantity 2 --answer decided --opens-at " + at(opens))
 	c.does("campaign create queue --quantity 2 --pace 1")
@@ -159,7 +164,8 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 			}
 		}},
 		{"one has a coupon that is not recorded, and another waits", func() {
-			c.now, opened = opens, opens
+			c.sets(opens)
+			opened = opens
 			c.gets("spring", firstcome.Issued, "a")
 			c.gets("queue", firstcome.Waiting, "a")
 		}, func() map[string][]string {
@@ -176,8 +182,8 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 		}},
 		{"sold out", func() {
 			c.gate.Record(t, c.ledger, "spring")
-			c.now = c.now.Add(time.Second)
-			soldOut = c.now
+			soldOut = c.clock().Add(time.Second)
+			c.sets(soldOut)
 			c.gets("spring", firstcome.Issued, "b")
 			c.gate.Record(t, c.ledger, "spring")
 		}, func() map[string][]string {
@@ -189,7 +195,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 				"coupon list spring --user b": {"spring 2 b "},
 			}
 		}},
-		{"voided since", func() { c.does("coupon void spring 2 --reason asked"); c.now = c.now.Add(time.Second) }, func() map[string][]string {
+		{"voided since", func() { c.does("coupon void spring 2 --reason asked"); c.sets(c.clock().Add(time.Second)) }, func() map[string][]string {
 			return map[string][]string{
 				"campaign show spring":                 {"state open\n", figures(1, 2, 2), instants(at(opened), at(soldOut), "-")},
 				"coupon show spring 2":                 {"state voided\n"},
@@ -224,7 +230,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 		}},
 		{"closed", func() {
 			c.gate.why.Store(&nobody)
-			closed = c.now
+			closed = c.clock()
 			c.does("campaign close spring --yes")
 			c.does("campaign close queue --yes")
 		}, func() map[string][]string {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/flow"
@@ -31,6 +32,9 @@ var switchedBack = map[string]func(t *testing.T) (url string, keep func(d *desk)
 			return func() {
 				stage.Must(t, p.SwitchOver(t.Context()))
 				restore(t, p.Primary.URL(), older) // as a replica has it that lagged
+				stage.Await(t, "the other one follows", true, func() bool {
+					return maps.Equal(dump(t, d, p.Primary.URL()), dump(t, d, p.Replica.URL()))
+				})
 				stage.Must(t, p.SwitchOver(t.Context()))
 			}
 		}

@@ -230,5 +230,5 @@ func stateOf(c firstcome.Campaign, now time.Time, inForce int64) string {
 	if o := firstcome.Decide(c, now, inForce, false, false); o != firstcome.Issued && o != firstcome.Waiting {
 		return o.String()
 	}
-	return "open"
+	return stateOpen
 }

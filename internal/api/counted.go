@@ -21,8 +21,11 @@ const (
 	gateBehind     = "behind"     // see flow.GateOlderError
 )
 
-// stateUnknown is a campaign's state when nobody can say what a claim would get.
-const stateUnknown = "unknown"
+// Words for a campaign's state that no outcome has.
+const (
+	stateOpen    = "open"
+	stateUnknown = "unknown" // nobody can say what a claim would get
+)
 
 // A told campaign is what a reader gets: the ledger's, with the gate's counters, which include unrecorded coupons.
 type told struct {
@@ -45,7 +48,11 @@ func (c *told) state() string {
 	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
 	}
-	return stateOf(c.Campaign, c.Now, c.InForce)
+	state := stateOf(c.Campaign, c.Now, c.InForce)
+	if c.mute && state == stateOpen { // a newcomer joins the line, which does not answer
+		return stateUnknown
+	}
+	return state
 }
 
 // counted returns a campaign with the gate's counters. It is no error if the gate has lost it or

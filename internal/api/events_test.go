@@ -63,7 +63,9 @@ func (s *shop) askStream(user string, header ...string) *http.Response {
 // askStreamBy is askStream by a proof; empty: without one.
 func (s *shop) askStreamBy(proof, user string, header ...string) *http.Response {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url+"/v1/campaigns/c/claims/"+user+"/events", nil)
+	ctx, end := context.WithTimeout(s.t.Context(), time.Minute) // one that does not end when it should ends the test, too
+	s.t.Cleanup(end)
+	request, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/campaigns/c/claims/"+user+"/events", nil)
 	stage.Must(s.t, err)
 	if proof != "" {
 		request.URL.RawQuery = url.Values{"proof": {proof}}.Encode()

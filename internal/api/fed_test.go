@@ -167,10 +167,15 @@ func TestNothingUntrueIsSaidWhileKafkaIsAway(t *testing.T) {
 	s.serveTopic()
 	s.topic.Break(firstcome.ErrFeedAway)
 	s.claim("c", "a").want(t, 200, "already_issued")
-	for what, waiting := range map[string]any{"the campaign": s.call("GET", "/v1/campaigns/c", "").want(t, 200, "").json("waiting"), "the list": s.call("GET", "/v1/campaigns", "").items()[0]["waiting"]} {
-		if waiting != nil {
-			t.Errorf("while the topic is away, %s says that %v wait", what, waiting)
+	one, listed := s.call("GET", "/v1/campaigns/c", "").want(t, 200, ""), s.call("GET", "/v1/campaigns", "").items()[0]
+	for what, says := range map[string][2]any{"the campaign": {one.json("state"), one.json("waiting")}, "the list": {listed["state"], listed["waiting"]}} {
+		if says != [2]any{"unknown", nil} {
+			t.Errorf("while the topic is away, %s says %v, and that %v wait", what, says[0], says[1])
 		}
+	}
+	s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
+	if state := s.call("GET", "/v1/campaigns/c", "").json("state"); state != "paused" {
+		t.Errorf("a paused campaign whose topic is away is %v", state)
 	}
 }
 

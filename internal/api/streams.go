@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -47,10 +48,10 @@ const (
 //	            ▲                             still in line                               │
 //	            └─────────────────────────────────────────────────────────────────────────┘
 type streams struct {
-	server                 *Server
-	open, dropped, refused atomic.Int64
-	openings               chan struct{} // holds one for each stream that looks for its first place
-	addresses              auth.Room     // of streams of users' own
+	server                          *Server
+	open, dropped, refused, entered atomic.Int64
+	openings                        chan struct{} // holds one for each stream that looks for its first place
+	addresses                       auth.Room     // of streams of users' own
 
 	joins   chan *follower
 	lines   chan lineRead
@@ -68,7 +69,7 @@ type streams struct {
 // campaignStreams are the streams of a campaign.
 type campaignStreams struct {
 	followers map[*follower]struct{}
-	of        map[firstcome.UserID][]*follower // the same, in the order in which they came
+	of        map[firstcome.UserID][]*follower // the same
 	reading   bool
 }
 
@@ -79,6 +80,7 @@ type follower struct {
 	proof  string // of a line that a topic keeps
 	key    string // the API key that it was asked for with; empty: none
 	addr   string // that it was asked for from, or empty if it does not count
+	nth    int64  // it was the nth to be let in
 	to     sink
 	place  firstcome.Place // as it was told last
 	until  time.Time       // when the stream ends, whatever happens
@@ -127,6 +129,7 @@ func (t *streams) enter(f *follower) error {
 		t.refused.Add(1)
 		return unavailable(busy, "as many people follow their places here as may. Read the campaign's line instead, or ask again later")
 	}
+	f.nth = t.entered.Add(1)
 	return nil
 }
 
@@ -191,12 +194,13 @@ func (t *streams) add(f *follower) {
 		c = &campaignStreams{followers: map[*follower]struct{}{}, of: map[firstcome.UserID][]*follower{}}
 		t.campaigns[f.id] = c
 	}
-	if theirs := c.of[f.user]; len(theirs) == streamsOfUser {
-		oldest := theirs[0]
+	theirs := append(c.of[f.user], f)
+	c.followers[f], c.of[f.user] = struct{}{}, theirs
+	if len(theirs) > streamsOfUser {
+		oldest := slices.MinFunc(theirs, func(a, b *follower) int { return cmp.Compare(a.nth, b.nth) })
 		t.forget(oldest)
 		t.sayBye(oldest)
 	}
-	c.followers[f], c.of[f.user] = struct{}{}, append(c.of[f.user], f)
 }
 
 // endAll has everybody come back to another node.

@@ -320,6 +320,8 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
 		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
+	case of.State == "" && !of.Unknown:
+		return v.none(s) + " " + v.say("대기열이 지금 응답하지 않아, 대기하고 계신지는 아직 알 수 없습니다.", "The line does not answer now, so we do not know yet whether you are in it.")
 	case of.State == "":
 		return v.say("‘%s’ 쿠폰을 결정하는 서버가 지금 응답하지 않아, 고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "What decides “%s” does not answer now, so we do not know yet whether you have a coupon. We will look again in a moment.", s.Name)
 	}

@@ -42,15 +42,15 @@ var glossary = []term{
 	{"version", sentence{"버전", "Version"}, sentence{"이 캠페인에 마지막으로 적용한 변경의 번호입니다. 그사이 다른 사람이 바꿨는지 이것으로 압니다.", "The number of the campaign's last change. It shows whether somebody else changed it meanwhile."}},
 }
 
-// term returns a sentence in the language.
-func (l language) term(s sentence) string { return l.say(s.ko, s.en) }
+// words returns a sentence in the language.
+func (l language) words(s sentence) string { return l.say(s.ko, s.en) }
 
 // tip returns a word that explains itself when it is pressed, by mouse, finger or keyboard and without script. A word that glossary lacks is an error.
 func (l language) tip(id string) (template.HTML, error) {
 	for _, t := range glossary {
 		if t.ID == id {
 			return template.HTML(fmt.Sprintf(`<span class="term"><button type="button" popovertarget="tip-%[1]s">%[2]s</button><span popover id="tip-%[1]s">%[3]s</span></span>`, //nolint:gosec // our own words
-				id, template.HTMLEscapeString(l.term(t.Word)), template.HTMLEscapeString(l.term(t.What)))), nil
+				id, template.HTMLEscapeString(l.words(t.Word)), template.HTMLEscapeString(l.words(t.What)))), nil
 		}
 	}
 	return "", fmt.Errorf("the glossary has no word %q", id)

@@ -161,7 +161,7 @@ func (l language) role(role any) string {
 }
 
 // causeWords says of each cause of a dead letter why the ledger did not take the coupon.
-var causeWords = map[string]struct{ ko, en string }{
+var causeWords = map[string]sentence{
 	"number_taken":       {"번호가 이미 다른 쿠폰의 것", "the number is another coupon's"},
 	"other_epoch":        {"다른 에폭의 게이트가 발급", "a gate of another epoch issued it"},
 	"unknown_terms":      {"캠페인에 없던 조건으로 발급", "it names terms that the campaign never had"},
@@ -179,5 +179,5 @@ func (l language) cause(code string) string {
 	if !ok {
 		panic(fmt.Sprintf("there are no words for the cause %q", code))
 	}
-	return l.say(words.ko, words.en)
+	return l.words(words)
 }

@@ -132,8 +132,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	}
 	if cause := firstcome.CauseOf(err); cause != "" {
-		busy := busyWords[cause]
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say(busy.ko, busy.en), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.lang.words(busyWords[cause]), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	}
 	if v.r.Method == http.MethodGet {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("원장이나 게이트가 응답하지 않습니다. 잠시 뒤 다시 해 주세요.", "The ledger or the gate does not answer. Try again in a moment.")}
@@ -142,7 +141,7 @@ func (v *view) refusalOf(err error) refusal {
 }
 
 // busyWords says in both languages why nothing was done.
-var busyWords = map[firstcome.Cause]struct{ ko, en string }{
+var busyWords = map[firstcome.Cause]sentence{
 	firstcome.Busy:            {"지금은 요청이 너무 많습니다", "Too many requests at this moment"},
 	firstcome.GateUnavailable: {"게이트가 지금 결정하지 못합니다", "The gate cannot decide now"},
 	firstcome.GateFull:        {"게이트에 빈자리가 없습니다", "The gate is full"},

@@ -57,7 +57,7 @@ type house struct {
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
-	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. What runs in the background reads it, too.
+	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. Any goroutine reads it
 }
 
 // A farGate decides beside the ledger.
@@ -362,6 +362,7 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 var (
 	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<span popover.*?</span>|<[^>]*>`)
 	spaces = regexp.MustCompile(`\s+`)
+	badge  = regexp.MustCompile(`<span class="state ([a-z_]*)">([^<]*)</span>`)
 )
 
 // text returns what somebody reads on the page before they press a word.

@@ -93,6 +93,13 @@ func TestThoseWhoWaitInATopicAreCounted(t *testing.T) {
 	if one, listed := waiting(); one != nil || listed != nil {
 		t.Errorf("while the topic is away %v and %v wait", one, listed)
 	}
+	b := h.browser()
+	for _, path := range []string{"", "/campaigns/c", "/campaigns/c/steer"} { // nobody can join now
+		if found := badge.FindStringSubmatch(b.get("/console" + path).body); found == nil || found[2] != "unknown" {
+			t.Errorf("%q says %q of a campaign whose topic is away", path, found)
+		}
+	}
+	b.finds("campaign=c&user_id=b", 200, []string{"You have no coupon of", "The line does not answer now"}, "may join", "What decides")
 	alone := figures.NewWatcher(h.ledger, nil, nil)
 	if s, err := alone.Now(t.Context(), "c"); err != nil || s.Waiting != nil {
 		t.Errorf("a node without the topic says that %v wait, %v", s.Waiting, err)

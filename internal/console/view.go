@@ -276,7 +276,7 @@ type sheets struct {
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
 		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "cause": l.cause, "utc": utc, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
-		"nav": navTo, "tab": tabTo, "tip": l.tip, "term": l.term, "glossary": func() []term { return glossary },
+		"nav": navTo, "tab": tabTo, "tip": l.tip, "words": l.words, "glossary": func() []term { return glossary },
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))
 	all := &sheets{map[string]func() *template.Template{}}

@@ -328,7 +328,6 @@ func (w *walk) retire() {
 }
 
 var (
-	badge = regexp.MustCompile(`<span class="state ([a-z_]*)">([^<]*)</span>`)
 	count = regexp.MustCompile(`<p class="count"><strong[^>]*>([^<]*)</strong> <span>/ ([^ ]*) `)
 	// english is a sentence in English: words of our own names and of the field stand alone in Korean ones.
 	english = regexp.MustCompile(`[A-Za-z]{2,}[,:]? [a-z]{2,}[,:]? [a-z]{2,}`)

@@ -97,6 +97,9 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 		s.pace = float64(c.Pace.PerSecond)
 	}
 	s.State = StateOf(c.Campaign, c.Now, c.InForce)
+	if s.State == open && c.Feed != nil && c.Feed.Partition >= 0 && s.Waiting == nil { // a newcomer joins a line in a topic, which does not answer
+		s.State = ""
+	}
 	s.Instants = c.Instants
 	return s
 }
@@ -113,11 +116,14 @@ func (w *Watcher) inTopic(ctx context.Context, id firstcome.CampaignID) (waiting
 	return &line.Line.Waiting, &line.Line.ServedThrough, &line.Line.LastTicket
 }
 
+// open is the state in which a newcomer gets a coupon, or joins the line.
+const open = "open"
+
 // StateOf returns the word for what a newcomer's claim would get: open, or the outcome.
 func StateOf(c firstcome.Campaign, now time.Time, inForce int64) string {
 	switch o := firstcome.Decide(c, now, inForce, false, false); o {
 	case firstcome.Issued, firstcome.Waiting:
-		return "open"
+		return open
 	default:
 		return o.String()
 	}

@@ -185,7 +185,7 @@ func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 	}
 }
 
-// TestWhatBecameOfManyLettersIsTold resolves four, of which the ledger refuses one, another operator resolves one, or the ledger fails at one.
+// TestWhatBecameOfManyLettersIsTold resolves four letters. The ledger refuses one, another operator resolves one, or the ledger fails at one.
 func TestWhatBecameOfManyLettersIsTold(t *testing.T) {
 	four := []ledger.DeadLetter{{ID: 3}, {ID: 4}, {ID: 7}, {ID: 9}}
 	for what, c := range map[string]struct {

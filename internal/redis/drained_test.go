@@ -114,6 +114,33 @@ func TestWhatIsInTheJournalIsNotDrained(t *testing.T) {
 	s.recorded("with an entry that does not say its numbers", 4, 1, 2, 3)
 }
 
+// TestWhatIsSaidOfAnotherEpochChangesNothing: entries of an epoch before had the same ids, maybe, and a later epoch has other numbers.
+func TestWhatIsSaidOfAnotherEpochChangesNothing(t *testing.T) {
+	s := newCeiled(t, 9, firstcome.Terms{Quantity: 9})
+	s.issue(0, 2)
+	entry := lastEntry(t, s)
+	state := func() (all [2]string) {
+		for n, command := range [][]string{{"HGETALL", keysOf[0]}, {"XRANGE", keysOf[2], "-", "+"}} {
+			answer, err := s.do(command...).ToMessage()
+			stage.Must(t, err)
+			all[n] = answer.String()
+		}
+		return all
+	}
+	before := state()
+	for _, epoch := range []int64{2, 3} {
+		drained := flow.Drained{Through: 2, Grant: flow.Grant{Epoch: epoch, Ceiling: 100}}
+		if through, err := s.gate.Settle(t.Context(), "c", "", drained, entry); err != nil || through != 2 {
+			t.Errorf("of epoch %d: %d, %v", epoch, through, err)
+		}
+		stage.Same(t, "the campaign and its journal", before, state())
+	}
+	s.grants(1, 100)
+	if after := state(); after == before {
+		t.Error("what is said of its own epoch changes nothing either")
+	}
+}
+
 // TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten has two recorders: the one that the ledger answered last
 // settles first. What the ledger said then also holds for the entries that the other settles later.
 func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {

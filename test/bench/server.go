@@ -46,7 +46,7 @@ func (b *bench) firstcome(ctx context.Context, ledger string) *server {
 func (b *bench) serve(ctx context.Context, env []string, args ...string) *server {
 	address, ops := value(services.Address()), value(services.Address())
 	cmd := exec.Command(b.binary, append([]string{"serve", "--listen", address, "--ops", ops, "--log-level", "error"}, args...)...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(services.Environ(), env...)
 	s := begin(ctx, cmd, address)
 	s.ops = ops
 	return s

@@ -245,8 +245,8 @@ func (p *Page) Download(selector string) []byte {
 	return nil
 }
 
-// Type types into an input, in the place of what it holds. A date is not typed but set: which key goes where in its field, the browser's language
-// decides.
+// Type replaces the value of an input by typing. It sets the value of a date without keys: the order of a date's parts in the field depends on the
+// browser's language.
 func (p *Page) Type(selector, text string) {
 	p.t.Helper()
 	p.do(chromedp.WaitReady(chromedp.CSS(selector)))

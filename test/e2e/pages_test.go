@@ -41,7 +41,7 @@ type shownPage struct {
 }
 
 var (
-	noText = regexp.MustCompile(`(?s)<(style|script|template).*?</(style|script|template)>|<[^>]*>`)
+	noText = regexp.MustCompile(`(?s)<(style|script|template).*?</(style|script|template)>|<span popover.*?</span>|<[^>]*>`) // a closed popover shows nothing
 	blanks = regexp.MustCompile(`\s+`)
 )
 

@@ -98,6 +98,7 @@ func demonstrate(t testing.TB, s size) (link string) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	demo := exec.Command(binary, "demo", "--watch", "--users", s.users, "--coupons", s.coupons)
+	demo.Env = services.Environ()
 	var said bytes.Buffer
 	demo.Stderr = &said
 	out, err := demo.StdoutPipe()
