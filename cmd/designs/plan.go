@@ -148,7 +148,7 @@ func (o *options) pick(all []contestant) (picked []contestant, left []string, er
 func (o *options) estimate(picked []contestant, faults bool) (sum time.Duration) {
 	const setUp, load, faulted = 3 * time.Second, 8 * time.Second, 20 * time.Second
 	for _, c := range picked {
-		sum += time.Duration(o.Rounds*len(o.trials())) * (setUp + load)
+		sum += time.Duration(o.Rounds*len(o.trialsOf(c))) * (setUp + load)
 		if faults {
 			sum += time.Duration(len(chosen(faultsOf(c), o.Faults))) * (setUp + faulted)
 		}
@@ -156,11 +156,12 @@ func (o *options) estimate(picked []contestant, faults bool) (sum time.Duration)
 	return sum
 }
 
-func (o *options) trials() []trial {
+// trialsOf returns the runs without faults of a contestant. firstcome's pools are its own.
+func (o *options) trialsOf(c contestant) []trial {
 	if o.Quick {
 		return quickly
 	}
-	return trials
+	return slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { return c.product && t.pool > 0 })
 }
 
 // all makes all runs, one contestant after the other in a new order each round.
@@ -171,7 +172,7 @@ func (r *runner) all(ctx context.Context, out io.Writer, o *options, picked []co
 		order := random.Perm(len(picked))
 		for _, n := range order {
 			c := picked[n]
-			for _, t := range o.trials() {
+			for _, t := range o.trialsOf(c) {
 				steps = append(steps, func(ctx context.Context) (*result, string, error) {
 					res, err := r.run(ctx, c, t, start{}, nil)
 					if res != nil {
@@ -261,7 +262,7 @@ func (o *options) show(out io.Writer, rep *report, picked []contestant) error {
 	}
 	var wrong []string
 	for _, res := range rep.Results {
-		if strings.HasPrefix(res.Contestant, "firstcome") && res.wrong() > 0 {
+		if strings.HasPrefix(res.Contestant, "firstcome") && res.unreported() > 0 {
 			wrong = append(wrong, fmt.Sprintf("%s, %s %s: %s", res.Contestant, res.Trial, res.Fault, res.line()))
 		}
 	}

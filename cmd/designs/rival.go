@@ -21,6 +21,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/designs"
+	"github.com/firstcome/firstcome/designs/verdict"
 	"github.com/firstcome/firstcome/internal/load"
 	"github.com/firstcome/firstcome/internal/point"
 	"github.com/firstcome/firstcome/test/services"
@@ -38,7 +39,9 @@ type rival struct {
 	look func(r *fasthttp.Request, base, user string)
 	// rows returns the winners whose ids are above one, in the order of ids.
 	rows func(ctx context.Context, above int64) ([]designs.Row, error)
-	shut []func() error
+	// named returns the places that the contestant itself says it lost; nil: it says nothing of the kind.
+	named func(ctx context.Context) ([]verdict.Places, error)
+	shut  []func() error
 }
 
 // A process is one of a rival's.
@@ -346,6 +349,9 @@ func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival
 		return nil, errors.Join(err, r.close())
 	}
 	r.shut = append(r.shut, db.Close)
+	r.named = func(ctx context.Context) ([]verdict.Places, error) {
+		return u.audited(ctx, h.built.firstcome[0], db, ledger, redis, s.coupon)
+	}
 	r.rows = func(ctx context.Context, above int64) (rows []designs.Row, err error) {
 		found, err := db.QueryContext(ctx, fmt.Sprintf("SELECT number, user_id FROM coupons WHERE campaign_id = '%s' AND number > %d ORDER BY number", s.coupon, above))
 		if err != nil {

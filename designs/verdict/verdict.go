@@ -43,7 +43,12 @@ type History struct {
 	Quantity int64
 	Users    []User
 	Rows     []Row // in the order of their ids
+	// Named are the places that the design itself says it lost. Places of rows are none of them.
+	Named []Places
 }
+
+// Places are the places from First to Last.
+type Places struct{ First, Last int64 }
 
 // A Verdict says how far a run was from exact. All counts are zero in a run that was.
 type Verdict struct {
@@ -53,6 +58,7 @@ type Verdict struct {
 	Promised int64 `json:"promised"` // users told that they have a coupon, beyond the quantity
 	Twice    int64 `json:"twice"`    // users with more than one row
 	Lost     int64 `json:"lost"`     // users told that they have a coupon, who have no row
+	Reported int64 `json:"reported"` // of the lost: whose place the design itself names as lost
 	Untold   int64 `json:"untold"`   // users with a row who were told something else, or nothing
 	Open     int64 `json:"open"`     // users who were told nothing by the end, and have no row
 	Denied   int64 `json:"denied"`   // users told that all are gone, while coupons were left in the end: at most as many as were left
@@ -97,6 +103,9 @@ func Of(h History) Verdict {
 			promised++
 			if !has {
 				v.Lost++
+				if slices.ContainsFunc(h.Named, func(p Places) bool { return p.First <= u.Place && u.Place <= p.Last }) {
+					v.Reported++
+				}
 			} else if late := stored[u.ID] - u.Settled; late > 0 {
 				delays = append(delays, late.Seconds())
 			} else {

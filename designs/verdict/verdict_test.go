@@ -60,6 +60,14 @@ func TestEachKindOfWrongIsCounted(t *testing.T) {
 			func(h *verdict.History) { h.Rows = h.Rows[:1] },
 			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Unsold, v.Denied = 1, 1, 1, 1 },
 		},
+		"a winner who is not stored, whose place the design names": {
+			func(h *verdict.History) { h.Rows, h.Named = h.Rows[:1], []verdict.Places{{First: 2, Last: 2}} },
+			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Reported, v.Unsold, v.Denied = 1, 1, 1, 1, 1 },
+		},
+		"a winner who is not stored, and other places are named": {
+			func(h *verdict.History) { h.Rows, h.Named = h.Rows[:1], []verdict.Places{{First: 3, Last: 9}} },
+			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Unsold, v.Denied = 1, 1, 1, 1 },
+		},
 		"a row whose user was told that all are gone": {
 			func(h *verdict.History) { h.Users[1].Told = verdict.SoldOut },
 			func(v *verdict.Verdict) { v.Untold = 1 },

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os/exec"
+
+	"github.com/firstcome/firstcome/designs/verdict"
+)
+
+// audited runs firstcome's own audit as its user does, and returns the numbers that its ledger names as lost. A breach is an error.
+func (u setUp) audited(ctx context.Context, program string, db *sql.DB, ledger, gate, campaign string) (named []verdict.Places, err error) {
+	cmd := exec.CommandContext(ctx, program, "audit", campaign, "--ledger", ledger)
+	if u.gate {
+		cmd.Args = append(cmd.Args, "--gate", gate)
+	}
+	cmd.Env = append(cmd.Env, "FIRSTCOME_SECRET="+secret)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("firstcome audit: %w: %s", err, said)
+	}
+	found, err := db.QueryContext(ctx, fmt.Sprintf("SELECT number, count FROM lost WHERE campaign_id = '%s'", campaign))
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var first, count int64
+		if err := found.Scan(&first, &count); err != nil {
+			return nil, err
+		}
+		named = append(named, verdict.Places{First: first, Last: first + count - 1})
+	}
+	return named, found.Err()
+}
