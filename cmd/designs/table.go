@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/firstcome/firstcome/designs/verdict"
 	"github.com/firstcome/firstcome/internal/load"
 )
 
@@ -28,18 +29,26 @@ func newReport(o *options, left []string) *report {
 // wrong is how many things went wrong in a run, the order included, as far as a contestant answers for it.
 func (res *result) wrong() int64 { return res.Verdict.Wrong() + res.Verdict.Order.Overtaken }
 
-// unreported is wrong without what the contestant itself names as lost.
-func (res *result) unreported() int64 { return res.wrong() - res.Verdict.Reported }
-
-// harms says what went wrong; the last is how many pairs are out of order.
-func (res *result) harms() (parts []string) {
+// unreported is wrong without what the contestant itself names as lost: a loss counts once, and once more where somebody else got the coupon.
+func (res *result) unreported() int64 {
 	v := res.Verdict
+	return res.wrong() - v.Reported - min(v.Promised, v.Reported)
+}
+
+// harms says what went wrong in a verdict, in parts.
+func harms(v verdict.Verdict) (parts []string) {
 	for _, p := range []struct {
 		count int64
 		text  string
 	}{
-		{v.Oversold, "%d oversold"}, {v.Promised, "%d promised too much"}, {v.Twice, "%d with two"}, {v.Lost - v.Reported, "%d told and not stored"}, {v.Reported, "%d told and not stored, and reported"},
-		{v.Untold, "%d stored and not told"}, {v.Open, "%d told nothing"}, {v.Denied, "%d refused while coupons were left"},
+		{v.Oversold, "%d oversold"},
+		{v.Promised, "%d promised too much"},
+		{v.Twice, "%d with two"},
+		{v.Lost - v.Reported, "%d told and not stored"},
+		{v.Reported, "%d told and not stored, and reported"},
+		{v.Untold, "%d stored and not told"},
+		{v.Open, "%d told nothing"},
+		{v.Denied, "%d refused while coupons were left"},
 		{v.Order.Overtaken, "%d pairs out of order"},
 	} {
 		if p.count > 0 {
@@ -51,8 +60,7 @@ func (res *result) harms() (parts []string) {
 
 // line says in one line what came out.
 func (res *result) line() string {
-	harms := cmp.Or(strings.Join(res.harms(), ", "), "exact")
-	text := fmt.Sprintf("%s; %d stored, %.0f winners/s, p95 %.1f ms", harms, res.Verdict.Stored, res.Winners, 1000*res.Answer.P95)
+	text := fmt.Sprintf("%s; %d stored, %.0f winners/s, p95 %.1f ms", cmp.Or(strings.Join(harms(res.Verdict), ", "), "exact"), res.Verdict.Stored, res.Winners, 1000*res.Answer.P95)
 	if res.Unfinished != "" {
 		text += "; not finished: " + res.Unfinished
 	}
@@ -120,7 +128,9 @@ func (rep *report) cells(c contestant) []string {
 	if len(plain) > 0 {
 		cells[0], cells[1] = "yes", "kept"
 		if w := worst(plain, func(r *result) int64 { return r.Verdict.Wrong() }); w.Verdict.Wrong() > 0 {
-			cells[0] = strings.Join(w.harms(), ", ") + " (" + w.Trial + ")"
+			truth := w.Verdict
+			truth.Order = verdict.Order{} // has a column of its own
+			cells[0] = strings.Join(harms(truth), ", ") + " (" + w.Trial + ")"
 		}
 		if w := worst(plain, func(r *result) int64 { return r.Verdict.Order.Overtaken }); w.Verdict.Order.Overtaken > 0 {
 			cells[1] = fmt.Sprintf("%d pairs (%s)", w.Verdict.Order.Overtaken, w.Trial)
@@ -137,7 +147,7 @@ func (rep *report) cells(c contestant) []string {
 	if faults := rep.of(c.name, underFault.Name); len(faults) > 0 {
 		w := worst(faults, (*result).wrong)
 		if cells[5] = "exact"; w.wrong() > 0 {
-			cells[5] = strings.Join(w.harms(), ", ") + " (" + w.Fault + ")"
+			cells[5] = strings.Join(harms(w.Verdict), ", ") + " (" + w.Fault + ")"
 		}
 	}
 	return cells
