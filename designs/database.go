@@ -96,14 +96,16 @@ func (d *Database) Empty(ctx context.Context) error {
 		return err
 	}
 	defer connection.Close()
-	drop := "DROP TABLE " + strings.Join(names, ", ")
+	statements := []string{"SET foreign_key_checks = 0", "DROP TABLE " + strings.Join(names, ", "), "SET foreign_key_checks = 1"}
 	if d.postgres {
-		drop += " CASCADE"
-	} else {
-		drop = "SET STATEMENT foreign_key_checks=0 FOR " + drop
+		statements = []string{"DROP TABLE " + strings.Join(names, ", ") + " CASCADE"}
 	}
-	_, err = connection.ExecContext(ctx, drop)
-	return err
+	for _, statement := range statements {
+		if _, err := connection.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
 }
 
 // sql returns a query with the placeholders of the database.

@@ -52,7 +52,10 @@ type Contestant struct {
 	Name   string
 	About  string        // one line
 	Points []point.Point // where a process does harm if it dies or hangs there
+	Last   []point.Point // those of them at which it does so only if few coupons are left
 	Kafka  bool          // it needs a broker
+	// NoRedis is whether it does without Redis.
+	NoRedis bool
 	// Pipelined has all requests of a process share one connection to Redis.
 	Pipelined bool
 	// Open makes what is in Redis before anybody asks. It is called once for all processes. Nil: there is nothing.

@@ -27,6 +27,7 @@ type distributedLock struct{ inRequest }
 var distributedLockContestant = Contestant{
 	Name: "distributed-lock", About: "a lock in Redis with a lease of 3 s around read, check, write",
 	Points: []point.Point{distributedLockChecked, distributedLockInserted},
+	Last:   []point.Point{distributedLockChecked},
 	New:    func(s *Shop) Design { return distributedLock{inRequest{s}} },
 }
 

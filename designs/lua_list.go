@@ -20,7 +20,7 @@ import (
 // Parameters: 500 winners a statement.
 //
 // Weak points: winners popped when the process dies, or in a reply of LPOP that is lost, are lost: they were told "issued". So are the latest winners if
-// Redis dies: its append-only file is a second behind.
+// the machine of Redis dies: its disk is up to a second behind.
 //
 // Left open: what becomes of popped winners whose statement fails (they go back to the front); the statement (it ignores rows that are there, so
 // that a second try is no error). The form is ours.

@@ -22,7 +22,7 @@ import (
 //
 // Parameters: 1,000 entries a statement, claimed after 5 s.
 //
-// Weak points: the latest winners are lost if Redis dies, since its append-only file is a second behind: they were told "issued". The coupons
+// Weak points: the latest winners are lost if the machine of Redis dies, since its disk is up to a second behind: they were told "issued". The coupons
 // that a dead worker has read come 5 s later. A user whose answer is lost is told "duplicate" if they ask again. The stream grows until it is removed.
 //
 // Left open: what a worker does whose statement fails (it tries the same entries again until it succeeds). The form is ours, and the strongest plain one.

@@ -26,8 +26,9 @@ type rowLock struct{ inRequest }
 
 var rowLockContestant = Contestant{
 	Name: "row-lock", About: "SELECT ... FOR UPDATE on the coupon, count, INSERT, in one transaction",
-	Points: []point.Point{rowLockCommitted},
-	New:    func(s *Shop) Design { return rowLock{inRequest{s}} },
+	Points:  []point.Point{rowLockCommitted},
+	NoRedis: true,
+	New:     func(s *Shop) Design { return rowLock{inRequest{s}} },
 }
 
 const rowLockCommitted point.Point = "row-lock:committed" // the user has a coupon and was told nothing

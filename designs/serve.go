@@ -6,18 +6,24 @@ import (
 	"net/http"
 )
 
-// Handler serves a design: POST /apply and GET /result, both with the user as query.
+// Routes are what a design answers. {user} is the one who asks.
+const (
+	ApplyRoute  = "/apply/{user}"  // POST
+	ResultRoute = "/result/{user}" // GET
+)
+
+// Handler serves a design.
 func Handler(d Design) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /apply", answered(d.Apply))
-	mux.HandleFunc("GET /result", answered(d.Result))
+	mux.HandleFunc("POST "+ApplyRoute, answered(d.Apply))
+	mux.HandleFunc("GET "+ResultRoute, answered(d.Result))
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	return mux
 }
 
 func answered(ask func(ctx context.Context, user string) (Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		answer, err := ask(r.Context(), r.URL.Query().Get("user"))
+		answer, err := ask(r.Context(), r.PathValue("user"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return

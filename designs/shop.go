@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+	"golang.org/x/sys/unix"
 
 	"github.com/firstcome/firstcome/internal/point"
 )
@@ -41,8 +42,12 @@ type Clock struct {
 // Now returns the time of the machine.
 func (c Clock) Now() time.Time { return time.Now().Add(c.Ahead) }
 
-// Nano returns what System.nanoTime stands for in Java: nanoseconds since an origin that means nothing.
-func (c Clock) Nano() int64 { return time.Now().UnixNano() + int64(c.Origin) }
+// Nano returns what System.nanoTime does in Java on Linux: the machine's monotonic clock, in nanoseconds since an origin that means nothing.
+func (c Clock) Nano() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // cannot fail: every machine has this clock
+	return now.Nano() + int64(c.Origin)
+}
 
 // published returns an interval of a description, for this run.
 func (s *Shop) published(d time.Duration) time.Duration { return d / max(s.Haste, 1) }

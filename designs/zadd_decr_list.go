@@ -23,10 +23,12 @@ import (
 //
 // Weak points: users are told "issued" up to 10 s before the database has it, and longer under load. A process that dies between LPOP and COMMIT loses
 // up to 1,000 winners. One that dies between ZADD and DECR leaves its user marked: they are told "duplicate" for 30 days and have no coupon. One that
-// dies between DECR and RPUSH loses a coupon and its winner. While DECR is below 0 and INCR has not come, nothing is wrong.
+// dies between DECR and RPUSH loses a coupon and its winner. A user who is in the list twice, after Redis lost
+// the set's latest entries, has the whole transaction fail: up to 999 others are lost with them. While DECR is below 0 and INCR has not come,
+// nothing is wrong.
 //
 // Left open: whether it pops 100 or 1,000 (1,000: faster); the first turn (at once); what becomes of popped users whose transaction fails (they go back
-// to the front and are tried again in the next turn; if it fails because a row is there, an earlier try has stored them all); when EXPIRE is sent
+// to the front and are tried again in the next turn; if it fails because a row is there, they do not go back: it would fail for ever); when EXPIRE is sent
 // (with RPUSH, in one round trip).
 type zaddDecrList struct{ inRequest }
 

@@ -9,7 +9,11 @@ import (
 	"github.com/firstcome/firstcome/designs/verdict"
 )
 
-// audited runs firstcome's own audit as its user does, and returns the numbers that its ledger names as lost. A breach is an error.
+// A breach is what firstcome's audit found.
+type breach struct{ error }
+
+// audited runs firstcome's own audit as its user does, and returns the numbers that its ledger names as lost. What the audit finds is an error of
+// type breach.
 func (u setUp) audited(ctx context.Context, program string, db *sql.DB, ledger, gate, campaign string) (named []verdict.Places, err error) {
 	cmd := exec.CommandContext(ctx, program, "audit", campaign, "--ledger", ledger)
 	if u.gate {
@@ -17,7 +21,11 @@ func (u setUp) audited(ctx context.Context, program string, db *sql.DB, ledger, 
 	}
 	cmd.Env = append(cmd.Env, "FIRSTCOME_SECRET="+secret)
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("firstcome audit: %w: %s", err, said)
+		err = fmt.Errorf("firstcome audit: %w: %s", err, said)
+		if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitWrong {
+			return nil, breach{err}
+		}
+		return nil, err
 	}
 	found, err := db.QueryContext(ctx, fmt.Sprintf("SELECT number, count FROM lost WHERE campaign_id = '%s'", campaign))
 	if err != nil {

@@ -15,16 +15,19 @@ import (
 	"github.com/firstcome/firstcome/internal/load"
 )
 
-// A crowd is the people of a run. They ask the rival's processes in turn.
+// A crowd is the people of a run. Half of the connections go to each of the rival's processes. One that has no answer goes to the next process.
 type crowd struct {
 	rival  *rival
 	prefix string    // of their ids
 	start  time.Time // all instants are since then
 	client *fasthttp.Client
 
-	mu   sync.Mutex // guards what follows
-	said []said
-	next int // process of the next worker
+	mu      sync.Mutex // guards what follows
+	said    []said
+	next    int // process of the next worker
+	known   int // requests that have had an answer
+	tenth   int // reached is closed when so many have
+	reached chan struct{}
 }
 
 // said is a request and its answer.
@@ -34,8 +37,9 @@ type said struct {
 	load.Answer
 }
 
-func newCrowd(r *rival, prefix string, connections int) *crowd {
-	return &crowd{rival: r, prefix: prefix, client: &fasthttp.Client{
+func newCrowd(r *rival, prefix string, t trial) *crowd {
+	connections := t.connections
+	return &crowd{rival: r, prefix: prefix, tenth: t.people / 10, reached: make(chan struct{}), client: &fasthttp.Client{
 		MaxConnsPerHost: 2 * connections, MaxIdemponentCallAttempts: 1, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
 		Dial: func(address string) (net.Conn, error) { return net.DialTimeout("tcp", address, 10*time.Second) },
 	}}
@@ -58,7 +62,6 @@ func (c *crowd) worker() load.Ask {
 	var response fasthttp.Response
 	return func(user int) load.Answer {
 		p := c.rival.processes[at%len(c.rival.processes)]
-		at++
 		request.Reset()
 		c.rival.write(&request, p.base, c.id(user))
 		one := said{user: user, sent: time.Since(c.start)}
@@ -68,23 +71,19 @@ func (c *crowd) worker() load.Ask {
 			one.Answer = c.rival.read(response.StatusCode(), response.Body())
 		}
 		one.received = time.Since(c.start)
+		if one.Outcome == 0 && one.Trouble != conflict {
+			at++
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.said = append(c.said, one)
+		if one.Outcome != 0 {
+			if c.known++; c.known == c.tenth {
+				close(c.reached)
+			}
+		}
 		return one.Answer
 	}
-}
-
-// answered returns how many requests have had an answer so far.
-func (c *crowd) answered() (n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range c.said {
-		if one.Outcome != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // users returns what each user was told by answers. open are those who have to look for their result.
@@ -101,6 +100,9 @@ func (c *crowd) users() (users []verdict.User, open []int) {
 		}
 		u := &users[n]
 		u.Sent = min(u.Sent, one.sent)
+		if one.Trouble == conflict && u.Told == verdict.Nothing {
+			u.Told, u.Answered = verdict.Refused, min(u.Answered, one.received)
+		}
 		if one.Outcome == 0 {
 			continue
 		}
@@ -109,12 +111,12 @@ func (c *crowd) users() (users []verdict.User, open []int) {
 		if one.Outcome == firstcome.AlreadyIssued && c.rival.look == nil { // firstcome's names the coupon
 			told = verdict.Issued
 		}
-		if told == verdict.Issued && u.Told != verdict.Issued || told == verdict.SoldOut && u.Told == verdict.Nothing {
+		if told == verdict.Issued && u.Told != verdict.Issued || told == verdict.SoldOut && (u.Told == verdict.Nothing || u.Told == verdict.Refused) {
 			u.Told, u.Settled, u.Place = told, one.received, one.Number
 		}
 	}
 	for n := range users {
-		if users[n].Told == verdict.Nothing && users[n].Answered != verdict.Never && c.rival.look != nil {
+		if (users[n].Told == verdict.Nothing || users[n].Told == verdict.Refused) && users[n].Answered != verdict.Never && c.rival.look != nil {
 			open = append(open, n)
 		}
 	}
@@ -140,13 +142,16 @@ func (c *crowd) settle(ctx context.Context, users []verdict.User, open []int) {
 					if c.client.Do(&request, &response) != nil {
 						continue
 					}
-					switch c.rival.read(response.StatusCode(), response.Body()).Outcome {
-					case firstcome.Issued:
+					found := c.rival.read(response.StatusCode(), response.Body()).Outcome
+					switch {
+					case found == firstcome.Issued:
 						u.Told = verdict.Issued // since when, the rows say
-					case firstcome.SoldOut:
+					case found == firstcome.SoldOut && u.Told != verdict.Refused:
 						u.Told, u.Settled = verdict.SoldOut, u.Answered
 					}
-					break
+					if found != 0 {
+						break
+					}
 				}
 			}
 		})

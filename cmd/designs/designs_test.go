@@ -54,7 +54,7 @@ func TestAQuickComparisonShowsEachContestant(t *testing.T) {
 		}
 	}
 	for _, other := range contestants() {
-		if !slices.Contains(names, other.name) && !slices.Contains(rep.LeftOut, other.name) {
+		if !slices.Contains(names, other.name) && !slices.Contains(rep.LeftOut, other.name+" (not in --only)") {
 			t.Errorf("%s is left out silently", other.name)
 		}
 	}
@@ -65,11 +65,11 @@ func TestAComparisonFailsByFirstcomeAlone(t *testing.T) {
 	wrong := verdict.Verdict{Lost: 1}
 	for name, fails := range map[string]bool{"lua-list": false, "firstcome-redis": true} {
 		rep := &report{Results: []*result{{Contestant: name, Trial: "exact", Verdict: wrong, Latencies: []float64{0}, Curve: []moment{{}}}}}
-		if err := (&options{}).show(&strings.Builder{}, rep, nil); (err != nil) != fails {
+		if err := show(&strings.Builder{}, files{}, rep, nil); (err != nil) != fails {
 			t.Errorf("%s with a lost winner: %v", name, err)
 		}
 	}
-	if err := (&options{}).show(&strings.Builder{}, &report{Failures: []string{"lua-list did not run"}}, nil); err == nil {
+	if err := show(&strings.Builder{}, files{}, &report{Failures: []string{"lua-list did not run"}}, nil); err == nil {
 		t.Error("a contestant that did not run is no failure")
 	}
 }
@@ -83,7 +83,9 @@ func TestMistakesAreRefusedBeforeAnythingStarts(t *testing.T) {
 		"a contestant that there is not": {[]string{"--only", "zset"}, `no contestant is called "zset": see --list`},
 		"nothing left":                   {[]string{"--only", "list-lock-kafka", "--without", "kafka"}, "nothing is left to run"},
 		"a fault that there is not":      {[]string{"--only", "zset-rank", "--faults", "fire"}, `no fault is called "fire"`},
-		"no rounds":                      {[]string{"--rounds", "0"}, "rounds"},
+		"no rounds":                      {[]string{"--rounds", "-1"}, "rounds"},
+		"quick, with faults":             {[]string{"--quick", "--faults", "all"}, "leave out --rounds and --faults"},
+		"a file that cannot be made":     {[]string{"--only", "row-lock", "--json", "/nowhere/file"}, "/nowhere/file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, problems strings.Builder

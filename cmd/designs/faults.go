@@ -14,14 +14,14 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A fault is what goes wrong in a run, once a tenth of the people have had an answer.
+// A fault is what goes wrong in a run.
 type fault struct {
 	name  string
 	ahead time.Duration // the second process's clock
 	// harm does the harm and undoes what ends by itself. Nil: the harm is in the set-up.
 	harm func(ctx context.Context, r *runner, on *rival) error
-	// self is whether the servers have to be ours: nobody kills a user's Redis.
-	ours bool
+	ours bool // the server has to be ours: nobody kills a user's Redis
+	last bool // it is done when nearly all coupons are stored, not when a tenth of the people have an answer
 }
 
 const (
@@ -32,16 +32,17 @@ const (
 	passes = 30 * time.Second
 )
 
-// faultsOf returns the faults of a contestant: each of its points twice, and those that are the same for all.
+// faultsOf returns the faults of a contestant: each of its points twice, and those of the servers and clocks that it uses.
 func faultsOf(c contestant) (all []fault) {
 	for _, p := range c.points {
-		all = append(all, fault{name: "killed at " + string(p), harm: func(ctx context.Context, r *runner, on *rival) error {
+		last := slices.Contains(c.last, p)
+		all = append(all, fault{name: "killed at " + string(p), last: last, harm: func(ctx context.Context, r *runner, on *rival) error {
 			hit, err := on.strike(ctx, "kill", p)
 			if err != nil || hit == nil || c.again == nil {
 				return err
 			}
 			return c.again(ctx, on, hit)
-		}}, fault{name: "stopped at " + string(p), harm: func(ctx context.Context, _ *runner, on *rival) error {
+		}}, fault{name: "stopped at " + string(p), last: last, harm: func(ctx context.Context, _ *runner, on *rival) error {
 			hit, err := on.strike(ctx, "stop", p)
 			if err != nil || hit == nil {
 				return err
@@ -50,25 +51,29 @@ func faultsOf(c contestant) (all []fault) {
 			return syscall.Kill(hit.Process.Pid, syscall.SIGCONT)
 		}})
 	}
-	all = append(all,
-		fault{name: "Redis restarts", ours: true, harm: func(ctx context.Context, r *runner, _ *rival) error {
+	if c.redis {
+		all = append(all, fault{name: "Redis restarts", ours: true, harm: func(ctx context.Context, r *runner, _ *rival) error {
 			return errors.Join(r.redis.Kill(), r.redis.Restart(ctx))
-		}},
-		fault{name: "the database is away", harm: func(ctx context.Context, r *runner, _ *rival) error {
+		}}, fault{name: "a reply of Redis is lost", harm: func(ctx context.Context, r *runner, _ *rival) error {
+			defer r.redisLink.Heal()
+			select {
+			case <-r.redisLink.DropReply(1):
+				return nil
+			case <-time.After(passes):
+				return fmt.Errorf("%w: Redis was not asked within %v", errDidNotHappen, passes)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}})
+	}
+	if c.database {
+		all = append(all, fault{name: "the database is away", harm: func(ctx context.Context, r *runner, _ *rival) error {
 			r.databaseLink.Cut()
 			wait(ctx, away)
 			r.databaseLink.Heal()
 			return nil
-		}},
-		fault{name: "a reply of Redis is lost", harm: func(ctx context.Context, r *runner, _ *rival) error {
-			dropped := r.redisLink.DropReply(1)
-			select {
-			case <-dropped:
-			case <-time.After(passes):
-			}
-			r.redisLink.Heal()
-			return nil
 		}})
+	}
 	if c.clocks {
 		all = append(all, fault{name: "clocks differ", ahead: apart})
 	}
@@ -85,8 +90,8 @@ func chosen(all []fault, names []string) []fault {
 	})
 }
 
-// errNotPassed says that no process came to a point.
-var errNotPassed = errors.New("no process passed the point")
+// errDidNotHappen says that there was nothing to harm.
+var errDidNotHappen = errors.New("did not happen")
 
 // strike plans a fault at a point, and returns the process that passed it and was hit.
 func (r *rival) strike(ctx context.Context, kind string, at point.Point) (hit *process, err error) {
@@ -95,15 +100,17 @@ func (r *rival) strike(ctx context.Context, kind string, at point.Point) (hit *p
 	if err := os.WriteFile(plan, nil, 0o600); err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(passes); time.Now().Before(end) && ctx.Err() == nil; wait(ctx, every) {
+	for end := time.Now().Add(passes); ctx.Err() == nil; wait(ctx, every) {
 		for _, p := range r.processes {
 			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint(p.Process.Pid))); err == nil {
 				return p, nil
 			}
 		}
+		if time.Now().After(end) && os.Remove(plan) == nil { // otherwise a process has just taken it
+			return nil, fmt.Errorf("%w: no process passed %s within %v", errDidNotHappen, at, passes)
+		}
 	}
-	_ = os.Remove(plan)
-	return nil, fmt.Errorf("%w %s within %v", errNotPassed, at, passes)
+	return nil, ctx.Err()
 }
 
 // wait waits for a time, or until ctx ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func newLink(ctx context.Context, url, address string) (*link, error) {
 // sized are arguments of servers of our own: as large as their authors deliver them where the tests' are small.
 var sized = map[services.Kind][]string{
 	services.MariaDB: {"--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M", "--max-connections=1000"},
-	services.Redis:   {"--save", ""},
+	services.Redis:   {"--save", "", "--auto-aof-rewrite-percentage", "0"}, // it is rewritten between runs
 }
 
 // startHosts starts what the user did not give. Redis syncs each second, the database each commit.
@@ -134,19 +135,47 @@ func missing(o options, kafka bool) error {
 	return nil
 }
 
-// addressOf returns the host and port of a URL.
+// addressOf returns the host and port of a URL, with the server's usual port if it names none.
 func addressOf(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
+	scheme, rest, _ := strings.Cut(url, "://")
 	rest, _, _ = strings.Cut(rest, "/")
-	return rest[strings.LastIndexByte(rest, '@')+1:]
+	address := rest[strings.LastIndexByte(rest, '@')+1:]
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	usual := map[string]string{"redis": "6379", "mysql": "3306", "postgres": "5432", "postgresql": "5432"}[scheme]
+	return net.JoinHostPort(strings.Trim(address, "[]"), usual)
 }
 
-// empty leaves nothing in Redis and in the database.
+// empty leaves nothing in Redis and in the database, and in the append-only file of a Redis of our own.
 func (h *hosts) empty(ctx context.Context) error {
 	if err := h.asks.Do(ctx, h.asks.B().Flushdb().Build()).Error(); err != nil {
 		return err
 	}
+	if h.redis != nil {
+		if err := h.rewrite(ctx); err != nil {
+			return err
+		}
+	}
 	return h.tables.Empty(ctx)
+}
+
+// rewrite has Redis write its append-only file anew, and waits for it.
+func (h *hosts) rewrite(ctx context.Context) error {
+	if err := h.asks.Do(ctx, h.asks.B().Bgrewriteaof().Build()).Error(); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		info, err := h.asks.Do(ctx, h.asks.B().Info().Section("persistence").Build()).ToString()
+		if err != nil {
+			return err
+		}
+		if strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") {
+			return nil
+		}
+		wait(ctx, every)
+	}
+	return ctx.Err()
 }
 
 // prepare makes the tables anew, with one coupon.

@@ -32,8 +32,8 @@ type options struct {
 	Quick       bool     `help:"One round, small sizes, no faults: a few minutes."`
 	Only        []string `placeholder:"NAME,…" help:"These contestants alone."`
 	Without     []string `placeholder:"kafka" enum:"kafka" help:"Leave out the contestants that need this server."`
-	Rounds      int      `default:"3" help:"How often each run is made; figures are medians (default: 3)."`
-	Faults      []string `default:"all" placeholder:"NAME,…" help:"Which faults: all, none, or names of them (default: all)."`
+	Rounds      int      `placeholder:"N" help:"How often each run is made; figures are medians (default: 3)."`
+	Faults      []string `placeholder:"NAME,…" help:"Which faults: all, none, or names of them (default: all)."`
 	Connections int      `default:"32" help:"Connections of each process to the database (default: 32)."`
 	Redis       string   `placeholder:"URL" help:"Your Redis or Valkey: an empty database of it. Default: one is started."`
 	Database    string   `placeholder:"URL" help:"Your MySQL, MariaDB or PostgreSQL: an empty database. Default: a MariaDB is started."`
@@ -53,7 +53,7 @@ type grammar struct {
 type compare struct{ options }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -24,8 +24,9 @@ type reported struct {
 	Name, About string
 	Product     bool
 	Cells       []string // of the table
-	Colour      int      // of its curves
-	Told        plot     // told against stored
+	Faults      []*result
+	Colour      int  // of its curves
+	Told        plot // told against stored
 }
 
 // A plot is a picture: its curves and the labels of its axes.
@@ -78,7 +79,7 @@ func writeReport(w io.Writer, rep *report, picked []contestant) error {
 	stored := axes{x: logarithmic(.01, longest), y: linear(highest)}
 	latency := axes{x: logarithmic(.0001, slowest), y: linear(100)}
 	for n, c := range picked {
-		one := reported{Name: c.name, About: c.about, Product: c.product, Cells: rep.cells(c), Colour: n}
+		one := reported{Name: c.name, About: c.about, Product: c.product, Cells: rep.cells(c), Faults: rep.of(c.name, underFault.Name), Colour: n}
 		if all := rep.of(c.name, "exact"); len(all) > 0 {
 			res := all[0]
 			shown.Stored.Curves = append(shown.Stored.Curves, curved{c.name, stored.path(res.Curve, func(m moment) float64 { return float64(m.Stored) }), n, false})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,10 +65,13 @@ func launch(ctx context.Context, cmd *exec.Cmd, address string) (*process, error
 	}()
 	api := client.New(p.base, "")
 	defer api.CloseIdle()
+	late := time.After(time.Minute)
 	for {
 		select {
 		case <-p.ended:
 			return nil, fmt.Errorf("%s ended: %s", filepath.Base(cmd.Path), said.String())
+		case <-late:
+			return nil, errors.Join(fmt.Errorf("%s is not ready after a minute: %s", filepath.Base(cmd.Path), said.String()), p.kill())
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), p.kill())
 		case <-time.After(10 * time.Millisecond):
@@ -227,7 +229,7 @@ func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start)
 	if err := h.prepare(ctx, s.coupon, s.quantity); err != nil {
 		return nil, err
 	}
-	r = &rival{name: c.Name, plans: s.dir, write: ask("/apply", fasthttp.MethodPost), look: ask("/result", fasthttp.MethodGet), read: readDesign}
+	r = &rival{name: c.Name, plans: s.dir, write: ask(designs.ApplyRoute, fasthttp.MethodPost), look: ask(designs.ResultRoute, fasthttp.MethodGet), read: readDesign}
 	one := serve{Name: c.Name, Coupon: s.coupon, Limit: s.quantity, Connections: s.connections, Haste: s.haste}
 	one.Redis, one.Database = s.urls(h.hosts)
 	if c.Kafka {
@@ -256,23 +258,30 @@ func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start)
 }
 
 // ask returns what makes a user's request to a design.
-func ask(path, method string) func(r *fasthttp.Request, base, user string) {
+func ask(route, method string) func(r *fasthttp.Request, base, user string) {
+	path := strings.TrimSuffix(route, "{user}")
 	return func(r *fasthttp.Request, base, user string) {
 		r.Header.SetMethod(method)
-		r.SetRequestURI(base + path + "?user=" + url.QueryEscape(user))
+		r.SetRequestURI(base + path + user)
 	}
 }
 
-// outcomes says what a design's outcomes are to the load generator. A duplicate has asked before, so that the result is found by looking. A
-// conflict is no answer: the user asks again.
+// outcomes says what a design's outcomes are to the load generator. A duplicate has asked before, so that the result is found by looking. After a
+// conflict nothing is known: the user may ask again.
 var outcomes = map[designs.Outcome]firstcome.Outcome{
 	designs.Issued: firstcome.Issued, designs.SoldOut: firstcome.SoldOut, designs.Queued: firstcome.Waiting, designs.Duplicate: firstcome.AlreadyIssued,
 }
 
+// conflict is the trouble of an answer that says that nothing was decided.
+const conflict = "conflict"
+
 func readDesign(status int, body []byte) load.Answer {
 	var said designs.Answer
-	if status != fasthttp.StatusOK || json.Unmarshal(body, &said) != nil || outcomes[said.Outcome] == 0 {
-		return load.Answer{Trouble: fmt.Sprintf("HTTP %d %s", status, said.Outcome)}
+	if status != fasthttp.StatusOK || json.Unmarshal(body, &said) != nil {
+		return load.Answer{Trouble: fmt.Sprintf("HTTP %d", status)}
+	}
+	if said.Outcome == designs.Conflict {
+		return load.Answer{Trouble: conflict}
 	}
 	return load.Answer{Outcome: outcomes[said.Outcome], Number: said.Place}
 }

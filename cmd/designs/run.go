@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -76,7 +77,11 @@ type result struct {
 	// Curve is how many users were told that they have a coupon, and how many rows there were, over time.
 	Curve    []moment       `json:"curve"`
 	Troubles map[string]int `json:"no_answer,omitempty"`
-	Notes    []string       `json:"notes,omitempty"`
+	Unsent   int64          `json:"unsent,omitempty"` // requests of the open loop that were due and never sent: no connection was free
+	// Nothing is why the fault did no harm; empty: it did, or may have.
+	Nothing string `json:"did_not_happen,omitempty"`
+	// Breach is what firstcome's own audit found; empty: nothing.
+	Breach string `json:"breach,omitempty"`
 }
 
 // A moment is a point of a curve.
@@ -96,8 +101,16 @@ type runner struct {
 	count       int // of runs, so that each has a coupon of its own
 }
 
+// A course is a run that goes on, as who does harm to it sees it.
+type course struct {
+	rival     *rival
+	tenth     <-chan struct{} // closed when a tenth of the people have an answer
+	nearlyAll <-chan struct{} // closed when all but few coupons are stored
+	over      <-chan struct{} // closed when the people have gone
+}
+
 // run makes a run of a contestant. harm, if not nil, does harm while the people ask.
-func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm func(ctx context.Context, on *rival, people *crowd) error) (res *result, err error) {
+func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm func(ctx context.Context, now course) error) (res *result, err error) {
 	r.count++
 	s.coupon, s.quantity, s.connections, s.haste = fmt.Sprint("c", r.count), t.quantity, cmp.Or(t.pool, r.connections), r.haste
 	if s.dir, err = os.MkdirTemp("", "designs-"); err != nil {
@@ -113,13 +126,13 @@ func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm f
 			err = shut
 		}
 	}()
-	people := newCrowd(on, s.coupon+"-", t.connections)
+	people := newCrowd(on, s.coupon+"-", t)
 	before, err := r.cost(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	watch := &watch{rival: on}
-	ending := make(chan struct{})
+	watch := newWatch(on, t.quantity)
+	ending, over := make(chan struct{}), make(chan struct{})
 	var watching sync.WaitGroup
 	people.start = time.Now()
 	watching.Go(func() { watch.run(ctx, people.start, ending) })
@@ -129,16 +142,19 @@ func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm f
 			harmed <- nil
 			return
 		}
-		harmed <- harm(ctx, on, people)
+		harmed <- harm(ctx, course{on, people.reached, watch.reached, over})
 	}()
 	figures := people.come(ctx, load.Config{
 		Users: t.people, Repeat: max(1, t.repeat), Concurrency: t.connections, Rate: t.rate, Duration: t.lasts, Timeout: 10 * time.Second, Again: t.again,
 		Shuffle: true, Seed: r.seed + uint64(r.count),
 	})
+	close(over)
 	if err := <-harmed; err != nil {
+		close(ending)
+		watching.Wait()
 		return nil, err
 	}
-	res = &result{Contestant: c.name, Trial: t.Name, Answers: figures.PerSecond}
+	res = &result{Contestant: c.name, Trial: t.Name, Answers: figures.PerSecond, Unsent: figures.Unsent}
 	res.Unfinished = watch.rest(ctx, people, t)
 	close(ending)
 	watching.Wait()
@@ -149,7 +165,17 @@ func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm f
 	if err != nil {
 		return nil, err
 	}
-	return res, res.judge(ctx, people, watch, t, after.since(before))
+	spent := after.since(before)
+	if harm != nil { // who was killed does not say what they spent
+		spent = cost{}
+	}
+	if err := res.judge(ctx, people, watch, t, spent); err != nil {
+		return nil, err
+	}
+	if t.rate > 0 { // from when it was due: a design that does not keep up makes those wait who come next
+		res.Answer = verdict.Times{P50: figures.Latency.P50 / 1000, P95: figures.Latency.P95 / 1000, P99: figures.Latency.P99 / 1000, Max: figures.Latency.Max / 1000}
+	}
+	return res, nil
 }
 
 // judge fills in the verdict and the figures.
@@ -192,7 +218,9 @@ func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, 
 	h := verdict.History{Quantity: t.quantity, Users: users, Rows: rows}
 	if w.rival.named != nil && t.quantity != endless { // an audit of what speed runs store takes longer than they do
 		var err error
-		if h.Named, err = w.rival.named(ctx); err != nil {
+		if h.Named, err = w.rival.named(ctx); errors.As(err, new(breach)) {
+			res.Breach = err.Error()
+		} else if err != nil {
 			return err
 		}
 	}

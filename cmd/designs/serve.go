@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome/designs"
+	"github.com/firstcome/firstcome/internal/httpd"
 )
 
 // serve is one process of a design.
@@ -77,19 +78,13 @@ func (s *serve) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: designs.Handler(design), ReadHeaderTimeout: 5 * time.Second}
+	server := httpd.New(httpd.Config{ // firstcome's own, so that designs are compared and not servers
+		Handler: designs.Handler(design), Log: slog.New(slog.DiscardHandler),
+		Short: []httpd.Route{{Method: http.MethodPost, Path: designs.ApplyRoute}, {Method: http.MethodGet, Path: designs.ResultRoute}},
+	})
 	running, ctx := errgroup.WithContext(ctx)
-	running.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
+	running.Go(func() error { return server.Serve(ctx, listener, nil) })
 	running.Go(func() error { return design.Work(ctx) })
-	running.Go(func() error {
-		<-ctx.Done()
-		return server.Close()
-	})
 	return running.Wait()
 }
 

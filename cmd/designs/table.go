@@ -29,10 +29,14 @@ func newReport(o *options, left []string) *report {
 // wrong is how many things went wrong in a run, the order included, as far as a contestant answers for it.
 func (res *result) wrong() int64 { return res.Verdict.Wrong() + res.Verdict.Order.Overtaken }
 
-// unreported is wrong without what the contestant itself names as lost: a loss counts once, and once more where somebody else got the coupon.
+// unreported is wrong without the losses that the contestant itself names, if it names exactly those. Of each loss somebody else may have got the
+// coupon, or nobody.
 func (res *result) unreported() int64 {
 	v := res.Verdict
-	return res.wrong() - v.Reported - min(v.Promised, v.Reported)
+	if v.Reported != v.Lost || v.Named != v.Lost {
+		return res.wrong()
+	}
+	return res.wrong() - v.Lost - min(v.Promised, v.Lost) - min(v.Denied, v.Lost)
 }
 
 // harms says what went wrong in a verdict, in parts.
@@ -44,8 +48,7 @@ func harms(v verdict.Verdict) (parts []string) {
 		{v.Oversold, "%d oversold"},
 		{v.Promised, "%d promised too much"},
 		{v.Twice, "%d with two"},
-		{v.Lost - v.Reported, "%d told and not stored"},
-		{v.Reported, "%d told and not stored, and reported"},
+		{v.Lost, "%d told and not stored"},
 		{v.Untold, "%d stored and not told"},
 		{v.Open, "%d told nothing"},
 		{v.Denied, "%d refused while coupons were left"},
@@ -55,16 +58,40 @@ func harms(v verdict.Verdict) (parts []string) {
 			parts = append(parts, fmt.Sprintf(p.text, p.count))
 		}
 	}
+	switch {
+	case v.Named == 0:
+	case v.Reported == v.Lost && v.Named == v.Lost:
+		parts = append(parts, "reported by its own audit")
+	default:
+		parts = append(parts, fmt.Sprintf("its own audit names %d numbers as lost, %d of them told", v.Named, v.Reported))
+	}
 	return parts
+}
+
+// Outcome says what a fault came to.
+func (res *result) Outcome() string {
+	return cmp.Or(res.Nothing, strings.Join(harms(res.Verdict), ", "), "exact")
 }
 
 // line says in one line what came out.
 func (res *result) line() string {
 	text := fmt.Sprintf("%s; %d stored, %.0f winners/s, p95 %.1f ms", cmp.Or(strings.Join(harms(res.Verdict), ", "), "exact"), res.Verdict.Stored, res.Winners, 1000*res.Answer.P95)
+	if v := res.Verdict; v.Refused > 0 {
+		text += fmt.Sprintf("; %d told that nothing was decided", v.Refused)
+	}
+	if res.Unsent > 0 {
+		text += fmt.Sprintf("; %d never sent, since no connection was free", res.Unsent)
+	}
 	if res.Unfinished != "" {
 		text += "; not finished: " + res.Unfinished
 	}
-	return strings.Join(append([]string{text}, res.Notes...), "; ")
+	if res.Nothing != "" {
+		text += "; " + res.Nothing
+	}
+	if res.Breach != "" {
+		text += "; " + res.Breach
+	}
+	return text
 }
 
 // of returns the results of a contestant and a trial.
@@ -117,16 +144,21 @@ func worst(all []*result, count func(*result) int64) *result {
 	return slices.MaxFunc(all, func(a, b *result) int { return cmp.Compare(count(a), count(b)) })
 }
 
-// cells are a contestant's line of the table: whether it was exact in the worst run without a fault, the order, who was told and not stored, its speed
-// with 64 connections, and what the worst fault did.
+// cells are a contestant's line of the table: whether it was exact in the worst run without a fault that had an end, the order, who was told and not
+// stored, its speed with 64 connections, and what the worst fault did.
 func (rep *report) cells(c contestant) []string {
 	cells := []string{"–", "–", "–", "–", "–", "–"}
 	var plain []*result
 	for _, t := range trials {
-		plain = append(plain, rep.of(c.name, t.Name)...)
+		if t.quantity != endless {
+			plain = append(plain, rep.of(c.name, t.Name)...)
+		}
 	}
 	if len(plain) > 0 {
 		cells[0], cells[1] = "yes", "kept"
+		if n := slices.IndexFunc(plain, func(r *result) bool { return r.Unfinished != "" }); n >= 0 {
+			cells[0] = "not finished: " + plain[n].Unfinished + " (" + plain[n].Trial + ")"
+		}
 		if w := worst(plain, func(r *result) int64 { return r.Verdict.Wrong() }); w.Verdict.Wrong() > 0 {
 			truth := w.Verdict
 			truth.Order = verdict.Order{} // has a column of its own
@@ -144,8 +176,11 @@ func (rep *report) cells(c contestant) []string {
 		}
 		cells[4] = fmt.Sprintf("%.1f ms", median(speed, func(r *result) float64 { return 1000 * r.Answer.P95 }))
 	}
-	if faults := rep.of(c.name, underFault.Name); len(faults) > 0 {
-		w := worst(faults, (*result).wrong)
+	faults := slices.DeleteFunc(rep.of(c.name, underFault.Name), func(r *result) bool { return r.Nothing != "" })
+	if len(faults) > 0 {
+		w := slices.MaxFunc(faults, func(a, b *result) int {
+			return cmp.Or(cmp.Compare(a.Verdict.Wrong(), b.Verdict.Wrong()), cmp.Compare(a.wrong(), b.wrong()))
+		})
 		if cells[5] = "exact"; w.wrong() > 0 {
 			cells[5] = strings.Join(harms(w.Verdict), ", ") + " (" + w.Fault + ")"
 		}

@@ -14,7 +14,9 @@ import (
 
 // A watch sees rows come into the database.
 type watch struct {
-	rival *rival
+	rival   *rival
+	nearly  int           // reached is closed when there are so many rows
+	reached chan struct{} // all but few coupons are stored
 
 	mu    sync.Mutex // guards what follows
 	rows  []designs.Row
@@ -26,22 +28,33 @@ type watch struct {
 const (
 	// settled is how long nothing new may come before all is stored: there may be more than there should be.
 	settled = time.Second
-	// every is how often the watch looks. It costs each design the same.
+	// every is how often the watch looks.
 	every = 20 * time.Millisecond
-	// late is how far below the highest id a row may appear afterwards: ids are given before transactions commit.
-	late = 1000
+	// late is how far below the highest id a row may appear afterwards: ids are given before transactions commit, thousands in one. Each
+	// lateEvery-th look begins there.
+	late, lateEvery = 10_000, 10
 )
+
+// few coupons are left when a fault comes late.
+const few = 10
+
+func newWatch(on *rival, quantity int64) *watch {
+	return &watch{rival: on, nearly: int(quantity - few), reached: make(chan struct{}), seen: map[int64]time.Duration{}}
+}
 
 // run looks until ending is closed. An error of the database is no news: a fault may keep it away.
 func (w *watch) run(ctx context.Context, start time.Time, ending <-chan struct{}) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
-	for {
+	for looks := 1; ; looks++ {
 		select {
 		case <-ticks.C:
 			w.mu.Lock()
-			from := w.above - late
+			from := w.above
 			w.mu.Unlock()
+			if looks%lateEvery == 0 {
+				from -= late
+			}
 			_ = w.look(ctx, start, from)
 		case <-ending:
 			return
@@ -57,16 +70,15 @@ func (w *watch) look(ctx context.Context, start time.Time, above int64) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seen == nil {
-		w.seen = map[int64]time.Duration{}
-	}
 	for _, row := range rows {
 		if _, ok := w.seen[row.ID]; ok {
 			continue
 		}
 		w.last = time.Now()
 		w.seen[row.ID], w.above = w.last.Sub(start), max(w.above, row.ID)
-		w.rows = append(w.rows, row)
+		if w.rows = append(w.rows, row); len(w.rows) == w.nearly {
+			close(w.reached)
+		}
 	}
 	return nil
 }
@@ -75,7 +87,14 @@ func (w *watch) look(ctx context.Context, start time.Time, above int64) error {
 func (w *watch) rest(ctx context.Context, people *crowd, t trial) (unfinished string) {
 	began := time.Now()
 	users, _ := people.users()
-	want := min(t.quantity, int64(len(users)))
+	refused := 0
+	for _, u := range users {
+		if u.Told == verdict.Refused {
+			refused++
+		}
+	}
+	want := min(t.quantity, int64(len(users)-refused))
+	whole := began
 	for ctx.Err() == nil {
 		w.mu.Lock()
 		stored, idle := int64(len(w.rows)), time.Since(w.last)
@@ -83,7 +102,8 @@ func (w *watch) rest(ctx context.Context, people *crowd, t trial) (unfinished st
 		if stored >= want && idle > settled {
 			return ""
 		}
-		if idle > settled { // some may come late, far below the highest id
+		if idle > settled && time.Since(whole) > settled { // some may come late, far below the highest id
+			whole = time.Now()
 			_ = w.look(ctx, people.start, 0)
 		}
 		if past := time.Since(began); past > t.rest || past > quiet && idle > quiet {

@@ -19,7 +19,7 @@ const (
 	Nothing Told = iota
 	Issued       // they have a coupon
 	SoldOut      // there are none left
-	Refused      // they have asked before, or nothing was decided
+	Refused      // nothing was decided
 )
 
 // A User is somebody who asked, once or several times. Instants are by one monotonic clock for all users.
@@ -59,9 +59,11 @@ type Verdict struct {
 	Twice    int64 `json:"twice"`    // users with more than one row
 	Lost     int64 `json:"lost"`     // users told that they have a coupon, who have no row
 	Reported int64 `json:"reported"` // of the lost: whose place the design itself names as lost
+	Named    int64 `json:"named"`    // places that the design itself names as lost
 	Untold   int64 `json:"untold"`   // users with a row who were told something else, or nothing
 	Open     int64 `json:"open"`     // users who were told nothing by the end, and have no row
 	Denied   int64 `json:"denied"`   // users told that all are gone, while coupons were left in the end: at most as many as were left
+	Refused  int64 `json:"refused"`  // users told that nothing was decided, and have no row; not wrong by itself
 	Order    Order `json:"order"`
 	Delay    Times `json:"delay"` // from the answer that said issued to the row, in seconds; only rows that came later than it
 }
@@ -72,8 +74,8 @@ type Order struct {
 	Farthest  int64 `json:"farthest"`  // by how many places at most
 }
 
-// Times are the median, the 95th percentile and the longest.
-type Times struct{ P50, P95, Max float64 }
+// Times are the median, the 95th and 99th percentile, and the longest.
+type Times struct{ P50, P95, P99, Max float64 }
 
 // Wrong is how many things went wrong for people, order aside.
 func (v Verdict) Wrong() int64 {
@@ -93,6 +95,9 @@ func Of(h History) Verdict {
 		rows[row.User], stored[row.User] = n+1, row.Stored
 	}
 	v := Verdict{Stored: int64(len(h.Rows)), Oversold: max(0, int64(len(h.Rows))-h.Quantity), Twice: int64(len(twice))}
+	for _, p := range h.Named {
+		v.Named += p.Last - p.First + 1
+	}
 	v.Unsold = max(0, min(h.Quantity, int64(len(h.Users)))-int64(len(rows)))
 	var promised, denied int64
 	var delays []float64
@@ -117,6 +122,8 @@ func Of(h History) Verdict {
 			v.Open++
 		case u.Told == SoldOut:
 			denied++
+		case u.Told == Refused:
+			v.Refused++
 		}
 	}
 	v.Promised, v.Denied = max(0, promised-h.Quantity), min(denied, v.Unsold)
@@ -131,14 +138,15 @@ func TimesOf(seconds []float64) Times {
 	}
 	slices.Sort(seconds)
 	at := func(part float64) float64 { return seconds[max(0, int(math.Ceil(part*float64(len(seconds))))-1)] }
-	return Times{at(.5), at(.95), seconds[len(seconds)-1]}
+	return Times{at(.5), at(.95), at(.99), seconds[len(seconds)-1]}
 }
 
 // order counts the pairs that are out of order. It goes through the users in the order in which they asked, and keeps the places of those who had
 // been answered by then in a Fenwick tree.
 func order(users []User, rows map[string]int, last int64) (o Order) {
 	places := placesOf(users, rows, last)
-	answered, asked := byInstant(users, func(u User) time.Duration { return u.Answered }), byInstant(users, func(u User) time.Duration { return u.Sent })
+	answered := byInstant(users, places, func(u User) time.Duration { return u.Answered })
+	asked := byInstant(users, places, func(u User) time.Duration { return u.Sent })
 	var highest int64
 	for _, p := range places {
 		highest = max(highest, p)
@@ -166,14 +174,23 @@ func order(users []User, rows map[string]int, last int64) (o Order) {
 	return o
 }
 
-// placesOf returns a place for each user, from 1: what the design gave, or where the user's row is among the rows; for those without a coupon one
-// more than all others.
+// unknown is the place of a user who has a coupon, and whose place nobody knows.
+const unknown = -1
+
+// placesOf returns a place for each user, from 1: what the design gave; if it gives none, where the user's row is among the rows. Those without a
+// coupon have one more than all others.
 func placesOf(users []User, rows map[string]int, last int64) []int64 {
 	places := make([]int64, len(users))
+	numbered := slices.ContainsFunc(users, func(u User) bool { return u.Place > 0 })
 	none := last
 	for n, u := range users {
-		if row := rows[u.ID]; row > 0 || u.Told == Issued {
-			places[n] = cmp.Or(u.Place, int64(row))
+		row := rows[u.ID]
+		switch {
+		case row == 0 && u.Told != Issued:
+		case numbered:
+			places[n] = cmp.Or(u.Place, unknown)
+		default:
+			places[n] = cmp.Or(int64(row), unknown)
 		}
 		none = max(none, places[n])
 	}
@@ -185,10 +202,10 @@ func placesOf(users []User, rows map[string]int, last int64) []int64 {
 	return places
 }
 
-// byInstant returns the indexes of users in the order of an instant, those without it left out.
-func byInstant(users []User, of func(User) time.Duration) (indexes []int) {
+// byInstant returns the indexes of users in the order of an instant. Those without it, or without a known place, are left out.
+func byInstant(users []User, places []int64, of func(User) time.Duration) (indexes []int) {
 	for n := range users {
-		if of(users[n]) != Never {
+		if of(users[n]) != Never && places[n] != unknown {
 			indexes = append(indexes, n)
 		}
 	}

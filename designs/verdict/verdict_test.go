@@ -62,11 +62,11 @@ func TestEachKindOfWrongIsCounted(t *testing.T) {
 		},
 		"a winner who is not stored, whose place the design names": {
 			func(h *verdict.History) { h.Rows, h.Named = h.Rows[:1], []verdict.Places{{First: 2, Last: 2}} },
-			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Reported, v.Unsold, v.Denied = 1, 1, 1, 1, 1 },
+			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Reported, v.Named, v.Unsold, v.Denied = 1, 1, 1, 1, 1, 1 },
 		},
 		"a winner who is not stored, and other places are named": {
 			func(h *verdict.History) { h.Rows, h.Named = h.Rows[:1], []verdict.Places{{First: 3, Last: 9}} },
-			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Unsold, v.Denied = 1, 1, 1, 1 },
+			func(v *verdict.Verdict) { v.Stored, v.Lost, v.Named, v.Unsold, v.Denied = 1, 1, 7, 1, 1 },
 		},
 		"a row whose user was told that all are gone": {
 			func(h *verdict.History) { h.Users[1].Told = verdict.SoldOut },
@@ -114,9 +114,20 @@ func TestEachKindOfWrongIsCounted(t *testing.T) {
 			// a was overtaken by b and d, b by d, and c by d.
 			func(v *verdict.Verdict) { v.Order = verdict.Order{Overtaken: 4, Farthest: 2} },
 		},
+		"a user who is told that nothing was decided": {
+			func(h *verdict.History) { h.Users[3].Told = verdict.Refused },
+			func(v *verdict.Verdict) { v.Refused = 1 },
+		},
+		"a winner whose number nobody knows, among numbers": {
+			func(h *verdict.History) {
+				h.Users[0].Place, h.Users[1].Place = 0, 1 // by the rows, the first is the first
+				h.Rows[0], h.Rows[1] = h.Rows[1], h.Rows[0]
+			},
+			func(*verdict.Verdict) {},
+		},
 		"a row that comes after the answer": {
 			func(h *verdict.History) { h.Rows[1].Stored = 2015 * time.Millisecond },
-			func(v *verdict.Verdict) { v.Delay = verdict.Times{P95: 2, Max: 2} },
+			func(v *verdict.Verdict) { v.Delay = verdict.Times{P95: 2, P99: 2, Max: 2} },
 		},
 		"an error is no answer: nobody overtakes who got only errors before": {
 			func(h *verdict.History) {
