@@ -91,6 +91,17 @@ func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome
 	return Issued
 }
 
+// StateOpen is a campaign's state while a newcomer gets a coupon, or joins the line.
+const StateOpen = "open"
+
+// StateAt returns the word for what a newcomer's claim would get at the instant now, while inForce coupons are in force: StateOpen, or the outcome's.
+func (c Campaign) StateAt(now time.Time, inForce int64) string {
+	if o := Decide(c, now, inForce, false, false); o != Issued && o != Waiting {
+		return o.String()
+	}
+	return StateOpen
+}
+
 // Direct returns the campaign as a direct issue finds it: without a line, without an opening and never paused. So [Decide]
 // refuses a direct issue only if the user holds a coupon, the campaign is closed, or no stock is left.
 func (c Campaign) Direct() Campaign {

@@ -160,6 +160,11 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 
 		stage.Must(t, l.pair.Replica.Restart(t.Context())) // which makes it no younger
 		l.leads(l.pair.Replica)
+		active, err := l.ledger.Active(t.Context())
+		stage.Must(t, err)
+		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, flow.ErrGateOlder) { // a rebuild begins with this look
+			t.Errorf("behind a restart a look at the gate says %v", err)
+		}
 		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrGateOlder) {
 			t.Errorf("behind a restart a claim is answered %v", err)
 		}

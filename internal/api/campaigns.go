@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -223,12 +222,4 @@ func wireCampaign(s told) client.Campaign {
 		c.Remaining = &remaining
 	}
 	return c
-}
-
-// stateOf returns the word for what a newcomer's claim would get, with so many coupons in force.
-func stateOf(c firstcome.Campaign, now time.Time, inForce int64) string {
-	if o := firstcome.Decide(c, now, inForce, false, false); o != firstcome.Issued && o != firstcome.Waiting {
-		return o.String()
-	}
-	return stateOpen
 }

@@ -21,11 +21,8 @@ const (
 	gateBehind     = "behind"     // see flow.GateOlderError
 )
 
-// Words for a campaign's state that no outcome has.
-const (
-	stateOpen    = "open"
-	stateUnknown = "unknown" // nobody can say what a claim would get
-)
+// stateUnknown is a campaign's state when nobody can say what a claim would get.
+const stateUnknown = "unknown"
 
 // A told campaign is what a reader gets: the ledger's, with the gate's counters, which include unrecorded coupons.
 type told struct {
@@ -48,8 +45,8 @@ func (c *told) state() string {
 	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
 	}
-	state := stateOf(c.Campaign, c.Now, c.InForce)
-	if c.mute && state == stateOpen { // a newcomer joins the line, which does not answer
+	state := c.StateAt(c.Now, c.InForce)
+	if c.mute && state == firstcome.StateOpen { // a newcomer joins the line, which does not answer
 		return stateUnknown
 	}
 	return state

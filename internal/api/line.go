@@ -150,5 +150,5 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 // lineOf returns a campaign's line, and what a newcomer's claim would get.
 func (s *Server) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line flow.LineState, err error) {
 	line, err = s.Places.LineOf(ctx, id)
-	return stateOf(line.Campaign, line.Now, line.InForce), line, err
+	return line.Campaign.StateAt(line.Now, line.InForce), line, err
 }

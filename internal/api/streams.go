@@ -69,7 +69,7 @@ type streams struct {
 // campaignStreams are the streams of a campaign.
 type campaignStreams struct {
 	followers map[*follower]struct{}
-	of        map[firstcome.UserID][]*follower // the same
+	of        map[firstcome.UserID][]*follower // the same, by their users
 	reading   bool
 }
 

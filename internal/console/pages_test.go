@@ -128,7 +128,7 @@ func TestTheOtherLanguageIsThereBehindAForm(t *testing.T) {
 	b := h.browser()
 	for form, want := range map[string]string{
 		"/console/campaigns/spring/quantity": "/console/campaigns/spring", "/console/campaigns/spring/coupons/void": "/console/campaigns/spring/coupons",
-		"/console/campaigns/spring/terms": "/console/campaigns/spring/terms", "/console/dead-letters": "/console", "/console/campaigns": "/console",
+		"/console/campaigns/spring/terms": "/console/campaigns/spring/terms", "/console/recording/dead-letters": "/console/recording", "/console/campaigns": "/console",
 	} {
 		got := b.post(form, url.Values{})
 		links := parse(t, got.body).all("a[hreflang]")

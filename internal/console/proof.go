@@ -244,11 +244,11 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	if name == "report" {
 		page.Totals = c.Watcher.Claims(v.r.Context(), s.ID)
 	}
+	_, page.Running = c.prover.state(s.ID) // before the reading: a proof that ends in between is shown as under way, not as none
 	proofs, err := c.proved(v.r.Context(), s.ID)
 	if err != nil {
 		return err
 	}
-	_, page.Running = c.prover.state(s.ID)
 	page.Last = proofs[s.ID]
 	page.Here = page.Running != nil && page.Running.ID == s.ID
 	if page.Last != nil && page.Last.Failed == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -26,6 +27,49 @@ func (b *visitor) await(path, want string) shown {
 	}
 	b.h.t.Fatalf("%s never said %q: %s", path, want, b.get(path).text())
 	return shown{}
+}
+
+// endsWhileRead is a ledger in which a proof ends just after the proofs were read.
+type endsWhileRead struct {
+	console.Ledger
+	end func()
+}
+
+func (l *endsWhileRead) Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error) {
+	found, err := l.Ledger.Proofs(ctx, ids)
+	if end := l.end; end != nil {
+		l.end = nil
+		end()
+	}
+	return found, err
+}
+
+// TestAProofThatEndsWhileItsPageIsReadIsNotDenied wants a page that had no result yet to say that it is under way: then it is loaded again.
+func TestAProofThatEndsWhileItsPageIsReadIsNotDenied(t *testing.T) {
+	may := make(chan struct{})
+	var book endsWhileRead
+	h := openHouse(t, func(h *house) {
+		prove := h.config.Prove
+		h.config.Prove = func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (console.Proof, error) {
+			<-may
+			return prove(ctx, id, read)
+		}
+		book.Ledger = h.config.Ledger
+		h.config.Ledger = &book
+	})
+	h.campaign("spring", 3)
+	b := h.browser()
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	book.end = func() {
+		close(may)
+		stage.Await(t, "that the proof has ended", true, func() bool {
+			got := b.get("/console/campaigns/spring/proof").text()
+			return strings.Contains(got, "was kept") && !strings.Contains(got, "Under way")
+		})
+	}
+	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "Under way") {
+		t.Errorf("the page says %s", got)
+	}
 }
 
 func TestACampaignIsProvedAndReported(t *testing.T) {

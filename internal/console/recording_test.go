@@ -120,7 +120,7 @@ func TestAllLettersOfACauseAreResolvedAtOnce(t *testing.T) {
 			}
 		}
 	}
-	send := func(form url.Values) shown { return b.post("/console/dead-letters", form) }
+	send := func(form url.Values) shown { return b.post("/console/recording/dead-letters", form) }
 	says(send(form()), http.StatusOK, "Void all of this cause?", "dead letters: 4 · spring", "number 1 · hana-0", "number 3 · hana-2", "Only the first ones are shown.")
 	says(send(form("typed", "winter")), http.StatusOK, "Nothing was changed.")
 	says(send(form("reason", " ")), http.StatusUnprocessableEntity, "reason")

@@ -57,7 +57,7 @@ type house struct {
 	// asked is told each request that was answered, by its operation.
 	asked func(operation string, status int)
 	url   string
-	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. Any goroutine reads it
+	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. Any goroutine may read it
 }
 
 // A farGate decides beside the ledger.

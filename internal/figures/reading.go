@@ -3,7 +3,6 @@ package figures
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -96,8 +95,8 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 	if c.Pace != nil {
 		s.pace = float64(c.Pace.PerSecond)
 	}
-	s.State = StateOf(c.Campaign, c.Now, c.InForce)
-	if s.State == open && c.Feed != nil && c.Feed.Partition >= 0 && s.Waiting == nil { // a newcomer joins a line in a topic, which does not answer
+	s.State = c.StateAt(c.Now, c.InForce)
+	if s.State == firstcome.StateOpen && c.Feed != nil && c.Feed.Partition >= 0 && s.Waiting == nil { // a newcomer joins a line in a topic, which does not answer
 		s.State = ""
 	}
 	s.Instants = c.Instants
@@ -114,17 +113,4 @@ func (w *Watcher) inTopic(ctx context.Context, id firstcome.CampaignID) (waiting
 		return nil, nil, nil
 	}
 	return &line.Line.Waiting, &line.Line.ServedThrough, &line.Line.LastTicket
-}
-
-// open is the state in which a newcomer gets a coupon, or joins the line.
-const open = "open"
-
-// StateOf returns the word for what a newcomer's claim would get: open, or the outcome.
-func StateOf(c firstcome.Campaign, now time.Time, inForce int64) string {
-	switch o := firstcome.Decide(c, now, inForce, false, false); o {
-	case firstcome.Issued, firstcome.Waiting:
-		return open
-	default:
-		return o.String()
-	}
 }

@@ -184,7 +184,7 @@ func (c *course) tell(s Sample) {
 // soldOutIn returns Sample.SoldOutIn.
 func (c *course) soldOutIn(s *Sample) *float64 {
 	const window = 10 // samples, one a second
-	if s.Quantity == nil || s.InForce == nil || s.State != open || *s.InForce >= *s.Quantity {
+	if s.Quantity == nil || s.InForce == nil || s.State != firstcome.StateOpen || *s.InForce >= *s.Quantity {
 		return nil
 	}
 	left, rate := float64(*s.Quantity-*s.InForce), 0.0

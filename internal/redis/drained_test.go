@@ -114,7 +114,7 @@ func TestWhatIsInTheJournalIsNotDrained(t *testing.T) {
 	s.recorded("with an entry that does not say its numbers", 4, 1, 2, 3)
 }
 
-// TestWhatIsSaidOfAnotherEpochChangesNothing: entries of an epoch before had the same ids, maybe, and a later epoch has other numbers.
+// TestWhatIsSaidOfAnotherEpochChangesNothing: an entry of an earlier epoch may have the same id, and a later epoch has other numbers.
 func TestWhatIsSaidOfAnotherEpochChangesNothing(t *testing.T) {
 	s := newCeiled(t, 9, firstcome.Terms{Quantity: 9})
 	s.issue(0, 2)

@@ -24,7 +24,7 @@ func TestRowsGiveFiguresOfAFewClaims(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"user ids in order", "user ids scattered", "synced a batch", "sold_out, 64", "already_issued, 64", "already_issued, of 2000 holders", "1,000 open campaigns", "50 consoles open", "the same twice", "256 claimants", "MariaDB decides", "PostgreSQL decides",
+		"user ids in order", "user ids scattered", "synced a batch", "sold_out, 64", "already_issued, 64", "already_issued, of 2000 holders", "1,000 open campaigns", "8 consoles open", "the same twice", "256 claimants", "MariaDB decides", "PostgreSQL decides",
 		"nobody records", "64 connections, user ids scattered, Redis decides, answered when decided", "256 connections, user ids scattered, SQLite decides", "while MariaDB records", "two nodes", "recorder alone, MariaDB", "recorder alone, PostgreSQL", "memory a holder", "GET …/line",
 		"a line, 64 connections, SQLite", "a line, 64 connections, Redis", "a line, 64 connections, MariaDB", "a line, 64 connections, PostgreSQL", "being served without a pace",
 	} {

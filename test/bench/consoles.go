@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	openConsoles = 50
+	openConsoles = 8 // the most that one person may follow at once; without keys everybody is one person
 	// watchedRate is that of the claims meanwhile, a second.
 	watchedRate = 20_000
 )
 
-// consoles: winners in the open loop while many people watch the campaign's Live page. The reference is nobody who watches; what a run
+// consoles: winners in the open loop while others watch the campaign's Live page. The reference is nobody who watches; what a run
 // differs from itself stands beside it.
 func consoles(ctx context.Context, b *bench) {
 	s := b.firstcome(ctx, "consoles.db")

@@ -80,8 +80,8 @@ func (d *deployment) killWhileServing(c *lineCrowd, kills int, random *rand.Rand
 	return counted
 }
 
-// awaitJoined waits until so many have heard what became of their first claim. A busy machine takes long for a crowd of thousands, so the limit is
-// how long nobody more hears.
+// awaitJoined waits until so many people have heard what became of their first claim. It fails if a minute passes in which nobody new hears: for
+// all of a crowd of thousands a busy machine takes longer.
 func (c *lineCrowd) awaitJoined(t *testing.T, want int) {
 	t.Helper()
 	for now := c.joined.Load(); now < int64(want); now = c.joined.Load() {

@@ -100,7 +100,7 @@ func (p *person) wants(got shownPage, status int, text string) {
 type letterShown struct{ number, path string }
 
 func (s shownPage) letters() (all []letterShown) {
-	for _, found := range regexp.MustCompile(`(?s)<h3>[^<]*number (\d+) .*?action="/console(/dead-letters/\d+)/void`).FindAllStringSubmatch(s.html, -1) {
+	for _, found := range regexp.MustCompile(`(?s)<h3>[^<]*number (\d+) .*?action="/console(/recording/dead-letters/\d+)/void`).FindAllStringSubmatch(s.html, -1) {
 		all = append(all, letterShown{found[1], found[2]})
 	}
 	return all

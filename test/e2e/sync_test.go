@@ -42,8 +42,7 @@ var (
 
 // readTrace reads a trace of a server that issued coupons of these codes. Threads run beside each other, so a sync
 // may end lines below its beginning. A page is written again with each of its coupons: what counts is the first
-// time that a code is written.
-// A node's row names its address.
+// time that a code is written. The node's own row is known by its address.
 func readTrace(text string, codes []string, address string) (trace, error) {
 	found := trace{answers: map[string]int{}}
 	unseen, fresh, own, syncing, n := slices.Clone(codes), []string(nil), false, "", 0
@@ -133,7 +132,7 @@ func TestF55EveryBatchIsOnTheDiskBeforeItsFirstAnswer(t *testing.T) {
 }
 
 // hold wants each coupon answered behind the sync of its transaction, and no sync between the first
-// transaction and the last that brings none. The node's own rows are written every two seconds, whatever else is.
+// transaction and the last that brings none. The node writes its own row every two seconds, whatever else it does.
 func (f trace) hold(t *testing.T, coupons int) {
 	t.Helper()
 	commits := slices.Clone(f.commits)

@@ -612,7 +612,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "the figures of a paused campaign predict when it sells out",
-		file: "internal/figures/watcher.go", old: ` || s.State != open || *s.InForce`, new: " || *s.InForce",
+		file: "internal/figures/watcher.go", old: ` || s.State != firstcome.StateOpen || *s.InForce`, new: " || *s.InForce",
 		pkg: "./internal/figures", test: "TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen",
 	},
 	{
