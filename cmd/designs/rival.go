@@ -334,9 +334,7 @@ func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival
 		if u.gate {
 			cmd.Args = append(cmd.Args, "--gate", redis)
 		}
-		if !u.sqlite {
-			cmd.Env = []string{"FIRSTCOME_SECRET=" + secret}
-		}
+		cmd.Env = []string{"FIRSTCOME_SECRET=" + secret}
 		return cmd
 	}
 	for range processes {
