@@ -76,15 +76,16 @@ func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
 	case firstcome.Paused:
 		return pauseRetry + jitter(pauseRetry)
 	case firstcome.NotOpen:
+		// A gate that has not heard yet of an earlier opening refuses for a moment after it.
 		if wait := opensAt.Sub(d.At); wait <= near {
-			return wait + jitter(spread)
+			return max(wait, 0) + jitter(spread)
 		}
 	}
 	return 0
 }
 
-// jitter returns a duration from 0 to most.
-func jitter(most time.Duration) time.Duration { return rand.N(most + 1) }
+// jitter returns a duration above 0, and at most most.
+func jitter(most time.Duration) time.Duration { return 1 + rand.N(most) }
 
 // seconds returns a wait as a header's value, rounded up so that nobody comes early.
 func seconds(wait time.Duration) []string {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/test/seed"
 )
 
@@ -16,6 +17,19 @@ func TestAnInstantHasSixDigits(t *testing.T) {
 	for _, at := range instants {
 		if got, want := string(appendTime([]byte("at: "), at)), `at: "`+at.UTC().Format(timeLayout)+`"`; got != want {
 			t.Errorf("%v: %s, want %s", at, got, want)
+		}
+	}
+}
+
+// TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack has a gate refuse by the old opening once the new one has come: a node renders its
+// answers by the campaign's terms, which may know the new one first.
+func TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack(t *testing.T) {
+	opens := time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
+	for n := range 200 {
+		late := time.Duration(n) * spread / 100 // to twice the spread
+		wait := retryAfter(firstcome.Decision{Outcome: firstcome.NotOpen, At: opens.Add(late)}, opens)
+		if wait <= 0 || wait > spread {
+			t.Errorf("%v after the opening: come back in %v, want at most %v", late, wait, spread)
 		}
 	}
 }
