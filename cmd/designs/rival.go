@@ -233,14 +233,18 @@ func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start)
 	one := serve{Name: c.Name, Coupon: s.coupon, Limit: s.quantity, Connections: s.connections, Haste: s.haste}
 	one.Redis, one.Database = s.urls(h.hosts)
 	if c.Kafka {
-		// The topic of an earlier comparison on the same broker may still be there.
 		if one.Kafka, err = services.MakeTopic(ctx, h.kafkaURL, fmt.Sprintf("designs-%s-%x", s.coupon, time.Now().UnixNano()), 1, nil); err != nil {
 			return nil, err
 		}
+		r.shut = append(r.shut, func() error { // also after Ctrl-C
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			return services.DropTopic(ctx, one.Kafka)
+		})
 	}
 	if c.Open != nil {
 		if err := one.prepare(ctx, c); err != nil {
-			return nil, err
+			return nil, errors.Join(err, r.close())
 		}
 	}
 	for n := range time.Duration(2) {
