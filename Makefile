@@ -30,8 +30,8 @@ check:
 	CGO_ENABLED=0 go run ./test/run check
 
 test: install lint
-	CGO_ENABLED=0 go run ./test/run test
 	$(MAKE) --no-print-directory demo
+	CGO_ENABLED=0 go run ./test/run test
 
 soak: install build
 	.ci/install callers
@@ -39,8 +39,7 @@ soak: install build
 	.ci/clients
 	node .ci/axes.mjs
 	.ci/contract
-	SOAK=$(SOAK) CGO_ENABLED=0 go run ./test/run soak
-	.ci/fuzz $(FUZZTIME)
+	status=0; SOAK=$(SOAK) CGO_ENABLED=0 go run ./test/run soak || status=1; .ci/fuzz $(FUZZTIME) || status=1; exit $$status
 
 install: tools
 	.ci/install

@@ -105,7 +105,7 @@ type Place struct {
 	// Ahead is how many tickets are before this one at most: those whose users left are counted until their turn.
 	Ahead int64
 	// ETA is how long it takes until this ticket is served, if the pace is kept and those who left are spread evenly over
-	// the line. It is negative if unknown.
+	// the line. It is negative if unknown, as in a line that stands by, of a ticket for which no coupon is likely.
 	ETA time.Duration
 	// Likely reports whether there will be a coupon if nothing changes: see LikelyThrough.
 	Likely bool
@@ -139,7 +139,7 @@ func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
 	if p.Why == NotOpen {
 		p.Until = c.OpensAt
 	}
-	if rate := c.rate(); rate > 0 && (people < float64(c.Quantity-inForce) || !c.Standby) {
+	if rate := c.rate(); rate > 0 && (p.Likely || !c.Standby) {
 		p.ETA = time.Duration(people / rate * float64(time.Second))
 		if p.Why == NotOpen {
 			p.ETA += c.OpensAt.Sub(now)
@@ -148,13 +148,10 @@ func (c Campaign) Place(l Line, ticket, inForce int64, now time.Time) Place {
 	return p
 }
 
-// LikelyThrough returns the last ticket of a line for which there will be a coupon if nothing changes: as many are left, or
-// the line stands by, and its turn comes before the campaign closes. It is math.MaxInt64 if all tickets are likely.
+// LikelyThrough returns the last ticket of a line for which there will be a coupon if nothing changes: as many are left, and
+// its turn comes before the campaign closes. That a line stands by promises nobody a coupon. It is math.MaxInt64 if all tickets are likely.
 func (c Campaign) LikelyThrough(l Line, inForce int64, now time.Time) int64 {
-	people := math.Inf(1) // how many more will be served
-	if !c.Standby {
-		people = float64(c.Quantity - inForce)
-	}
+	people := float64(c.Quantity - inForce) // how many more will be served
 	if rate := c.rate(); rate > 0 && !c.ClosesAt.IsZero() {
 		begins := now
 		if c.OpensAt.After(now) {

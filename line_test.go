@@ -123,7 +123,9 @@ func TestAPlaceSaysHowLongAndHowLikely(t *testing.T) {
 		"behind ten":                 {func(*c) {}, 21, 5, 10, time.Second, true},
 		"for the last coupon":        {func(c *c) { c.Quantity = 16 }, 21, 5, 10, time.Second, true},
 		"behind the last coupon":     {func(c *c) { c.Quantity = 15 }, 21, 5, 10, time.Second, false},
-		"standing by":                {func(c *c) { c.Quantity, c.Standby = 15, true }, 21, 5, 10, none, true},
+		"standing by":                {func(c *c) { c.Quantity, c.Standby = 15, true }, 21, 5, 10, none, false},
+		"standing by for the last":   {func(c *c) { c.Quantity, c.Standby = 16, true }, 21, 5, 10, time.Second, true},
+		"first, and nothing is left": {func(c *c) { c.Quantity, c.Standby = 5, true }, 11, 5, 0, none, false},
 		"served before it closes":    {func(c *c) { c.ClosesAt = opens.Add(time.Second + 1) }, 21, 5, 10, time.Second, true},
 		"not before it closes":       {func(c *c) { c.ClosesAt = opens.Add(time.Second) }, 21, 5, 10, time.Second, false},
 		"as fast as it goes":         {func(c *c) { c.Pace = &firstcome.Pace{} }, 21, 5, 10, none, true},
@@ -172,8 +174,8 @@ func TestWhoLeftIsNotWaitedFor(t *testing.T) {
 		"nobody is said to wait":         {l{LastTicket: 1001}, func(*c) {}, 1001, 100 * time.Second, 500},
 		"for as long as it is open":      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.ClosesAt = opens.Add(7 * time.Second) }, 1001, 70 * time.Second, 100},
 		"open from later on":             {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.OpensAt, c.ClosesAt = opens.Add(time.Second), opens.Add(8*time.Second) }, 1001, 71 * time.Second, 100},
-		"standing by":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby = true }, 101, 7 * time.Second, every},
-		"standing by until it is closed": {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby, c.ClosesAt = true, opens.Add(7*time.Second) }, 101, 7 * time.Second, 100},
+		"standing by":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby = true }, 101, 7 * time.Second, 715},
+		"standing by until it is closed": {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Standby, c.ClosesAt = true, opens.Add(7*time.Second) }, 101, -1, 100},
 		"unlimited":                      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Quantity = firstcome.Unlimited }, 1001, 70 * time.Second, every},
 	} {
 		campaign := campaign(func(c *c) {

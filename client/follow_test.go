@@ -88,3 +88,12 @@ func TestF76FollowLosesNoOutcomeWhereStreamsBreak(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoIsNotLikelyToGetACouponLooksLessOften: in a line that stands by, everybody would look each second otherwise.
+func TestWhoIsNotLikelyToGetACouponLooksLessOften(t *testing.T) {
+	for likely, most := range map[bool]float64{true: 2, false: 10} {
+		if wait := client.PollAfter(client.Place{Ahead: 3, Serving: true, Likely: likely}); wait > most || !likely && wait < 3.9 {
+			t.Errorf("likely %v: a place is looked at again after %v s", likely, wait)
+		}
+	}
+}

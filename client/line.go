@@ -28,7 +28,7 @@ func (c *Client) Leave(ctx context.Context, id, user string, from ...Place) erro
 // none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
 // server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
 // becomes known. Voided is the outcome of who was served, and whose coupon was voided before they heard of it. A Problem with status 404 says
-// that the user left. While the server does not answer, it asks again, no
+// that the user left, or that nobody knows. While the server does not answer, it asks again, no
 // sooner than Retry-After says, until ctx ends.
 //
 // Over HTTP/1.1 a stream has a connection of its own. Whoever follows for many users lets a transport have as many
@@ -115,6 +115,7 @@ func (p Place) Moved(l Line) Place {
 	switch {
 	case l.State == NotOpen, l.State == Paused:
 		p.Serving, p.Why = false, &l.State
+	case l.Standby && !p.Likely:
 	case l.Pace != nil && l.Pace.PerSecond != nil:
 		people := float64(p.Ahead)
 		if l.Waiting > 0 && l.LastTicket > l.Serving { // some may have left, who are not waited for
@@ -170,7 +171,8 @@ func sleep(ctx context.Context, wait time.Duration) error {
 }
 
 const (
-	// aPause is how many seconds a pause of unknown length counts as: then people look every 5 s or so.
+	// aPause is how many seconds a wait of unknown length counts as, in a pause or for a coupon that comes back: then people look every
+	// 5 s or so.
 	aPause = 35
 	// unpaced is how many people a second a line without a pace is taken to serve: fewer than any gate does.
 	unpaced = 1000
@@ -183,8 +185,8 @@ func PollAfter(p Place) float64 {
 	switch {
 	case p.ETASeconds != nil:
 		seconds = float64(*p.ETASeconds)
-	case !p.Serving:
-		seconds = aPause
+	case !p.Serving || !p.Likely:
+		seconds = max(seconds, aPause)
 	}
 	far := min(1, max(0, (seconds-10)/50))
 	least, most := 1+7*far, 2+8*far

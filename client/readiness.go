@@ -15,7 +15,7 @@ type Readiness struct {
 }
 
 // Readiness asks a server whether it takes requests, which version it is, and whether its ledger answers.
-// If the server drains, the error is a *Problem.
+// If the server drains, or decides none of the open campaigns, the error is a *Problem with status 503.
 func (c *Client) Readiness(ctx context.Context) (Readiness, error) {
 	return ask[Readiness](ctx, c, request{method: http.MethodGet, path: "/readyz", query: url.Values{"verbose": {""}}})
 }

@@ -89,15 +89,15 @@ type Campaign struct {
 	Terms
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
-	// GateState is ok, or says why InForce and Issued are the ledger's and claims are answered 503: the gate has
-	// lost the campaign (lost), it is another gate, secret or ledger (mismatch), the ledger is an older one than the gate (ahead), the gate
-	// is in an epoch that has ended (behind), or it did not answer (unknown).
+	// GateState is ok, or says why nobody knows what the gate has, and why claims are answered 503: the gate has
+	// lost the campaign (lost), it is not verified yet (unverified), it is another gate, secret or ledger (mismatch), the ledger
+	// is older than the gate (ahead), the gate is in an epoch that has ended (behind), or it did not answer (unknown).
 	GateState string `json:"gate_state"`
-	Waiting   *int64 `json:"waiting"` // people in line; null: unknown
-	InForce   int64  `json:"in_force"`
-	Issued    int64  `json:"issued"`
-	Recorded  int64  `json:"recorded"`
-	Remaining *int64 `json:"remaining"` // null: unlimited
+	Waiting   *int64 `json:"waiting"`   // people in line; nil: unknown
+	InForce   *int64 `json:"in_force"`  // nil: unknown, as GateState is not ok
+	Issued    *int64 `json:"issued"`    // likewise
+	Recorded  int64  `json:"recorded"`  // how many of them the ledger has
+	Remaining *int64 `json:"remaining"` // nil: unlimited, or unknown as InForce is
 	// By the gate's clock, and nil until it happens, or while GateState is not ok.
 	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
 	SoldOutAt  *Time `json:"sold_out_at"` // when nothing was left for the first time
@@ -164,8 +164,9 @@ type Line struct {
 	LikelyThrough *int64      `json:"likely_through"`
 	NextJoinedAt  *Time       `json:"next_joined_at"` // when the user who is next in line joined; nil if nobody is in line, or nobody says
 	Pace          *Pace       `json:"pace"`
-	State         string      `json:"state"` // as of a Campaign
-	Ended         []EndedLine `json:"ended"` // the last generations that ended, the latest first
+	Standby       bool        `json:"standby"` // who waits stays in line when every coupon is in force
+	State         string      `json:"state"`   // as of a Campaign
+	Ended         []EndedLine `json:"ended"`   // the last generations that ended, the latest first
 	ServerTime    Time        `json:"server_time"`
 }
 
@@ -209,8 +210,8 @@ type Change struct {
 // Rebuilt is what a rebuild of a campaign's gate came to.
 type Rebuilt struct {
 	Epoch int64 `json:"epoch"` // that began
-	// Lost is how many numbers may have been given, and are lost. Not all of them need have been coupons; those were answered with
-	// recorded false.
+	// Lost is how many numbers may have been given, and are lost. Not all of them need have been coupons. At most so many users were
+	// answered with one, with recorded false; where claims are answered when their coupons are recorded, nobody was.
 	Lost       int64 `json:"lost"`
 	Carried    int64 `json:"carried"`     // people in line who kept their places
 	LostPlaces int64 `json:"lost_places"` // at least this many others were in line, and may join again

@@ -23,7 +23,7 @@ func (r *auditReport) print(t terminal) {
 			fmt.Fprintf(t.out, "  %s of its waiting line lost by its gate: whoever was in line lost their place\n", counted(c.Lines, "generation", "s"))
 		}
 		if c.Lost > 0 {
-			fmt.Fprintf(t.out, "  %s lost by its gate, and never given again: where it answers what is recorded, nobody was told one; else at most so many people were, with \"recorded\": false\n", counted(c.Lost, "number", "s"))
+			fmt.Fprintf(t.out, "  %s lost by its gate, and never given again: %s\n", counted(c.Lost, "number", "s"), whoWasTold(c.LostTold > 0))
 		}
 		printBreaches(t, c.Breaches)
 	}

@@ -115,7 +115,7 @@ func (c *campaignListCmd) Run(ctx context.Context, t terminal) error {
 	return c.print(t, all, func(w io.Writer) {
 		fmt.Fprintln(w, "ID\tSTATE\tQUANTITY\tIN FORCE\tISSUED\tOPENS AT\tNAME")
 		for _, one := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), one.InForce, one.Issued, c.TZ.text(one.OpensAt), cell(one.Name))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, stateText(one), quantityText(one.Quantity), countText(one.InForce), countText(one.Issued), c.TZ.text(one.OpensAt), cell(one.Name))
 		}
 	})
 }
@@ -236,7 +236,11 @@ func (f serverFlags) printCampaign(t terminal, c client.Campaign) error {
 // writeCampaign writes what the API says of a campaign.
 func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
-	fmt.Fprintf(w, "quantity\t%s\nin force\t%d\nissued\t%d\nremaining\t%s\n", quantityText(c.Quantity), c.InForce, c.Issued, quantityText(c.Remaining))
+	remaining := countText(c.Remaining)
+	if c.Quantity == nil {
+		remaining = unlimited
+	}
+	fmt.Fprintf(w, "quantity\t%s\nin force\t%s\nissued\t%s\nremaining\t%s\n", quantityText(c.Quantity), countText(c.InForce), countText(c.Issued), remaining)
 	fmt.Fprintf(w, "opens at\t%s\ncloses at\t%s\nanswer\t%s\nbenefit\t%s\n", f.TZ.text(c.OpensAt), f.TZ.text(c.ClosesAt), c.Answer, c.Coupon.Benefit)
 	if c.Pace != nil {
 		fmt.Fprintf(w, "pace\t%s\nstandby\t%v\n", paceText(c.Pace), c.Standby)
@@ -274,17 +278,17 @@ func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 func stateText(c client.Campaign) string {
 	switch c.GateState {
 	case "unverified":
-		return c.State + " (Redis restarted, or another server took over: nodes verify it or rebuild it within seconds; the figures are the ledger's)"
+		return c.State + " (Redis restarted, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds)"
 	case "lost":
-		return c.State + " (the gate has lost it; the figures are the ledger's)"
+		return c.State + " (the gate has lost it)"
 	case "mismatch":
-		return c.State + " (the server has another gate or ledger; the figures are the ledger's)"
+		return c.State + " (the server has another gate or ledger)"
 	case "ahead":
-		return c.State + " (the ledger is an older one than the gate: firstcome gate reconcile " + c.ID + "; the figures are the ledger's)"
+		return c.State + " (the ledger is older than the gate: firstcome gate reconcile " + c.ID + ")"
 	case "behind":
-		return c.State + " (the gate is in an epoch that has ended, so another Redis came in its place; if this one is to decide: firstcome gate rebuild " + c.ID + "; the figures are the ledger's)"
+		return c.State + " (the gate is in an epoch that has ended, so another Redis came in its place; if this one is to decide: firstcome gate rebuild " + c.ID + ")"
 	case "unknown":
-		return c.State + " (the gate does not answer; the figures are the ledger's)"
+		return c.State + " (the gate does not answer)"
 	}
 	return c.State
 }

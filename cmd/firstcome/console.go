@@ -194,6 +194,12 @@ func (o observers) Decided(id firstcome.CampaignID, outcome firstcome.Outcome) {
 	o.counter.Decided(id, outcome)
 }
 
+// Served is flow.DispatchLimits.OnServe.
+func (o observers) Served(id firstcome.CampaignID, served flow.Served, took time.Duration, err error) {
+	o.Monitor.Served(id, served, took, err)
+	o.counter.Served(id, len(served.Coupons))
+}
+
 func (o observers) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
 	o.Monitor.Undecided(ctx, id, err)
 	o.counter.Undecided(ctx, id, err)

@@ -103,7 +103,8 @@ func (c *couponIssueCmd) Help() string {
 one from before, and 1 if one was refused. Asking again is safe: a user who has a coupon keeps it.
 
 The file may be CSV as Excel, Sheets, psql --csv and firstcome coupon export write it, or text between tabs as
-mysql --batch writes it. A line that is not plainly a user's id is told with its number, and nobody is issued a coupon.`
+mysql --batch writes it. A line that is not plainly a user's id is told with its number, and nobody is issued a coupon. So
+is a first line that may be a heading, as email or login: say with --column that it is one, or with --exact that it is a user.`
 }
 
 // issueChunk is the most users that one call takes.

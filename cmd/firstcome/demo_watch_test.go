@@ -68,7 +68,7 @@ func TestTheDropOfADemonstrationBeginsWhenSomebodyWatches(t *testing.T) {
 		t.Helper()
 		c, err := api.Campaign(ctx, demoCampaign)
 		stage.Must(t, err)
-		return c.Issued
+		return *c.Issued
 	}
 	if n := issued(); n != 0 {
 		t.Errorf("nobody watches, and %d are issued", n)

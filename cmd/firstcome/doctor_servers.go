@@ -95,7 +95,7 @@ func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledg
 		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")
 	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerOlder.md",
-		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is an older one than it was")
+		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is older than it was")
 	return append(found, forgottenBy(ctx, l, gate)...)
 }
 

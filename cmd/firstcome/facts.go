@@ -56,7 +56,7 @@ func (c *doctorCmd) published(ctx context.Context) (found doctor.Findings) {
 		if err != nil {
 			return err
 		}
-		found.Hold(lag.Ahead == 0, doctor.Fail, what, "see docs/runbooks/FirstcomeFactsAhead.md: the ledger is an older one than it was",
+		found.Hold(lag.Ahead == 0, doctor.Fail, what, "see docs/runbooks/FirstcomeFactsAhead.md: the ledger is older than it was",
 			"%s of which the topic has facts that the ledger does not have", counted(lag.Ahead, "campaign", "s"))
 		late := !lag.Since.IsZero() && time.Since(lag.Since) > lateFacts
 		found.Hold(!late, doctor.Warn, what, "nothing, before a node with --facts runs; else its log says why: see docs/runbooks/FirstcomeFactsLate.md",

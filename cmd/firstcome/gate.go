@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 )
 
@@ -84,7 +86,7 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	if !c.All {
-		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, calls.Rebuild, tellRebuilt)
+		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, calls.Rebuild, tellRebuilt(ctx, calls))
 	}
 	ids, err := c.in(ctx, calls, gateLost, gateBehind)
 	if err != nil {
@@ -94,18 +96,48 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign, and no epoch has ended there.") })
 	}
 	// If lost: nodes rebuild campaigns, too, once the first one here gave Redis its name again.
-	return mendEach(ctx, t, c.outputFlag, ids, calls.RebuildIfLost, tellRebuilt)
+	return mendEach(ctx, t, c.outputFlag, ids, calls.RebuildIfLost, tellRebuilt(ctx, calls))
 }
 
-func tellRebuilt(w io.Writer, id string, done client.Rebuilt) {
-	fmt.Fprintf(w, "%s is decided again, in epoch %d.\n", id, done.Epoch)
-	if done.Lost > 0 {
-		fmt.Fprintf(w, "Numbers that are lost, and never given again: %d. Where it answers what is recorded, nobody was told one; else at most so many people were, with \"recorded\": false.\n", done.Lost)
+func tellRebuilt(ctx context.Context, calls *client.Client) func(w io.Writer, id string, done client.Rebuilt) {
+	return func(w io.Writer, id string, done client.Rebuilt) {
+		fmt.Fprintf(w, "%s is decided again, in epoch %d.\n", id, done.Epoch)
+		if done.Lost > 0 {
+			told := whoWasTold(everDecided(ctx, calls, id))
+			fmt.Fprintf(w, "Numbers that are lost, and never given again: %d. %s.\n", done.Lost, strings.ToUpper(told[:1])+told[1:])
+		}
+		if done.Carried > 0 {
+			fmt.Fprintf(w, "%d people in line kept their places.\n", done.Carried)
+		}
+		if done.LostPlaces > 0 {
+			fmt.Fprintf(w, "At least %d people in line lost their places: they hear so, and may claim again.\n", done.LostPlaces)
+		}
 	}
-	if done.Carried > 0 {
-		fmt.Fprintf(w, "%d people in line kept their places.\n", done.Carried)
+}
+
+// whoWasTold says who was told lost numbers. Where claims were answered before their coupons were recorded, all that is known is how many
+// numbers there are.
+func whoWasTold(decided bool) string {
+	if decided {
+		return `at most so many people were told one, with "recorded": false`
 	}
-	if done.LostPlaces > 0 {
-		fmt.Fprintf(w, "At least %d people in line lost their places: they hear so, and may claim again.\n", done.LostPlaces)
+	return "nobody was told one, because claims are answered when their coupons are recorded"
+}
+
+// everDecided reports whether terms of a campaign have, or may have had, claims answered before their coupons were recorded.
+func everDecided(ctx context.Context, calls *client.Client, id string) bool {
+	for after := int64(0); ; {
+		page, err := calls.Changes(ctx, id, after, maxPage)
+		if err != nil {
+			return true
+		}
+		for _, c := range page.Items {
+			if after = c.Version; c.Kind == string(firstcome.ChangeReconcile) || c.Terms != nil && c.Terms.Answer == string(firstcome.Decided) && !c.Refused {
+				return true
+			}
+		}
+		if page.Next == nil {
+			return false
+		}
 	}
 }

@@ -25,7 +25,7 @@ func TestScriptsOnRedis(t *testing.T) {
 			t.Parallel()
 			url := services.Redis.Server(t).URL()
 			reader := services.User(t, url, "~firstcome:*", "+@read", "+@connection", "+time")
-			params := scripts("")
+			params := scripts(t, "")
 			params.Files = []string{file}
 			setup := params.Setup
 			params.Setup = func(e *testscript.Env) error {

@@ -32,7 +32,7 @@ func (s *fedStage) isAway(id firstcome.CampaignID, users ...firstcome.UserID) {
 // holds has a holder and somebody new claim together, and wants that the holder is answered.
 func (s *fedStage) holds(id firstcome.CampaignID, holder, other firstcome.UserID) {
 	s.t.Helper()
-	if d := s.claim(id, other, holder); d[0].Outcome != 0 || d[1].Outcome != firstcome.AlreadyIssued {
+	if d := s.claimOnce(id, other, holder); d[0].Outcome != 0 || d[1].Outcome != firstcome.AlreadyIssued {
 		s.t.Errorf("a holder behind who would join: %v, %v", d[0].Outcome, d[1].Outcome)
 	}
 }

@@ -84,7 +84,7 @@ func TestATopicThatWasMadeAgainIsToldUntilThePaceIsSet(t *testing.T) {
 	_, err := s.line.Claim(t.Context(), "c", []firstcome.UserID{"e"})
 	isLost(t, "a claim", err, "was made again, or is another one")
 	isLost(t, "the alarm", stage.Next(t, "an alarm", s.told), "was made again, or is another one")
-	if d := s.claim("c", "a", "e"); d[0].Outcome != firstcome.AlreadyIssued || d[1].Outcome != 0 {
+	if d := s.claimOnce("c", "a", "e"); d[0].Outcome != firstcome.AlreadyIssued || d[1].Outcome != 0 {
 		t.Errorf("a holder beside who would join: %v, %v", d[0].Outcome, d[1].Outcome)
 	}
 	_, err = s.line.Serve(t.Context(), "c", 9)

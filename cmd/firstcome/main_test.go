@@ -36,9 +36,9 @@ func (l leakless) Run() int {
 }
 
 // scripts returns how the scripts of a directory are run.
-func scripts(directory string) testscript.Params {
+func scripts(t *testing.T, directory string) testscript.Params {
 	return testscript.Params{
-		Dir: directory,
+		Dir: directory, WorkdirRoot: t.TempDir(), // which is removed, also if one script runs alone
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "ends": ends, "json": isJSON, "soon": soon, "logged": logged, "sql": alter, "set": set,
 		},

@@ -10,7 +10,7 @@ import (
 )
 
 type gateReconcileCmd struct {
-	chosenGates `set:"all=of which the ledger is an older one than the gate"`
+	chosenGates `set:"all=of which the ledger is older than the gate"`
 	DryRun      bool `help:"Say which campaigns these are, and what would be brought back, about. It changes nothing."`
 }
 
@@ -24,7 +24,7 @@ benefit, who voided what and why, and dead letters. If the newer database still 
 }
 
 func (c *gateReconcileCmd) check(terminal) []error {
-	return c.oneOrAll("of which the ledger is an older one than the gate")
+	return c.oneOrAll("of which the ledger is older than the gate")
 }
 
 func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) (err error) {
@@ -53,7 +53,7 @@ func (c *gateReconcileCmd) estimate(ctx context.Context, t terminal, calls *clie
 	}
 	return c.print(t, all, func(w io.Writer) {
 		if len(all) == 0 {
-			fmt.Fprintln(w, "The ledger is an older one than the gate of no such campaign.")
+			fmt.Fprintln(w, "The ledger is older than the gate of no such campaign.")
 		}
 		for _, e := range all {
 			tellEstimate(w, e)
@@ -62,7 +62,7 @@ func (c *gateReconcileCmd) estimate(ctx context.Context, t terminal, calls *clie
 }
 
 func tellEstimate(w io.Writer, e client.Estimate) {
-	fmt.Fprintf(w, "%s: the ledger is an older one than the gate, which is at version %d of epoch %d; the ledger is at version %d of %d.\n", e.CampaignID, e.GateVersion, e.GateEpoch, e.LedgerVersion, e.LedgerEpoch)
+	fmt.Fprintf(w, "%s: the ledger is older than the gate, which is at version %d of epoch %d; the ledger is at version %d of %d.\n", e.CampaignID, e.GateVersion, e.GateEpoch, e.LedgerVersion, e.LedgerEpoch)
 	fmt.Fprintf(w, "The gate has %s that the ledger lacks. In the backup and not at the gate: %s. Forgotten: %s.\n",
 		plural(e.Recovered, "coupon", "coupons"), plural(e.Voided+e.Unexplained, "coupon", "coupons"), plural(max(0, e.GateVersion-e.LedgerVersion), "change", "changes"))
 	if e.Unexplained > 0 {

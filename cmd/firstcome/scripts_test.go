@@ -8,4 +8,4 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestScripts(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }
+func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }

@@ -147,7 +147,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	instants := func(opened, soldOut, closed string) string {
 		return fmt.Sprintf("opened at %s\nfirst sold out %s\nclosed at %s\n", opened, soldOut, closed)
 	}
-	const away, began = "the gate does not answer; the figures are the ledger's", "Redis restarted, or another server took over: nodes verify it or rebuild it within seconds; the figures are the ledger's"
+	const away, began = "the gate does not answer", "Redis restarted, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds"
 	cannot := fmt.Errorf("%w: no route", firstcome.ErrGateUnavailable)
 	verifying := fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
 	var nobody error
@@ -217,14 +217,14 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 		}},
 		{"the gate away", func() { c.gate.why.Store(&cannot) }, func() map[string][]string {
 			return map[string][]string{
-				"campaign list":         {"spring unknown (" + away + ") 5 1 2 ", "queue unknown (" + away + ")"},
+				"campaign list":         {"spring unknown (" + away + ") 5 - - ", "queue unknown (" + away + ")"},
 				"!campaign show spring": {"the gate does not answer", "!state open"},
 			}
 		}},
 		{"recovering", func() { c.gate.why.Store(&verifying) }, func() map[string][]string {
 			return map[string][]string{
-				"campaign list":        {"spring unknown (" + began + ") 5 1 2 ", "queue unknown (" + began + ")"},
-				"campaign show spring": {"state unknown (" + began + ")\n", figures(1, 2, 5), instants("-", "-", "-")},
+				"campaign list":        {"spring unknown (" + began + ") 5 - - ", "queue unknown (" + began + ")"},
+				"campaign show spring": {"state unknown (" + began + ")\n", "quantity 5\nin force -\nissued -\nremaining -\n", instants("-", "-", "-")},
 				"campaign show queue":  {"state unknown (" + began + ")\n", "in line -\n", "!next in line"},
 			}
 		}},

@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas takes the gate back
@@ -38,9 +39,7 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 			ctx, cancel := context.WithCancel(r.t.Context())
 			left := make(chan error)
 			go func() { left <- r.waiter.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 100}) }()
-			for r.waiter.Waiting() == 0 {
-				continue
-			}
+			stage.Await(r.t, "who waits", 1, r.waiter.Waiting)
 			r.settle(drained)
 			nobodys := first[2]
 			nobodys.User = "nobody"

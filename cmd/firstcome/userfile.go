@@ -143,8 +143,9 @@ func (f *userFile) readRows(text []byte) {
 		return
 	}
 	f.from = "column " + strconv.Itoa(at+1)
+	first := rows[0].cells[at]
 	if headed {
-		f.from = "column " + rows[0].cells[at]
+		f.from = "column " + first
 		rows = rows[1:]
 	}
 	for _, r := range rows {
@@ -153,6 +154,8 @@ func (f *userFile) readRows(text []byte) {
 			f.wrong(r.line, "has %s, and the first line %d: quote an id with a comma in it", counted(int64(len(r.cells)), "column", "s"), width)
 		case exported: // it is written as it is
 			f.take(r.line, r.cells[at])
+		case headed && r.cells[at] == first, r.line > 1 && slices.Contains(headings, heading(r.cells[at])):
+			f.wrong(r.line, "%q is a heading, as where two files were joined: take the line out; if it is a user, give the ids alone, one a line, with --exact", r.cells[at])
 		default:
 			if why := doubt(r.cells[at]); why != "" {
 				f.wrong(r.line, "%q %s", r.cells[at], why)
@@ -169,10 +172,18 @@ var headings = []string{
 	"회원id", "회원아이디", "회원번호", "사용자id", "사용자아이디", "사용자번호", "고객id", "고객번호", "아이디", "유저id", "user", "member", "customer", "id",
 }
 
+// likely are words that head columns of users, and that few users are named. A file that has one in its first line is not read
+// before somebody says which it is.
+var likely = regexp.MustCompile(`^(?i:(?:e[ -]?)?mail|log[io]n|name|nick|handle|account|accounts|alias|key|code|number|no|uuid|guid|sub|ids|users|members|customers|` +
+	`phone|mobile|tel|telephone|winners?|buyers?|recipients?|contact|(?:user|login|nick|full|account|member|customer|screen)name|mobilephone|` +
+	`[\p{L} _.-]*[ _.-](?:[iu]d|ids|uid|uuid|no|num|number|name|login|account|key|code|e?mail|address|phone|mobile))$|` +
+	`^[A-Za-z]*[a-z](?:I[dD]|IDs?|U[iI][dD]|UUID|No|Num|Number|Name|Login|Account|Key|Code|E?[mM]ail|Address|Phone|Mobile)$|` +
+	`^[\p{Hangul} _-]*(?:(?i:id)|아이디|번호|메일|이름|성명|성함|닉네임|별명|연락처|전화|휴대폰|핸드폰|계정|코드|식별자|(?:회원|고객|사용자|이용자|구매자|당첨자|대상자|유저)명?)$`)
+
+var noBlanks = strings.NewReplacer(" ", "", "-", "", "_", "")
+
 // heading returns a cell as headings has it.
-func heading(cell string) string {
-	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "_", "").Replace(cell))
-}
+func heading(cell string) string { return strings.ToLower(noBlanks.Replace(cell)) }
 
 // find returns which column has the ids, and whether the first row has headings; -1 after a mistake.
 func (f *userFile) find(rows []row) (at int, headed bool) {
@@ -218,11 +229,52 @@ func (f *userFile) hasHeading(rows []row, at int) bool {
 	if slices.Contains(headings, heading(first)) {
 		return true
 	}
-	undigited := func(r row) bool { return len(r.cells) <= at || !strings.ContainsFunc(r.cells[at], unicode.IsDigit) }
-	if len(rows) > 1 && undigited(rows[0]) && !slices.ContainsFunc(rows[1:], undigited) {
-		f.wrong(rows[0].line, "%q looks like a heading: if it is one, give --column %q; if it is a user and each line is an id, --exact", first, first)
+	if likely.MatchString(strings.TrimSpace(first)) || standsOut(rows, at) {
+		f.wrong(rows[0].line, "%q looks like a heading: if it is one, give --column %q; if it is a user, give the ids alone, one a line, with --exact", first, first)
 	}
 	return false
+}
+
+// standsOut reports whether the first cell of a column has no digit, and lacks a kind of characters that all cells below it have.
+func standsOut(rows []row, at int) bool {
+	own := kindsOf(rows[0].cells[at])
+	if len(rows) == 1 || strings.ContainsRune(own, '0') {
+		return false
+	}
+	shared := kindsOf(rows[1].cells[min(at, len(rows[1].cells)-1)])
+	for _, r := range rows[1:] {
+		has := ""
+		if at < len(r.cells) {
+			has = kindsOf(r.cells[at])
+		}
+		shared = strings.Map(func(kind rune) rune {
+			if strings.ContainsRune(has, kind) && !strings.ContainsRune(own, kind) {
+				return kind
+			}
+			return -1
+		}, shared)
+		if shared == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// kindsOf returns a cell with 0 for each digit, a for each letter of ASCII, 가 for each other letter, and without blanks.
+func kindsOf(cell string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsDigit(r):
+			return '0'
+		case unicode.IsLetter(r) && r < utf8.RuneSelf:
+			return 'a'
+		case unicode.IsLetter(r):
+			return '가'
+		case unicode.IsSpace(r):
+			return -1
+		}
+		return r
+	}, cell)
 }
 
 // shortened is how Excel writes a number of more digits than it keeps.

@@ -114,7 +114,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
-	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: n.monitor.Served, OnLook: n.monitor.LookFailed})
+	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, gate.LineOf)
 	n.issuer = flow.NewIssuer(gate, queue)

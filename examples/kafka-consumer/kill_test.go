@@ -124,14 +124,14 @@ func (p *publisher) life(t *testing.T, point, file string) (c *exec.Cmd, begun <
 	return c, begin, end
 }
 
-// backAgain is less than the 45 seconds after which Kafka misses a process that was killed.
-const backAgain = 30 * time.Second
+// longestLife is longer than a process takes to pass its point, on a busy machine, too.
+const longestLife = 2 * time.Minute
 
 // dies runs the program until it is killed at a point, while more is published.
 func (p *publisher) dies(t *testing.T, point, file string, random *rand.Rand, more func()) {
 	t.Helper()
 	c, begun, ended := p.life(t, point, file)
-	tick, late := time.NewTicker(100*time.Millisecond), time.After(backAgain)
+	tick, late := time.NewTicker(100*time.Millisecond), time.After(longestLife)
 	defer tick.Stop()
 	for {
 		more()

@@ -167,7 +167,7 @@ func (f *fact) keep(ctx context.Context, tx *sql.Tx, isNew bool) error {
 		return err
 	}
 	if holder != nil && data.UserID != nil && *holder != *data.UserID {
-		return fmt.Errorf("the coupon %s/%d is another user's in the topic than in the table: the ledger is an older one than it was. Settle with its operators "+
+		return fmt.Errorf("the coupon %s/%d is another user's in the topic than in the table: the ledger is older than it was. Settle with its operators "+
 			"what holds, delete the campaign from coupons and cursors, start this again, and ask for firstcome facts replay %s --from 1",
 			f.Campaign, data.Number, f.Campaign)
 	}

@@ -128,6 +128,44 @@ func TestInTheBrowserAPlaceByTheLineTellsWhatIsLikely(t *testing.T) {
 	}
 }
 
+// TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft: in a line that stands by with nothing left, and in a pause, it is nobody's turn.
+func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
+	server, guests, shop := scripts(t)
+	server.says(map[string]string{
+		"GET ": state("open", 9, 0, `,"pace":{"per_second":1},"standby":true`), "GET /claims/u/events": "404 {}", "GET /line": "503 {}",
+	})
+	first := strings.NewReplacer("202", "200", `"ahead":2`, `"ahead":0`)
+	for _, test := range []struct{ place, koHead, enHead, koMore, enMore string }{
+		{
+			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, false)), `"eta_seconds":2`, `"eta_seconds":null`), "대기열 맨 앞이에요", "You are first in line",
+			"지금대로라면 받지 못할 수 있어요. 쿠폰이 나오면 순서대로 드려요.", "As it stands, you may not get one. If a coupon comes back, it goes to the first in line.",
+		},
+		{first.Replace(fmt.Sprintf(inLine, true)), "이제 내 차례예요", "It is your turn", "화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page."},
+		{
+			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, true)), `"serving":true,"why":null`, `"serving":false,"why":"paused"`), "대기열 맨 앞이에요", "You are first in line",
+			"일시중지됐어요. 순번은 유지돼요.", "On hold. Your place is kept.",
+		},
+	} {
+		server.says(map[string]string{"GET /claims/u": test.place})
+		for _, g := range guests {
+			g.Go(shop)
+			g.sees(test.koHead, test.enHead)
+			g.sees(test.koMore, test.enMore)
+		}
+	}
+	server.says(map[string]string{
+		"GET /claims/u": strings.Replace(fmt.Sprintf(inLine, true), "202", "200", 1),
+		"GET /line":     strings.Replace(fmt.Sprintf(lineAt, 1, 3, 3, 2), `"state"`, `"standby":true,"state"`, 1),
+	})
+	for _, g := range guests {
+		g.Go(shop)
+		g.sees("쿠폰이 나오면 순서대로 드려요.", "If a coupon comes back, it goes to the first in line.")
+		if words := browser.Eval[string](g.Page, `document.querySelector("#words").textContent`); !strings.Contains(words, "2") || strings.Contains(words, "약") || strings.Contains(words, "about") {
+			t.Errorf("nobody knows when a coupon comes back, and the page says %s", words)
+		}
+	}
+}
+
 // TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow: the line ended, and then 970 coupons were added, or the campaign was paused. Where the campaign
 // cannot be read, they see what they were told.
 func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
@@ -238,6 +276,44 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised: the campaign was paused before it opened, or all coupons went in its first instant. Users who
+// do not wait for that may ask.
+func TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised(t *testing.T) {
+	server, guests, shop := scripts(t)
+	soon := strings.Replace(state("not_open", 30, 30, ""), `"opens_at":null`, `"opens_at":"2031-05-05T01:00:01.000000Z"`, 1)
+	opens := func(then string) {
+		server.says(map[string]string{"GET ": soon})
+		for _, g := range guests {
+			g.Go(shop)
+			g.Until(`["not_open", "opening"].includes(document.querySelector("#stub").dataset.state)`)
+			browser.Eval[bool](g.Page, `(() => { const stub = document.querySelector("#stub"); window.states = [stub.dataset.state];
+				new MutationObserver(() => states.push(stub.dataset.state)).observe(stub, { attributes: true }); return true; })()`)
+		}
+		server.says(map[string]string{"GET ": then})
+	}
+	for _, test := range []struct{ campaign, word, ko, en string }{
+		{state("paused", 30, 30, ""), "paused", "일시중지됐어요", "On hold"},
+		{state("sold_out", 30, 0, ""), "sold_out", "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone"},
+		{state("open", 30, 7, ""), "open", "30장 중 7장 남았어요", "7 of 30 left"},
+	} {
+		opens(test.campaign)
+		for _, g := range guests {
+			g.sees(test.ko, test.en)
+			states := browser.Eval[string](g.Page, `[...new Set(states)].join(" ")`)
+			if before, _ := strings.CutSuffix(states, test.word); strings.Contains(before, " open ") || !strings.Contains(states, "opening") {
+				t.Errorf("%s: the page shows %s", test.word, states)
+			}
+		}
+	}
+	server.says(map[string]string{"POST /claims": `410 {"code":"sold_out","outcome":"sold_out"}`})
+	opens(`503 {"code":"busy"}`)
+	for _, g := range guests {
+		g.looks("열릴 시각이 됐어요", "It is time")
+		g.Press("#act")
+		g.sees("준비한 쿠폰이 모두 소진됐어요", "All coupons are gone")
 	}
 }
 

@@ -25,6 +25,7 @@ func TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn(t *testing.T) {
 		{firstcome.ErrStopping, "stopping", "this node is stopping"},
 		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified), "gate_unavailable", "not verified yet"},
 		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
+		{fmt.Errorf("%w: %w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
 	} {
 		s := openFar(t)
 		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return fmt.Errorf("decide 3 claims: %w", row.err) }

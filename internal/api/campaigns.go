@@ -213,13 +213,12 @@ func wireCampaign(s told) client.Campaign {
 	t := wireTerms(&s.Terms)
 	c := client.Campaign{
 		ID: string(s.ID), Terms: *t, Version: s.Version, State: s.state(), GateState: s.gate, Waiting: s.waiting(),
-		InForce: s.InForce, Issued: s.Issued, Recorded: s.Recorded,
+		InForce: s.known(s.InForce), Issued: s.known(s.Issued), Recorded: s.Recorded,
 		OpenedAt: wire.Time(s.OpenedAt), SoldOutAt: wire.Time(s.SoldOutAt), ClosedAt: wire.Time(s.ClosedAt),
 		CreatedAt: client.Time{Time: s.CreatedAt}, ServerTime: client.Time{Time: s.Now},
 	}
 	if t.Quantity != nil {
-		remaining := *t.Quantity - s.InForce
-		c.Remaining = &remaining
+		c.Remaining = s.known(*t.Quantity - s.InForce)
 	}
 	return c
 }

@@ -105,7 +105,7 @@ func TestTheClientReadsEveryList(t *testing.T) {
 		t.Errorf("the campaigns are %+v, %v", campaigns, err)
 	}
 	campaign, err := c.Campaign(ctx, "b")
-	if err != nil || campaign.InForce != 1 {
+	if err != nil || campaign.InForce == nil || *campaign.InForce != 1 {
 		t.Errorf("the campaign is %+v, %v", campaign, err)
 	}
 	wallet, err := c.Wallet(ctx, "u", "", 0)

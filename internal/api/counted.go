@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// What a node knows of a campaign from its gate, in the words of the wire. Unless it is gateOK, the counters are
-// the ledger's, and claims are answered 503.
+// The state of a campaign's gate, as this node knows it, in the words of the wire. Unless it is gateOK, nobody
+// knows the gate's counters, and claims are answered 503.
 const (
 	gateOK         = "ok"
 	gateLost       = "lost"       // see flow.ErrLost
@@ -24,10 +24,11 @@ const (
 // stateUnknown is a campaign's state when nobody can say what a claim would get.
 const stateUnknown = "unknown"
 
-// A told campaign is what a reader gets: the ledger's, with the gate's counters, which include unrecorded coupons.
+// A told campaign is what a reader gets: the ledger's, with the gate's counters, which include unrecorded coupons. Without these
+// it has the ledger's, which nobody is told.
 type told struct {
 	ledger.Status
-	gate string // gateOK, or why the counters are the ledger's
+	gate string // gateOK, or why the gate's counters are unknown
 	mute bool   // the topic that keeps the line does not tell who is in it
 }
 
@@ -37,6 +38,14 @@ func (c *told) waiting() *int64 {
 		return nil
 	}
 	return &c.Line.Waiting
+}
+
+// known returns one of the gate's counters, or nil if nobody can say.
+func (c *told) known(counter int64) *int64 {
+	if c.gate != gateOK {
+		return nil
+	}
+	return &counter
 }
 
 // state returns the word for what a newcomer's claim would get. A campaign that an operator closed stays

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -21,14 +22,19 @@ const (
 	mostUnknown = 2
 	// unknownWait is how long a caller waits for one of these: on an idle ledger a thousand ids are looked up in that time.
 	unknownWait = time.Second
+	// mostUnclosed is how many of the campaigns that are not closed are read at once: a few milliseconds of one connection.
+	mostUnclosed = 10_000
+	// unclosedEvery is how often they are read at most, while ids are asked for that the node has not met.
+	unclosedEvery = time.Second
 )
 
 // existing are the campaigns that there are, as far as the node has met them. Anybody can ask for an id that does not exist, as
 // often as they like. A missing campaign is not remembered, so one that another node makes is found at once.
 type existing struct {
 	met   *lru.Cache[firstcome.CampaignID, struct{}]
-	reads singleflight.Group
-	room  chan struct{} // holds one for each id that is being looked up
+	reads singleflight.Group        // by id; empty: of the campaigns that are not closed
+	room  chan struct{}             // holds one for each id that is being looked up
+	read  atomic.Pointer[time.Time] // when those that are not closed were read last; nil: never
 }
 
 func newExisting() existing {
@@ -42,10 +48,38 @@ func newExisting() existing {
 // errManyUnmet turns a caller away before anything is decided.
 var errManyUnmet = fmt.Errorf("%w: too many campaigns that this node has not met are asked for at this moment", firstcome.ErrBusy)
 
+// meetUnclosed meets the campaigns that are not closed, unless it just did: all callers who ask for an id that the node has not met share
+// one read, and so those who ask for one of these do not wait with a flood of made-up ids.
+func (s *Server) meetUnclosed(ctx context.Context) {
+	e := &s.existing
+	if last := e.read.Load(); last != nil && time.Since(*last) < unclosedEvery {
+		return
+	}
+	done := e.reads.DoChan("", func() (any, error) {
+		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
+		defer over()
+		all, _, err := s.Ledger.Unclosed(ctx, mostUnclosed)
+		for _, c := range all {
+			e.met.Add(c.ID, struct{}{})
+		}
+		now := time.Now()
+		e.read.Store(&now)
+		return nil, err
+	})
+	select {
+	case <-done: // if the ledger did not say, the id itself is looked up
+	case <-time.After(unknownWait):
+	case <-ctx.Done():
+	}
+}
+
 // meet returns nil if a caller may ask for a campaign. firstcome.ErrNoCampaign means that there is none. An API key's holder is trusted.
 func (s *Server) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
 	e := &s.existing
 	if c.Role != "" || e.met.Contains(id) {
+		return nil
+	}
+	if s.meetUnclosed(ctx); e.met.Contains(id) {
 		return nil
 	}
 	done := e.reads.DoChan(string(id), func() (any, error) {

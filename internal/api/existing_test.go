@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A slowLedger answers of made-up ids only when the test lets it.
@@ -60,7 +61,7 @@ type undecided struct {
 func (o *undecided) Undecided(_ context.Context, _ firstcome.CampaignID, err error) { o.errs <- err }
 
 // TestMadeUpCampaignsDoNotOccupyTheLedger has strangers ask for 200 ids that do not exist, on a ledger that takes its time. At most two
-// of them read at once, and a real campaign is answered. A claim that is turned away is known to be undecided.
+// of them read at once, and a real campaign is answered that nobody asked this node for before, and one that is made during the flood. A claim that is turned away is known to be undecided.
 func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	slow := &slowLedger{reading: make(chan struct{}), let: make(chan struct{})}
 	seen := &undecided{errs: make(chan error, 200)}
@@ -70,7 +71,6 @@ func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	})
 	s.call("POST", "/v1/campaigns", `{"id":"real","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
 	token := s.token("u")
-	s.call("GET", "/v1/campaigns/real/line", "").want(t, 200, "")
 	var asking sync.WaitGroup
 	var gone, busy atomic.Int64
 	for n := range 200 {
@@ -107,6 +107,8 @@ func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 			t.Errorf("a claim is answered %s", r.body)
 		}
 	}
+	s.call("POST", "/v1/campaigns", `{"id":"newer","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
+	stage.Await(t, "the answer of a newer campaign", http.StatusOK, func() int { return s.call("GET", "/v1/campaigns/newer/line", "").status })
 	if err := <-seen.errs; firstcome.CauseOf(err) != firstcome.Busy {
 		t.Errorf("a claim that waited too long counts as %q: %v", firstcome.CauseOf(err), err)
 	}

@@ -49,8 +49,8 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 			if moved.Likely && user > told {
 				told = user
 			}
-			if user == "d" && *moved.ETASeconds != eta {
-				t.Errorf("%s, d has %d s to go, want %d", what, *moved.ETASeconds, eta)
+			if user == "d" && (moved.ETASeconds == nil) != (eta < 0) || user == "d" && eta >= 0 && *moved.ETASeconds != eta {
+				t.Errorf("%s, d is told %+v, want %d s to go", what, moved, eta)
 			}
 		}
 		if told != likely {
@@ -66,6 +66,11 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 	looks("once it closes sooner", 3.0, "c", 2)
 	s.call("PATCH", "/v1/campaigns/c", `{"closes_at":null,"quantity":null}`).want(t, 200, "")
 	looks("without a limit", nil, "d", 2)
+	s.call("PATCH", "/v1/campaigns/c", `{"quantity":2,"standby":true}`).want(t, 200, "")
+	looks("in a line that stands by", 3.0, "c", -1)
+	s.call("PATCH", "/v1/campaigns/c", `{"quantity":0}`).want(t, 200, "")
+	looks("in a line that stands by, with nothing left", 0.0, "", -1)
+	s.call("PATCH", "/v1/campaigns/c", `{"quantity":null,"standby":false}`).want(t, 200, "")
 	s.serve()
 	looks("after one was served", nil, "d", 1)
 }

@@ -20,7 +20,7 @@ import (
 
 // appendPlace appends the answer to somebody in line.
 func appendPlace(b []byte, p firstcome.Place) []byte {
-	wire := client.Place{Ahead: p.Ahead, Serving: p.Serving}
+	wire := client.Place{Ahead: p.Ahead, Serving: p.Serving, Likely: p.Likely}
 	b = append(b, `{"outcome":"waiting","ticket":`...)
 	b = strconv.AppendInt(b, p.Ticket, 10)
 	b = append(b, `,"generation":`...)
@@ -134,7 +134,7 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 	}
 	line := client.Line{
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
-		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
+		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), Standby: at.Campaign.Standby, State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
 	}
 	if through := at.Campaign.LikelyThrough(at.Line, at.InForce, at.Now); through < math.MaxInt64 {
 		line.LikelyThrough = &through

@@ -145,12 +145,12 @@ func TestTheLineIsReadByAnybodyAndKeptForASecond(t *testing.T) {
 	if got := r.header.Get("Cache-Control"); got != "public, max-age=1, stale-while-revalidate=0" {
 		t.Errorf("caches are told %q", got)
 	}
-	want := `{"campaign_id":"c","generation":1,"serving":1,"last_ticket":2,"waiting":2,"likely_through":1,"next_joined_at":"2026-11-20T12:00:00.000000Z","pace":{"per_second":null},"state":"open","ended":[],"server_time":"2026-11-20T12:00:00.000000Z"}`
+	want := `{"campaign_id":"c","generation":1,"serving":1,"last_ticket":2,"waiting":2,"likely_through":1,"next_joined_at":"2026-11-20T12:00:00.000000Z","pace":{"per_second":null},"standby":false,"state":"open","ended":[],"server_time":"2026-11-20T12:00:00.000000Z"}`
 	if diff := cmp.Diff(want, strings.TrimSpace(string(r.body))); diff != "" {
 		t.Errorf("the line (-want +got):\n%s", diff)
 	}
 	s.serve()
-	want = `{"campaign_id":"c","generation":2,"serving":1,"last_ticket":0,"waiting":0,"likely_through":0,"next_joined_at":null,"pace":{"per_second":null},"state":"sold_out",` +
+	want = `{"campaign_id":"c","generation":2,"serving":1,"last_ticket":0,"waiting":0,"likely_through":0,"next_joined_at":null,"pace":{"per_second":null},"standby":false,"state":"sold_out",` +
 		`"ended":[{"generation":1,"reason":"sold_out","ended_at":"2026-11-20T12:00:00.000000Z","last_ticket_served":1}],"server_time":"2026-11-20T12:00:00.000000Z"}`
 	if diff := cmp.Diff(want, strings.TrimSpace(string(s.line().body))); diff != "" {
 		t.Errorf("the line that ended (-want +got):\n%s", diff)

@@ -124,10 +124,10 @@ func problemOf(err error) *client.Problem {
 		return unavailable(notRecorded, "the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
 	case errors.Is(err, flow.ErrUnrecorded):
 		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
-	case errors.Is(err, flow.ErrUnverified):
-		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")
 	case errors.Is(err, flow.ErrRebuilding):
 		return unavailable(gateUnavailable, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
+	case errors.Is(err, flow.ErrUnverified):
+		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")
 	case errors.As(err, &full):
 		return unavailable(gateFull, full.Error())
 	case errors.Is(err, flow.ErrOutdone):

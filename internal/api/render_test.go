@@ -21,8 +21,8 @@ func TestAnInstantHasSixDigits(t *testing.T) {
 	}
 }
 
-// TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack has a gate refuse by the old opening once the new one has come: a node renders its
-// answers by the campaign's terms, which may know the new one first.
+// TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack wants a wait also where a gate that has not heard of the
+// new opening refuses by the old one: the node reads the new one in the terms, and it may be over by then.
 func TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack(t *testing.T) {
 	opens := time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
 	for n := range 200 {

@@ -380,7 +380,7 @@ const (
 )
 
 // became returns how a place in line ended whose user was found to have neither a coupon nor a ticket: left, voided, or the reason why its
-// generation ended. It returns "" if that is no longer known. It reads the line after the user was looked for, since the generation may have
+// generation ended. It returns "" if that is not known. It reads the line after the user was looked for, since the generation may have
 // ended in between. It asks the ledger only about tickets that were served or left, and not about a whole crowd that is sent away at once.
 func (s *Server) became(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) (outcome string, err error) {
 	state, err := s.Places.LineOf(ctx, id)
@@ -400,16 +400,16 @@ func (s *Server) became(ctx context.Context, id firstcome.CampaignID, user first
 		return outcome, nil
 	}
 	found, _, err := s.Ledger.Find(ctx, id, ledger.Choice{User: user, Page: ledger.Page{Voided: true}})
-	if slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return isOf(c, at) }) {
-		outcome = voided
+	for _, c := range found {
+		switch {
+		case c.VoidedAt.IsZero():
+		case c.Generation == at.Generation && c.Ticket == at.Number:
+			return voided, err
+		case c.Ticket == 0: // issued past the line, which ended the place, or before the user joined: nobody knows
+			outcome = ""
+		}
 	}
 	return outcome, err
-}
-
-// isOf reports whether a voided coupon may be the one that ended a place: it was issued to that ticket, or past the line. Such a coupon may
-// also be older than the place.
-func isOf(c firstcome.Coupon, at firstcome.Ticket) bool {
-	return !c.VoidedAt.IsZero() && (c.Ticket == 0 || c.Generation == at.Generation && c.Ticket == at.Number)
 }
 
 // conclude goes by a claim that was read.

@@ -202,6 +202,8 @@ func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Statu
 	return ledger.Status{}, nil
 }
 
+func (anyCampaign) Unclosed(context.Context, int) ([]ledger.Shown, int64, error) { return nil, 0, nil }
+
 // runStreams runs a server of a line in a synctest bubble. It reads the line every so often; zero: as by default.
 func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
 	t.Helper()

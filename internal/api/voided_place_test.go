@@ -54,10 +54,11 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	s.claim("c", "again").want(t, 202, "waiting") // and leaves from their second place
 	s.call("DELETE", "/v1/campaigns/c/claims/again", "").want(t, 200, "")
 	places.Unlock()
-	for _, user := range []string{"served", "past", "again"} {
+	for _, user := range []string{"served", "again"} {
 		follow[user].want("outcome", "end", `{"outcome":"voided"}`)
 		follow[user].wantEnd()
 	}
+	follow["past"].wantEnd()
 	ofPlace := func(user, place, outcome string) {
 		t.Helper()
 		if r := s.call("GET", "/v1/campaigns/c/claims/"+user+"?place="+place, "").want(t, 404, outcome); r.text("code") != "not_found" {
@@ -66,7 +67,7 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	}
 	ends := func(generation string) {
 		ofPlace("served", generation+".1", "voided")
-		ofPlace("past", generation+".2", "voided")
+		ofPlace("past", generation+".2", "") // the coupon does not say whether it ended this place
 		ofPlace("again", generation+".3", "voided")
 	}
 	ends("1")
@@ -90,6 +91,17 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	if err != nil || answer.Outcome != client.Voided || answer.Coupon != nil {
 		t.Errorf("the client ends with %+v, %v", answer, err)
 	}
+}
+
+// TestWhoLeftIsNotToldThatTheirCouponWasVoided, though a coupon without a ticket was, before they joined.
+func TestWhoLeftIsNotToldThatTheirCouponWasVoided(t *testing.T) {
+	s := openAtNoon(t)
+	s.create(`{"id":"c","name":"n","quantity":9,"pace":{}}`)
+	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["u"]}`).want(t, 200, "")
+	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 200, "")
+	s.claim("c", "u").want(t, 202, "waiting")
+	s.call("DELETE", "/v1/campaigns/c/claims/u", "").want(t, 200, "")
+	s.call("GET", "/v1/campaigns/c/claims/u?place=1.1", "").want(t, 404, "")
 }
 
 // TestWhoseCouponOfARemoteGateWasVoidedIsNotToldThatTheyLeft: the gate keeps the line, and the ledger knows what was voided.

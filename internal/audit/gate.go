@@ -237,11 +237,11 @@ func (c *comparison) compareSecret(given string) {
 // finds a gate in whose place another one came, too: the ledger ends an epoch only for that.
 func (c *comparison) compareAge(id firstcome.CampaignID) {
 	if g := c.before; g.Version > c.campaign.Version || g.Epoch > c.campaign.Epoch || g.Drained > c.campaign.Drained {
-		c.differs("gate", "the ledger is an older one than the gate, which is at version %d of epoch %d and was told of the numbers up to %d; the ledger is at version %d of epoch %d, with those up to %d: firstcome gate reconcile %s",
+		c.differs("gate", "the ledger is older than the gate, which is at version %d of epoch %d and was told of the numbers up to %d; the ledger is at version %d of epoch %d, with those up to %d: firstcome gate reconcile %s",
 			g.Version, g.Epoch, g.Drained, c.campaign.Version, c.campaign.Epoch, c.campaign.Drained, id)
 	}
 	if g := c.after; g.Epoch < c.campaign.Epoch {
-		c.differs("gate", "the gate is an older one than the ledger: it is in epoch %d, and the ledger in %d, so another gate came in its place, and what this one gave since is lost; if it is to decide all the same: firstcome gate rebuild %s",
+		c.differs("gate", "the gate is older than the ledger: it is in epoch %d, and the ledger in %d, so another gate came in its place, and what this one gave since is lost; if it is to decide all the same: firstcome gate rebuild %s",
 			g.Epoch, c.campaign.Epoch, id)
 	}
 }

@@ -104,6 +104,10 @@ func TestASoundGateHasNoBreach(t *testing.T) {
 	if diff := cmp.Diff(want, auditOf(t, s.books)); diff != "" {
 		t.Error(diff)
 	}
+	s.changes[0].Terms.Answer = firstcome.Decided
+	if got := auditOf(t, s.books); got.LostTold != 3 {
+		t.Errorf("of 3 lost numbers at most %d were told where claims are answered when they are decided", got.LostTold)
+	}
 	if diff := cmp.Diff(audit.GateReport{Campaign: "c", Holders: 6, Unrecorded: 1}, gateOf(t, s)); diff != "" {
 		t.Error(diff)
 	}
@@ -193,8 +197,8 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		"more than the quantity":     {func(s *remote) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
 		"a wrong counter":            {func(s *remote) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
 		"an earlier version":         {func(s *remote) { s.state.Version = 2 }, []string{"counters"}, "the gate is at change 2"},
-		"a later version":            {func(s *remote) { s.state.Version = 4 }, []string{"counters", "gate"}, "the ledger is an older one than the gate, which is at version 4"},
-		"a later epoch":              {func(s *remote) { s.state.Epoch = 3 }, []string{"counters", "gate"}, "the ledger is an older one than the gate, which is at version 3 of epoch 3"},
+		"a later version":            {func(s *remote) { s.state.Version = 4 }, []string{"counters", "gate"}, "the ledger is older than the gate, which is at version 4"},
+		"a later epoch":              {func(s *remote) { s.state.Epoch = 3 }, []string{"counters", "gate"}, "the ledger is older than the gate, which is at version 3 of epoch 3"},
 		"more drained numbers":       {func(s *remote) { s.state.Drained = 10 }, []string{"gate"}, "was told of the numbers up to 10; the ledger is at version 3 of epoch 2, with those up to 9: firstcome gate reconcile c"},
 		"open before it was":         {func(s *remote) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
 		"never open":                 {func(s *remote) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
@@ -202,7 +206,7 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out first at no instant"},
 		"sold out with some left":    {func(s *remote) { s.unchanged().campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
 		"closed at the gate only":    {func(s *remote) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
-		"an earlier epoch":           {func(s *remote) { s.state.Epoch = 1 }, []string{"gate"}, "the gate is an older one than the ledger: it is in epoch 1, and the ledger in 2"},
+		"an earlier epoch":           {func(s *remote) { s.state.Epoch = 1 }, []string{"gate"}, "the gate is older than the ledger: it is in epoch 1, and the ledger in 2"},
 		"a voided coupon that holds": {func(s *remote) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
 	} {
 		t.Run(name, func(t *testing.T) {

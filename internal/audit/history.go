@@ -47,6 +47,7 @@ type history struct {
 	terms          []termsFrom // in the order of their versions, without refused ones
 	effective      int         // index of those in force; of a lower quantity, once the gate has taken it
 	paused, closed bool
+	decides        bool // a claim may have been answered before its coupon was recorded: by terms that it had, or may have had
 	rebuilds       int64
 	forgotten      [][2]int64 // versions, ends excluded, that a ledger forgot which was restored from a backup
 	closedAt       time.Time
@@ -81,6 +82,7 @@ func (h *history) change(c Change) {
 	switch {
 	case c.Wrong != nil:
 		h.add("unreadable", "version %d: %v", c.Version, c.Wrong)
+		h.decides = true
 	case c.Kind == firstcome.ChangeTerms && !c.Refused:
 		h.take(c)
 	case c.Kind == firstcome.ChangeReconcile:
@@ -99,6 +101,7 @@ func (h *history) take(c Change) {
 		h.add("changes", "version %d changes the terms of a closed campaign", c.Version)
 	}
 	h.terms = append(h.terms, termsFrom{c.Version, c.At, c.Terms.Quantity, c.Terms.OpensAt, c.Terms.ClosesAt, c.Terms.Pace, c.Terms.Feed, c.Terms.Standby})
+	h.decides = h.decides || c.Terms.Answer == firstcome.Decided
 	last := len(h.terms) - 1
 	proposed := h.campaign.Remote && c.Version > h.campaign.Applied && last > 0 && c.Terms.Quantity < h.terms[h.effective].quantity
 	if !proposed {
@@ -112,7 +115,7 @@ func (h *history) reconcile(c Change) {
 	if last := len(h.spans) - 1; last >= 0 && h.spans[last].to.IsZero() {
 		h.spans = h.spans[:last]
 	}
-	h.closed = false
+	h.closed, h.decides = false, true // by terms that are forgotten
 	h.take(c)
 	h.effective = len(h.terms) - 1
 	h.paused, h.closed = c.Paused, c.Closed

@@ -18,6 +18,7 @@ type Report struct {
 	Facts    int64                `json:"facts"`
 	Letters  int64                `json:"dead_letters,omitempty"` // open ones
 	Lost     int64                `json:"lost,omitempty"`         // numbers
+	LostTold int64                `json:"lost_told,omitempty"`    // at most so many of them were told; none where only what is recorded was answered
 	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
 	Missing  int64                `json:"missing,omitempty"`      // numbers above what is drained, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
@@ -161,6 +162,9 @@ func (a *ledgerAudit) readNumbers(ctx context.Context) error {
 	}
 	a.numbers.end(now)
 	a.report.Letters, a.report.Lost, a.report.Missing = a.numbers.open, a.numbers.lost, a.numbers.missing
+	if a.history.decides {
+		a.report.LostTold = a.numbers.lost
+	}
 	if a.campaign.Remote && a.source.Tickets != nil {
 		a.line.finishRemote(a.numbers.missing, a.numbers.lost)
 	}

@@ -104,7 +104,7 @@ func TestThePaceIsChangedAndTakenAway(t *testing.T) {
 
 // TestTheFormsShowTheLine has the number of waiting users from who decides. While that does not answer it is unknown.
 func TestTheFormsShowTheLine(t *testing.T) {
-	blind := func(h *house) { h.config.Watcher.Ledger = &failing{h.ledger, errAway} }
+	blind := func(h *house) { h.config.Watcher.Ledger = &failing{Ledger: h.ledger, err: errAway} }
 	for source, h := range map[string]*house{"nobody": openHouse(t, blind), "the ledger": openHouse(t), "the gate": openFar(t)} {
 		waiting := "2 "
 		if source == "nobody" {
@@ -194,6 +194,23 @@ func TestClosingSaysFromWhichState(t *testing.T) {
 		got := b.post("/console/campaigns/"+id+"/switch", url.Values{"to": {"close"}, "version": {version}})
 		if !strings.Contains(got.text(), "Close it? This cannot be undone. "+state+" → closed") {
 			t.Errorf("%s: %s", id, got.text())
+		}
+	}
+}
+
+func TestAClosedCampaignIsSaidToStayClosed(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for _, closed := range []bool{false, true} {
+		if closed {
+			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+		}
+		for path, said := range map[string]string{"steer": "A closed campaign stays closed.", "terms": "The terms of a closed campaign stay."} {
+			got := b.get("/console/campaigns/spring/" + path)
+			if strings.Contains(got.text(), said) != closed || strings.Contains(got.body, `name="version"`) == closed {
+				t.Errorf("%s, closed %t: %s", path, closed, got.text())
+			}
 		}
 	}
 }

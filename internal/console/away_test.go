@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -104,7 +106,7 @@ func TestWhatIsUnknownIsNoNumber(t *testing.T) {
 		h.gate.States = func(_ firstcome.CampaignID, _ *flow.GateState) error { return errAway }
 	})
 	for path, want := range map[string]string{
-		"": "unknown", "/campaigns/spring": "The gate does not answer, so nobody knows now how many are issued.", "/campaigns/spring/coupons": "The gate does not answer, so nobody knows whether more",
+		"": "unknown", "/campaigns/spring": "The gate does not answer. Last reading: ", "/campaigns/spring/coupons": "The gate does not answer. Whether more are on their way",
 	} {
 		got := b.get("/console" + path).text()
 		if !strings.Contains(got, want) || strings.Contains(got, "1 / 10") || strings.Contains(got, "0 / 10") || path == "" && !strings.Contains(got, "– / 10") {
@@ -134,60 +136,112 @@ func TestADeadLetterIsNotOnItsWay(t *testing.T) {
 	shows("0", "")
 }
 
-// TestEachErrorHasWords has a page fail with each error that an operator returns: what is known is said.
+// An erring row is an error that an operator returns, with its sentence, and with words that a page never says of it.
+type erring struct {
+	err         error
+	status      int
+	head        string
+	said, never string
+}
+
+// errings are every error with words of its own.
+var errings = []erring{
+	{firstcome.ErrPending, 503, "An earlier change is on its way", "Nothing was changed.", ""},
+	{errors.Join(flow.ErrUnfinished, firstcome.ErrPending), 503, "An earlier change is on its way", "Nothing was changed.", ""},
+	{flow.ErrUnfinished, 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
+	{errors.Join(flow.ErrUnfinished, firstcome.ErrGateMismatch), 503, "It will take effect", "another node has to bring it to the gate", "Nothing was changed."},
+	{errors.Join(flow.ErrUnfinished, firstcome.ErrGateUnavailable), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
+	{errors.Join(flow.ErrUnfinished, firstcome.ErrFeedAway), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
+	{firstcome.ErrGateMismatch, 503, "Not by this node", "this node has another gate", ""},
+	{ledger.ErrUnnamedGate, 503, "Not by this node", "Redis has no name as a gate", ""},
+	{firstcome.ErrNotRecorded, 503, "It is not in the ledger yet", "Nothing was changed.", ""},
+	{flow.ErrNotRecordedYet, 503, "It is not in the ledger yet", "The issue was decided", "Nothing was changed."},
+	{flow.ErrUnrecorded, 503, "The ledger did not take the coupon", "It was issued and is not recorded.", "Nothing was changed."},
+	{flow.ErrRefused, 409, "This cannot be done now", "the ledger refuses it", ""},
+	{firstcome.ErrBelowInForce, 409, "This cannot be done now", "below the number of coupons in force", ""},
+	{firstcome.ErrClosed, 409, "This cannot be done now", "closed by an operator", ""},
+	{firstcome.ErrAlreadyVoided, 409, "This cannot be done now", "voided before", ""},
+	{firstcome.ErrResolvedLetter, 409, "This cannot be done now", "replayed or voided before", ""},
+	{firstcome.ErrCampaignExists, 409, "This cannot be done now", "a campaign with this id exists", ""},
+	{firstcome.ErrNoPartition, 409, "This cannot be done now", "every partition", ""},
+	{operate.ErrNoRemoteGate, 409, "This cannot be done now", "there is no gate to rebuild", ""},
+	{flow.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
+	{&flow.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
+	{flow.ErrOutdone, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
+	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
+	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
+	{flow.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},
+	{&flow.OlderError{Campaign: "spring"}, 503, "The ledger is older than the gate", "Nothing was changed.", "Try again"},
+	{&flow.GateOlderError{Campaign: "spring"}, 503, "The gate is older than the ledger", "Nothing was changed.", "Try again"},
+	{firstcome.ErrFeedAway, 503, "Kafka, which keeps the lines, does not answer", "Nothing was changed.", ""},
+	{firstcome.ErrFeedTaken, 503, "Kafka, which keeps the lines, does not answer", "Nothing was changed.", ""},
+	{firstcome.ErrFeedLost, 503, "Nobody can tell who is in line", "Nothing was changed.", ""},
+	{firstcome.ErrStale, 412, "Somebody changed it meanwhile", "Nothing was changed.", ""},
+	{firstcome.ErrNoCampaign, 404, "There is no such thing", "Check the address.", ""},
+	{firstcome.ErrNoCoupon, 404, "There is no such thing", "Check the address.", ""},
+	{firstcome.ErrNoDeadLetter, 404, "There is no such thing", "Check the address.", ""},
+	{firstcome.ErrTooMany, 503, "Too many requests at this moment", "Nothing was changed.", ""},
+	{firstcome.ErrGateUnavailable, 503, "The gate cannot decide now", "Nothing was changed.", ""},
+	{firstcome.ErrGateFull, 503, "The gate is full", "Nothing was changed.", ""},
+	{firstcome.ErrLineFull, 503, "The line is full", "Nothing was changed.", ""},
+	{firstcome.ErrStopping, 503, "This node is stopping", "Nothing was changed.", ""},
+	{&firstcome.FieldError{Field: "quantity", Reason: "must be a whole number"}, 422, "This value cannot be taken", "Nothing was changed.", ""},
+}
+
+// TestEachErrorHasWords has a page fail with each error that an operator returns, where somebody reads, and where somebody changes something: what
+// is known is said, and only what is not known is said not to be.
 func TestEachErrorHasWords(t *testing.T) {
 	var failed *failing
 	b := openFar(t, func(h *house) {
 		failed = &failing{Ledger: h.ledger}
 		h.config.Ledger = failed
 	}).browser()
-	for _, row := range []struct {
-		err    error
-		status int
-		want   string
-	}{
-		{firstcome.ErrPending, 503, "An earlier change is on its way"},
-		{errors.Join(flow.ErrUnfinished, firstcome.ErrPending), 503, "An earlier change is on its way"},
-		{flow.ErrUnfinished, 503, "It will take effect"},
-		{firstcome.ErrGateMismatch, 503, "Not by this node"},
-		{ledger.ErrUnnamedGate, 503, "Not by this node"},
-		{firstcome.ErrNotRecorded, 503, "It is not in the ledger yet"},
-		{flow.ErrRefused, 409, "This cannot be done now"},
-		{firstcome.ErrBelowInForce, 409, "This cannot be done now"},
-		{firstcome.ErrClosed, 409, "This cannot be done now"},
-		{firstcome.ErrAlreadyVoided, 409, "This cannot be done now"},
-		{firstcome.ErrResolvedLetter, 409, "This cannot be done now"},
-		{firstcome.ErrStale, 412, "Somebody changed it meanwhile"},
-		{firstcome.ErrNoCoupon, 404, "There is no such thing"},
-		{firstcome.ErrTooMany, 503, "Too many requests at this moment"},
-		{firstcome.ErrGateUnavailable, 503, "The gate cannot decide now"},
-		{firstcome.ErrGateFull, 503, "The gate is full"},
-		{firstcome.ErrLineFull, 503, "The line is full"},
-		{firstcome.ErrStopping, 503, "This node is stopping"},
-		{errAway, 503, "This cannot be told now"},
-	} {
+	const unread, undone = "This cannot be told now", "It is not known whether this was done"
+	key := url.Values{"name": {"shop"}, "role": {"viewer"}}
+	for _, row := range errings {
 		failed.err = fmt.Errorf("a change: %w", row.err)
-		got := b.get("/console/campaigns/spring/steer")
-		if got.status != row.status || !strings.Contains(got.text(), row.want) {
-			t.Errorf("%v: %d %s", row.err, got.status, got.text())
+		for method, got := range map[string]shown{"read": b.get("/console/campaigns/spring/steer"), "changed": b.post("/console/keys", key)} {
+			text := html.UnescapeString(got.text())
+			if got.status != row.status || !strings.Contains(text, row.head) || !strings.Contains(text, row.said) || row.never != "" && strings.Contains(text, row.never) || strings.Contains(text, unread) || strings.Contains(text, undone) {
+				t.Errorf("%s, %v: %d %s", method, row.err, got.status, text)
+			}
 		}
 	}
-	// A key that was made all the same would be made twice by an admin who believes that repeating is safe.
 	failed.err = errAway
-	got := b.post("/console/keys", url.Values{"name": {"shop"}, "role": {"viewer"}})
-	if text := got.text(); got.status != 503 || !strings.Contains(text, "It is not known whether this was done") || strings.Contains(text, "safe") {
+	if got := b.get("/console/campaigns/spring/steer"); got.status != 503 || !strings.Contains(got.text(), unread+" The ledger or the gate could not be read") {
+		t.Errorf("%d %s", got.status, got.text())
+	}
+	// A key that was made all the same would be made twice by an admin who believes that repeating is safe.
+	got := b.post("/console/keys", key)
+	if text := got.text(); got.status != 503 || !strings.Contains(text, undone) || strings.Contains(text, "safe") {
 		t.Errorf("%d %s", got.status, text)
+	}
+	failed.panics = true
+	if got := b.get("/console/campaigns/spring/steer"); got.status != 500 || !strings.Contains(got.text(), "This page has a fault Nothing was changed.") || strings.Contains(got.text(), "The ledger or the gate") {
+		t.Errorf("a panic: %d %s", got.status, got.text())
+	}
+	if got := b.post("/console/keys", key); got.status != 500 || !strings.Contains(got.text(), "This page has a fault, and it is not known whether this was done Go back") {
+		t.Errorf("a panic: %d %s", got.status, got.text())
 	}
 }
 
 // A failing ledger has one error for all campaigns.
 type failing struct {
 	*ledger.Ledger
-	err error
+	err    error
+	panics bool
 }
 
-func (f *failing) AddKey(context.Context, string, firstcome.Key) error { return f.err }
+// fails returns the error, or panics with it.
+func (f *failing) fails() error {
+	if f.panics {
+		panic(f.err)
+	}
+	return f.err
+}
+
+func (f *failing) AddKey(context.Context, string, firstcome.Key) error { return f.fails() }
 
 func (f *failing) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
-	return ledger.Status{}, f.err
+	return ledger.Status{}, f.fails()
 }

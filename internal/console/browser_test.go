@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -320,4 +321,30 @@ func TestInTheBrowserALineInATopicIsReadable(t *testing.T) {
 			h.findsByProof(p, map[string]string{"ko": "지금 대기열에 있습니다", "en": "In line now"}[l.Language])
 		})
 	}
+}
+
+// TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown cuts the gate off and brings it back under an open Live page: badge, bar, notice and plot
+// say what the page would say if it was loaded then.
+func TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown(t *testing.T) {
+	h := openFar(t)
+	h.claim(h.campaign("spring", 10), "a", "b", "c")
+	stage.Run(t, h.config.Watcher.Run)
+	p := browser.Open(t).Page(t, browser.Look{Language: "en"})
+	p.Go(h.url + "/console/campaigns/spring")
+	// The script once more, with its plots at hand.
+	browser.Eval[bool](p, `(window.real = uPlot, window.drawn = {}, uPlot = function(o, d, at) { return drawn[at.dataset.plot] = new real(o, d, at); }, import(document.querySelector("script[src*=live]").src + "?again"), true)`)
+	const badge, bar, notice = `document.querySelector("[data-state] .state")`, `document.querySelector("[data-share]")`, `document.querySelector("[data-why]")`
+	p.Until(`drawn.course?.data[2].at(-1) === 3`)
+	p.Until(badge + `.textContent === "open" && !` + bar + `.hidden && ` + bar + `.value === .3 && ` + notice + `.hidden`)
+	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *flow.GateState) error { return errAway } })
+	p.Until(badge + `.textContent === "unknown" && ` + bar + `.hidden && !` + notice + `.hidden`)
+	p.Until(notice + `.textContent.startsWith("The gate does not answer. Last reading: 2") && ` + notice + `.querySelector("time") !== null`)
+	p.Until(`drawn.course.data[2].at(-1) === null && drawn.course.data[2].includes(3)`)
+	p.Screenshot("unknown")
+	h.gate.Set(func() {
+		h.gate.States = func(_ firstcome.CampaignID, s *flow.GateState) error { s.Frozen = true; return nil }
+	})
+	p.Until(notice + `.textContent.startsWith("The gate is being rebuilt from the ledger. ")`)
+	h.gate.Set(func() { h.gate.States = nil })
+	p.Until(badge + `.textContent === "open" && !` + bar + `.hidden && ` + notice + `.hidden`)
 }

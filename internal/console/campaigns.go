@@ -26,7 +26,9 @@ type campaignsPage struct {
 type campaignRow struct {
 	ID                 firstcome.CampaignID
 	Name               string
-	State              string // see figures.StateOf; empty if unknown
+	State              string // see figures.Sample; and Why
+	Why                string
+	KnownAt            time.Time
 	Quantity           int64
 	InForce            int64
 	Unknown            bool // how many are in force
@@ -78,7 +80,7 @@ func (c *Console) showCampaigns(v *view) error {
 func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	row := campaignRow{
 		ID: s.ID, Name: s.Name, State: now.State, Quantity: s.Quantity, Unknown: now.InForce == nil, OpensAt: s.OpensAt,
-		Waiting: now.Waiting, Unrecorded: now.Unrecorded, Instants: now.Instants,
+		Waiting: now.Waiting, Unrecorded: now.Unrecorded, Instants: now.Instants, Why: now.Why, KnownAt: now.KnownAt,
 	}
 	if now.InForce != nil {
 		row.InForce = *now.InForce

@@ -42,6 +42,16 @@ type bulkVoid struct {
 	None    []int64 // numbers without a coupon in the ledger
 }
 
+// Numbers returns the numbers that were shown, for the form that confirms them. A coupon that is recorded later, within a range that was
+// typed, is not among them.
+func (b *bulkVoid) Numbers() string {
+	numbers := make([]string, len(b.Void))
+	for n := range b.Void {
+		numbers[n] = strconv.FormatInt(b.Void[n].Number, 10)
+	}
+	return strings.Join(numbers, " ")
+}
+
 func (c *Console) showCoupons(v *view) error {
 	return c.renderCoupons(v, http.StatusOK, couponsPage{})
 }

@@ -27,7 +27,8 @@ type customerPage struct {
 	Place                       *firstcome.Place
 	Sentence                    string // for support to copy; empty: there is nothing to tell yet
 	Asked                       bool
-	More                        bool // the user has coupons of further campaigns
+	None                        string // why nothing was found; empty: something was, or Sentence says it
+	More                        bool   // the user has coupons of further campaigns
 	// ByProof has the page ask for a proof: the line is in a topic, and the user, who has no coupon, may be in it.
 	ByProof    bool
 	WrongProof string
@@ -130,8 +131,12 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 	page.Of, page.Left = &row, left(now)
 	if code != "" {
 		found, err := c.find(v, id, ledger.Choice{Code: code, Page: ledger.Page{Voided: true}})
-		if err != nil || len(found) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(found) == 0 { // a code is found in the ledger only
+			page.None = v.noSuchCode(now.Unrecorded)
+			return nil
 		}
 		user = found[0].User
 	}
@@ -141,6 +146,18 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 // notCode returns what is wrong with a code that is none.
 func (v *view) notCode() string {
 	return v.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
+}
+
+// noSuchCode says that the ledger has no coupon with a code, of which so many are on their way there; nil: unknown.
+func (v *view) noSuchCode(onWay *int64) string {
+	none := v.say("원장에 이 코드의 쿠폰이 없습니다.", "The ledger has no coupon with this code.")
+	switch {
+	case onWay == nil:
+		return none + " " + v.say("원장으로 오고 있는 쿠폰이 더 있는지 지금은 알 수 없습니다. 고객 ID로 찾아보세요.", "Whether more are on their way to the ledger is not known now: look for the user id.")
+	case *onWay > 0:
+		return none + " " + v.say("원장으로 오고 있는 쿠폰이 %s장 있습니다. 잠시 뒤 다시 찾거나 고객 ID로 찾아보세요.", "On their way to the ledger: %s. Look again in a moment, or look for the user id.", v.lang.number(onWay))
+	}
+	return none + " " + v.say("코드를 다시 확인하세요.", "Check the code.")
 }
 
 // find looks coupons up, in all parts of the campaign.
@@ -164,6 +181,9 @@ func (c *Console) wallet(v *view, page *customerPage, user firstcome.UserID) err
 	for _, coupon := range found[:min(len(found), walletRows)] {
 		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, time.Time{}, nil, nil)})
 	}
+	if len(found) == 0 {
+		page.None = v.say("이 고객의 유효한 쿠폰이 원장에 없습니다. 방금 발급된 쿠폰은 잠시 뒤에 기록됩니다. 캠페인도 적으면 게이트에서도 찾고 이유를 알려 줍니다.", "The ledger has no coupon in force of this user. One that was just issued is recorded a moment later. Name the campaign, too: then the gate is asked, and you see why.")
+	}
 	return nil
 }
 
@@ -179,11 +199,11 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
 	var place firstcome.Place
 	var held firstcome.Coupon
-	if err = firstcome.ErrNoTicket; page.Of.State != "" { // without an answer of the gate, only the ledger is asked
+	if err = firstcome.ErrNoTicket; page.Of.Why == "" || page.Of.Why == "line" { // a gate that decides nothing is not asked: only the ledger is
 		place, held, err = c.placeOf(v, page, s, user)
 	}
 	switch {
-	case errors.Is(err, firstcome.ErrNoTicket), errors.Is(err, flow.ErrGateOlder): // what an older gate says is not true any more
+	case errors.Is(err, firstcome.ErrNoTicket):
 	case errors.Is(err, firstcome.ErrProof):
 		page.WrongProof = v.say("이 고객과 캠페인의 대기 확인 코드가 아닙니다.", "This is no proof of this user and campaign.")
 	case err != nil:
@@ -260,7 +280,7 @@ func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 
 // placeOf finds a user's place in line, by their proof if the page asks for it and has it.
 func (c *Console) placeOf(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	if page.ByProof && page.Proof != "" {
+	if page.ByProof && page.Proof != "" && page.Of.Why == "" {
 		return c.Proofs.PlaceBy(v.r.Context(), s.ID, user, page.Proof)
 	}
 	return c.Places.Place(v.r.Context(), s.ID, user)
@@ -320,12 +340,23 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
 		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
-	case of.State == "" && !of.Unknown:
+	case of.Why == "line":
 		return v.none(s) + " " + v.say("대기열이 지금 응답하지 않아, 대기하고 계신지는 아직 알 수 없습니다.", "The line does not answer now, so we do not know yet whether you are in it.")
-	case of.State == "":
-		return v.say("‘%s’ 쿠폰을 결정하는 서버가 지금 응답하지 않아, 고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "What decides “%s” does not answer now, so we do not know yet whether you have a coupon. We will look again in a moment.", s.Name)
+	case of.Why != "":
+		return v.say(stopWords[of.Why].ko, stopWords[of.Why].en, s.Name) + " " + v.say("고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "So we do not know yet whether you have a coupon. We will look again in a moment.")
 	}
 	return v.none(s) + " " + v.chance(s, page)
+}
+
+// stopWords tell a customer, for each word of figures.Whys that is about the gate, why nobody knows what it decided.
+var stopWords = map[string]sentence{
+	"silent":     {"‘%s’ 쿠폰을 결정하는 서버가 지금 응답하지 않습니다.", "What decides “%s” does not answer now."},
+	"unverified": {"‘%s’ 쿠폰을 결정하는 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
+	"rebuilding": {"‘%s’ 쿠폰을 결정하는 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
+	"lost":       {"‘%s’ 쿠폰을 결정하는 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"older":      {"‘%s’ 쿠폰을 결정하는 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"behind":     {"‘%s’ 쿠폰을 결정하는 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"mismatch":   {"저희가 보고 있는 서버는 ‘%s’ 쿠폰을 결정하지 않습니다.", "The server that we look at does not decide “%s”."},
 }
 
 // none says that the customer has no coupon of a campaign.

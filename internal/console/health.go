@@ -54,8 +54,11 @@ type checkup struct {
 type heard struct {
 	started, seen time.Time
 	campaigns     map[firstcome.CampaignID]figures.Counts
-	rates         map[string]float64 // claims a second since what it said before, by kind; nil: unknown
+	rates         map[string]float64 // claims a second since what it said before, by kind, and coupons toLines; nil: unknown
 }
+
+// toLines is beside the kinds of claims: coupons that were issued to people in line, whose claims ended as waiting.
+const toLines = "to lines"
 
 func (c *Console) showHealth(v *view) error {
 	ctx := v.r.Context()
@@ -125,6 +128,7 @@ func (h heard) next(n *figures.Node) heard {
 		for _, k := range figures.Kinds() {
 			now.rates[k.String()] += float64(counts.Claims[k]-from.Claims[k]) / passed.Seconds()
 		}
+		now.rates[toLines] += float64(counts.Served-from.Served) / passed.Seconds()
 	}
 	return now
 }
@@ -158,10 +162,12 @@ func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
 	lost, undecided := 0.0, 0.0
 	if rates != nil {
 		all := 0.0
-		for _, rate := range rates {
-			all += rate
+		for kind, rate := range rates {
+			if kind != toLines {
+				all += rate
+			}
 		}
-		won := figureOf(rates, "issued")
+		won := figureOf(rates, "issued") + rates[toLines]
 		claims, issued, lost = &all, &won, figureOf(rates, "unknown")
 		for _, kind := range withoutOutcome {
 			undecided += figureOf(rates, kind)

@@ -122,6 +122,47 @@ func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 	}
 }
 
+// TestHealthCountsCouponsThatALineGets has claims end as waiting, and coupons be issued to them.
+func TestHealthCountsCouponsThatALineGets(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	houses := map[string]func(testing.TB, ...func(*house)) *house{"Ledger = Gate": openHouse, "Gate": openFar}
+	for part, open := range houses {
+		h := open(t, func(h *house) { h.stands(now) })
+		h.counter.Claimed("spring", firstcome.Waiting, time.Millisecond)
+		b := h.browser()
+		b.get("/console/health")
+		for range 70 {
+			h.counter.Claimed("spring", firstcome.Waiting, time.Millisecond)
+		}
+		h.counter.Claimed("spring", firstcome.Issued, time.Millisecond)
+		h.counter.Served("spring", 49)
+		h.stands(now.Add(time.Second))
+		got := b.get("/console/health").text()
+		for _, want := range []string{"Claims 71/s", part + " 50/s"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in %s", want, got)
+			}
+		}
+	}
+}
+
+func TestHealthShowsClaimsThatAreNotAnsweredWithAnOutcome(t *testing.T) {
+	for said, err := range map[string]error{"some claims end unknown": errors.New("no route"), "some claims are not decided": firstcome.ErrTooMany, "": nil} {
+		now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+		h := openHouse(t, func(h *house) { h.stands(now) })
+		h.counter.Claimed("spring", firstcome.Issued, time.Millisecond)
+		b := h.browser()
+		b.get("/console/health")
+		if h.counter.Claimed("spring", firstcome.Issued, time.Millisecond); err != nil {
+			h.counter.Undecided(t.Context(), "spring", err)
+		}
+		h.stands(now.Add(time.Second))
+		if got := b.get("/console/health").text(); strings.Contains(got, "some claims") != (said != "") || !strings.Contains(got, said) {
+			t.Errorf("%v: no %q in %s", err, said, got)
+		}
+	}
+}
+
 func TestHealthShowsThatTheRecordersBreakerIsOpen(t *testing.T) {
 	breaker := ""
 	h := openFar(t, func(h *house) {

@@ -3,21 +3,29 @@
 package console_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
-// inEnglish is what a Korean page shows as it came from elsewhere, and says so to browsers.
-var inEnglish = regexp.MustCompile(`(?s)<(p|span) lang="en">.*?</(p|span)>|<a [^>]*lang="en".*?</a>|<code>.*?</code>|<bdi>.*?</bdi>|<p class="note">.*?</p>|<option[^>]*>[^<]*</option>|mina of [a-z]+`) // the last is a key's name
+// inEnglish matches the English in a Korean page: the original of a Korean sentence, the link to the English page, commands and codes, the texts
+// that the test typed, and the names of its keys.
+var inEnglish = regexp.MustCompile(`(?s)<details class="original">.*?</details>|<a [^>]*lang="en".*?</a>|<code>.*?</code>|<p class="note">.*?</p>|mina of [a-z]+`)
 
 // koreanOnly fails the test if a page in Korean says a sentence in English.
 func koreanOnly(t *testing.T, what string, got shown) {
@@ -25,6 +33,120 @@ func koreanOnly(t *testing.T, what string, got shown) {
 	got.body = inEnglish.ReplaceAllString(got.body, "")
 	if said := english.FindString(command.ReplaceAllString(got.text(), "")); said != "" {
 		t.Errorf("%s: a Korean page says %q", what, said)
+	}
+}
+
+// inCode returns what the groups of a pattern find in the code of packages.
+func inCode(t *testing.T, pattern string, code ...string) (all []string) {
+	t.Helper()
+	for _, of := range code {
+		files, err := filepath.Glob(of)
+		stage.Must(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(file)
+			stage.Must(t, err)
+			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(source), -1) {
+				all = append(all, strings.Join(found[1:], ""))
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestWhatIsFoundIsSaidInKorean shows a finding of doctor for each thing that it looks at, a breach of each promise that an audit names, and a dead
+// letter of each cause. A Korean page has words for each, and operators can open the original. Viewers read no error and no user, in neither
+// language.
+func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
+	whats := inCode(t, `(?:const what(?:, \w+)*|what) :?= "([^"]+)"|(?:OK|Warn|Fail|grade), "([^"%]+)", |want\(s, "([^"]+)"|unknown\("([^"]+)"`,
+		"../redis/examine*.go", "../ledger/doctor*.go", "../kafka/examine.go", "../doctor/*.go")
+	var found doctor.Findings
+	for _, what := range whats {
+		uses := []string{""}
+		if strings.HasSuffix(what, " of ") {
+			uses = inCode(t, `Use = "([^"]+)"`, "../kafka/examine.go")
+		}
+		for _, use := range uses {
+			found.Add(doctor.Fail, what+use, "do what the message says", "no route to host mars")
+		}
+	}
+	promises := inCode(t, `\.add\("([A-Za-z0-9]+)", `, "../audit/*.go")
+	broken := audit.Breaches{Count: map[string]int64{}}
+	for _, promise := range promises {
+		broken.Total++
+		broken.Count[promise]++
+		broken.Shown = append(broken.Shown, audit.Breach{Promise: promise, Text: "mina-private holds numbers that nobody gave"})
+	}
+	if len(found) < 40 || len(promises) < 15 {
+		t.Fatalf("the code names %d things and %d promises", len(found), len(promises))
+	}
+	var failed error
+	h := openFar(t, withKeys, func(h *house) {
+		h.config.Doctor = func(context.Context) doctor.Findings { return found }
+		h.config.Prove = func(context.Context, firstcome.CampaignID, *atomic.Int64) (console.Proof, error) {
+			return console.Proof{Ledger: audit.Report{Breaches: broken}}, failed
+		}
+	})
+	h.campaign("spring", 100)
+	h.campaign("winter", 100)
+	for n, cause := range []string{
+		"number 1 is of epoch 1, the campaign is in 2", "number 2 is over the quantity of 2", "no route to host mars", "number 4 names another coupon in the ledger: a gate gave it twice",
+		"number 5 is of a user who holds number 3", "number 6 is above 5, the highest number that the ledger has granted to the gate", "number 7 has a code of 2 characters", "number 8 has the terms of version 9, the campaign is at 1",
+	} {
+		h.bury("spring", fmt.Sprint("user-", n), cause)
+	}
+	operator, _ := h.key(firstcome.Operator)
+	viewer, _ := h.key(firstcome.Viewer)
+	runs, sees := h.login(operator), h.login(viewer)
+	runs.post("/console/health/examine", url.Values{})
+	runs.post("/console/campaigns/spring/proof", url.Values{})
+	runs.await("/console/campaigns/spring/proof", "Promises are broken")
+	failed = fmt.Errorf("audit winter: %w", errAway)
+	runs.post("/console/campaigns/winter/proof", url.Values{})
+	runs.await("/console/campaigns/winter/proof", "It could not be proved. The ledger or the gate could not be read to the end.")
+	const health, proof, report, unproved = "/console/health", "/console/campaigns/spring/proof", "/console/campaigns/spring/report", "/console/campaigns/winter/proof"
+	for _, lang := range []string{"ko", "en"} {
+		runs.lang, sees.lang = lang, lang
+		for _, path := range []string{health, proof, report, unproved, "/console/campaigns/winter/report", "/console/recording", "/console/recording?resolved=yes"} {
+			got := runs.get(path)
+			shows := strings.Contains(got.body, "no route to host mars") || strings.Contains(got.body, "holds numbers that nobody gave")
+			if shows == strings.Contains(path, "winter") || strings.Contains(got.text(), "no route to the database") {
+				t.Errorf("%s, %s: who operates sees the original %t: %s", lang, path, shows, got.text())
+			}
+			if lang == "ko" {
+				koreanOnly(t, path, got)
+			}
+			if lang == "ko" && (strings.Contains(got.text(), "그 밖의 점검") || strings.Contains(got.text(), "서로 맞지 않는 것이 있습니다.")) {
+				t.Errorf("%s has no words for something: %s", path, got.text())
+			}
+			if strings.Contains(path, "recording") {
+				continue // not for who only looks
+			}
+			if got := sees.get(path); got.status != http.StatusOK || strings.Contains(got.body, "no route") || strings.Contains(got.body, "mina-private") || strings.Contains(got.body, "holds numbers") {
+				t.Errorf("%s, %s: who only looks reads %d %s", lang, path, got.status, got.text())
+			} else if lang == "ko" {
+				koreanOnly(t, path, got)
+			}
+		}
+	}
+	runs.lang, sees.lang = "ko", "ko"
+	for path, wants := range map[string][]string{
+		health: {"문제 디스크 공간 공간이 모자라거나 읽을 수 없습니다.", "문제 Redis 메모리 "}, proof: {"한 사람이 유효한 쿠폰을 두 장 가진 적이 있습니다.", "facts 이벤트 기록이 쿠폰과 맞지 않습니다."},
+		unproved: {"검증하지 못했습니다. 원장이나 게이트를 끝까지 읽지 못했습니다."},
+	} {
+		for _, want := range wants {
+			if got := sees.get(path).text(); !strings.Contains(got, want) {
+				t.Errorf("%s does not say %q: %s", path, want, got)
+			}
+		}
+	}
+	for _, want := range []string{"다른 에폭의 게이트가 발급", "수량 초과", "그 밖의 원인", "번호가 이미 다른 쿠폰의 것", "고객이 이미 다른 쿠폰을 보유", "허용된 번호보다 큼", "쿠폰의 값이 잘못됨", "캠페인에 없던 조건으로 발급"} {
+		if got := runs.get("/console/recording").text(); strings.Count(got, want) < 2 { // in the table of causes, and with the letter
+			t.Errorf("a dead letter does not say %q: %s", want, got)
+		}
 	}
 }
 
@@ -66,12 +188,9 @@ func TestNoKoreanErrorSaysASentenceInEnglish(t *testing.T) {
 		h.config.Ledger = failed
 	}).browser()
 	b.lang = "ko"
-	for _, err := range []error{
-		firstcome.ErrPending, flow.ErrUnfinished, firstcome.ErrGateMismatch, ledger.ErrUnnamedGate, firstcome.ErrNotRecorded, flow.ErrRefused, firstcome.ErrBelowInForce,
-		firstcome.ErrClosed, firstcome.ErrAlreadyVoided, firstcome.ErrResolvedLetter, firstcome.ErrCampaignExists, firstcome.ErrNoPartition, firstcome.ErrStale, firstcome.ErrNoCampaign,
-		firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, firstcome.ErrFeedAway, firstcome.ErrFeedTaken, firstcome.ErrFeedLost, firstcome.ErrTooMany, firstcome.ErrGateUnavailable,
-		firstcome.ErrGateFull, firstcome.ErrLineFull, firstcome.ErrStopping, &firstcome.FieldError{Field: "quantity", Reason: "must be a whole number from 0 on"}, errors.New("a surprise that nobody planned"),
-	} {
+	rows := append(slices.Clone(errings), erring{err: errors.New("a surprise that nobody planned")})
+	for _, row := range rows {
+		err := row.err
 		failed.err = fmt.Errorf("a change of the campaign: %w", err)
 		got := b.get("/console/campaigns/spring/steer")
 		if got.status < http.StatusBadRequest {

@@ -133,5 +133,5 @@ func (d *door) survive(v *view) {
 		panic(p)
 	}
 	d.console.Log.Error("a page of the console panicked", "page", d.page.path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	v.refuse(errors.New("panic"))
+	v.refuse(errPanic)
 }

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -24,6 +25,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	h.config.Operator.Create(t.Context(), "a test", "line", firstcome.Terms{Name: "대기열", Quantity: 1, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}})
 	h.claim("line", "first", "second")
 	stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 2, "asked for it")))
+	h.campaign("endless", firstcome.Unlimited)
 	code := stage.Secret().Code(id, 3)
 	b := h.browser()
 	for _, one := range []struct {
@@ -36,9 +38,10 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"code=" + code + "&campaign=spring", []string{"You got number 3"}},
 		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
+		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. Who asked in vain is not recorded. " + "It is open, without a limit."}},
 		{"user_id=mina", []string{"was issued number 1"}},
 		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
-		{"user_id=nobody", []string{"Name the campaign, too, to see why"}},
+		{"user_id=nobody", []string{"Name the campaign, too: then the gate is asked, and you see why."}},
 	} {
 		got := b.get("/console/customer?" + one.query)
 		for _, want := range one.want {
@@ -169,6 +172,9 @@ func TestAFilterOfCouponsThatIsNoneIsRefused(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 3)
 	b := h.browser()
+	if got := b.get("/console/campaigns/spring/coupons"); !strings.Contains(got.text(), "There are no coupons here.") {
+		t.Errorf("without coupons: %s", got.text())
+	}
 	for _, query := range []string{"from=0", "to=0", "to=x", "user_id=%01", "code=nonsense"} {
 		if got := b.get("/console/campaigns/spring/coupons?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `role="alert"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
@@ -194,8 +200,14 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 	if got := b.get("/console/recording"); !strings.Contains(got.text(), "Retries 7 ") || !strings.Contains(got.text(), "Breaker open: the ledger takes nothing ") {
 		t.Errorf("of the recorder: %s", got.text())
 	}
-	if got := b.get("/console/recording?campaign=none"); got.status != http.StatusNotFound {
-		t.Errorf("of no campaign: %d", got.status)
+	if got := b.get("/console/recording?campaign=" + url.QueryEscape("추석 cal")); got.status != http.StatusOK || !strings.Contains(got.text(), "Backlog 0 ") || !strings.Contains(got.body, `name="campaign" value="calm"`) {
+		t.Errorf("by a part of its name: %d %s", got.status, got.text())
+	}
+	for _, text := range []string{"none", "설날", "NO ID", "추석"} { // the last names both
+		got := b.get("/console/recording?campaign=" + url.QueryEscape(text))
+		if said := "“" + text + "” is no campaign's id. Choose one from the list, or write its id. Below are all campaigns."; got.status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(got.text()), said) || !strings.Contains(got.body, `name="campaign" value="`+text+`"`) || !strings.Contains(got.text(), "Backlog 42 ") {
+			t.Errorf("of no campaign: %d %s", got.status, got.body)
+		}
 	}
 }
 
@@ -215,5 +227,27 @@ func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
 	b.post("/console/campaigns/spring/coupons/void", form)
 	if s := h.status("spring"); s.InForce != 1 || s.Issued != 3 {
 		t.Errorf("%d of %d coupons are in force", s.InForce, s.Issued)
+	}
+}
+
+// TestABulkVoidVoidsWhatWasShown issues two more coupons within the range that somebody typed, after they saw what it would void.
+func TestABulkVoidVoidsWhatWasShown(t *testing.T) {
+	h := openHouse(t)
+	id := h.campaign("spring", 100)
+	for n := range 5 {
+		h.claim(id, fmt.Sprint("user-", n))
+	}
+	r := h.reader()
+	r.Go(h.url + "/console/campaigns/spring/coupons")
+	r.Type("form[action$='/coupons/void'] textarea", "4-9")
+	r.Type("form[action$='/coupons/void'] [name='reason']", "a mistake")
+	r.Press("form[action$='/coupons/void'] button")
+	r.Await("voided 2 coupons")
+	h.claim(id, "late", "later")
+	r.Type(".danger [name='typed']", "spring")
+	r.Press(".danger button")
+	r.Await("It is voided.")
+	if s := h.status(id); s.Issued != 7 || s.InForce != 5 {
+		t.Errorf("%d of %d coupons are in force, and two were shown", s.InForce, s.Issued)
 	}
 }

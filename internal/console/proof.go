@@ -167,6 +167,9 @@ func (p *prover) end(ctx context.Context, job *proving, proof Proof, err error) 
 	done := &proving{ID: job.ID, By: job.By, Began: job.Began, Ended: p.clock(), Proof: proof, Failed: err}
 	done.Read.Store(job.Read.Load())
 	canceled := job.canceled.Load()
+	if !canceled && err != nil {
+		p.warn("a proof failed", "campaign", job.ID, "err", err)
+	}
 	if !canceled && err == nil {
 		err = p.put(ctx, done)
 	}
@@ -198,6 +201,7 @@ type proofPage struct {
 	Last     *proving // nil: it was never proved
 	Running  *proving // nil: nothing is under way
 	Here     bool     // what is under way is this campaign's
+	Failure  string   // why the last one failed
 	Promises []promiseRow
 	Other    []promiseRow // what the promises rest on
 	Curve    template.HTML
@@ -207,6 +211,9 @@ type proofPage struct {
 	Printed  bool          // it is the report
 	Issued   *int64        // numbers; nil: unknown
 	ClosedAt time.Time     // by the ledger
+	Voided   int64         // coupons, Letters that are open and Lost numbers, as the ledger has them now: of the report
+	Letters  int64
+	Lost     int64
 	Totals   map[string]uint64
 	Kinds    []string
 }
@@ -220,7 +227,8 @@ type promiseRow struct {
 	Held                 bool  // it was checked
 	Rows                 int64 // that were read for it
 	Breaches             int64
-	Shown                []string
+	Broken               string   // what a breach means
+	Shown                []string // in English
 }
 
 func (c *Console) showProof(v *view) error {
@@ -243,6 +251,9 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	page := proofPage{Row: rowOf(&s, now), Issued: now.Issued, ClosedAt: s.ClosedAt, Kinds: outcomesInPlots}
 	if name == "report" {
 		page.Totals = c.Watcher.Claims(v.r.Context(), s.ID)
+		if err := c.losses(v.r.Context(), &s, &page); err != nil {
+			return err
+		}
 	}
 	_, page.Running = c.prover.state(s.ID) // before the reading: a proof that ends in between is shown as under way, not as none
 	proofs, err := c.proved(v.r.Context(), s.ID)
@@ -251,7 +262,11 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	}
 	page.Last = proofs[s.ID]
 	page.Here = page.Running != nil && page.Running.ID == s.ID
-	if page.Last != nil && page.Last.Failed == nil {
+	switch {
+	case page.Last == nil:
+	case page.Last.Failed != nil:
+		page.Failure = v.unproved(page.Last.Failed)
+	default:
 		page.Promises, page.Other = v.promises(&page.Last.Proof)
 	}
 	h, err := c.historyOf(v.r.Context(), &s)
@@ -263,6 +278,23 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	page.Speeds, page.Rates = v.speeds(&h), rateRows(&h, tableRows)
 	tabs := tabsOf(&s, "proof")
 	return v.renderOf(tabs, http.StatusOK, name, title, page)
+}
+
+// losses reads the campaign's voided coupons, open dead letters and lost numbers from the ledger.
+func (c *Console) losses(ctx context.Context, s *ledger.Status, page *proofPage) error {
+	page.Voided = s.Recorded - s.InForce
+	causes, err := c.Ledger.LetterCauses(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	for _, cause := range causes {
+		page.Letters += cause.Open
+	}
+	ranges, err := c.Ledger.Lost(ctx, s.ID)
+	for _, r := range ranges {
+		page.Lost += r.Count
+	}
+	return err
 }
 
 // lastNumber returns the highest number that the ledger has of a campaign.
@@ -328,6 +360,7 @@ func (v *view) promises(p *Proof) (rows, other []promiseRow) {
 	named := map[string]bool{}
 	for n := range all {
 		named[all[n].ID] = true
+		all[n].Broken = v.lang.broken(all[n].ID)
 		all[n].Breaches, all[n].Shown = p.of(all[n].ID)
 		all[n].Held = slices.Contains(r.Held, all[n].ID)
 	}
@@ -340,7 +373,7 @@ func (v *view) promises(p *Proof) (rows, other []promiseRow) {
 			if !named[promise] {
 				named[promise] = true
 				n, shown := p.of(promise)
-				other = append(other, promiseRow{ID: promise, Breaches: n, Shown: shown})
+				other = append(other, promiseRow{ID: promise, Breaches: n, Broken: v.lang.broken(promise), Shown: shown})
 			}
 		}
 	}

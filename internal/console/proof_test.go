@@ -84,7 +84,10 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 		t.Fatalf("started: %d %s", got.status, got.text())
 	}
 	proved := b.await("/console/campaigns/spring/proof", "Every promise that was checked was kept")
-	for _, want := range []string{"P1", "P9", "3 coupons"} {
+	for _, want := range []string{
+		"P1 " + "Never more" + " At every number: were more in force than the quantity then was?" + " 3 kept", "P2 " + "Never fewer" + " This takes the answers that clients got: firstcome load – " + "not seen here",
+		"P9 " + "A place is kept" + " This campaign had no line. – " + "not seen here", "3 coupons",
+	} {
 		if !strings.Contains(proved.text(), want) {
 			t.Errorf("no %q in %s", want, proved.text())
 		}
@@ -136,7 +139,7 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 	found := audit.Breaches{Total: 2, Count: map[string]int64{"P3": 1, "facts": 1}, Shown: []audit.Breach{{Promise: "P3", Text: "mina holds two"}, {Promise: "facts", Text: "position 7 is missing"}}}
 	proofs := map[firstcome.CampaignID]console.Proof{
 		"ledger": {Ledger: audit.Report{Coupons: 9, Breaches: found}},
-		"gate":   {Ledger: audit.Report{Coupons: 9}, Gate: &audit.GateReport{Breaches: found}},
+		"gate":   {Ledger: audit.Report{Coupons: 9}, Gate: &audit.GateReport{Breaches: found, Moving: true}},
 	}
 	h := openHouse(t, func(h *house) {
 		h.config.Prove = func(_ context.Context, id firstcome.CampaignID, _ *atomic.Int64) (console.Proof, error) {
@@ -155,6 +158,9 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 		}
 		if strings.Contains(got, "Every promise that was checked was kept") {
 			t.Errorf("a breach at the %s: it says kept", id)
+		}
+		if said := "The gate was in use, so its counters were not compared."; strings.Contains(got, said) != (id == "gate") {
+			t.Errorf("a breach at the %s: it should say %q only of a gate in use: %s", id, said, got)
 		}
 	}
 }
@@ -181,6 +187,9 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	if got := b.post("/console/campaigns/winter/proof", url.Values{}); got.status != http.StatusConflict {
 		t.Errorf("a second one: %d %s", got.status, got.text())
 	}
+	if got := b.get("/console/campaigns/winter/proof").text(); !strings.Contains(got, "Another campaign is being proved"+": spring") {
+		t.Errorf("the other campaign's page: %s", got)
+	}
 	b.post("/console/campaigns/winter/proof/stop", url.Values{}) // it is not winter's
 	select {
 	case <-stopped:
@@ -190,4 +199,41 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	b.post("/console/campaigns/spring/proof/stop", url.Values{})
 	<-stopped
 	b.await("/console/campaigns/spring/proof", "not proved yet")
+}
+
+// TestTheReportHasWhatTheLedgerHasNow opens the report before any proof, after a proof that failed, and after changes since a proof.
+func TestTheReportHasWhatTheLedgerHasNow(t *testing.T) {
+	var failed atomic.Bool
+	h := openFar(t, func(h *house) {
+		prove := h.config.Prove
+		h.config.Prove = func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (console.Proof, error) {
+			if failed.Load() {
+				return console.Proof{}, errAway
+			}
+			return prove(ctx, id, read)
+		}
+	})
+	id := h.campaign("spring", 20)
+	h.claim(id, "a", "b", "c", "d")
+	h.bury(id, "e", "number 5 is over the quantity of 2")
+	b := h.browser()
+	void := func(number int64) {
+		stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, number, "r")))
+	}
+	says := func(when, want string) {
+		t.Helper()
+		if got := b.get("/console/campaigns/spring/report").text(); !strings.Contains(got, want) {
+			t.Errorf("%s the report has no %q: %s", when, want, got)
+		}
+	}
+	void(1)
+	says("before any proof", "Voided 1 Dead letters 1 Lost numbers 0")
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	b.await("/console/campaigns/spring/proof", "Prove it again")
+	void(2)
+	says("after a proof and a void", "Voided 2 Dead letters 1 Lost numbers 0")
+	failed.Store(true)
+	b.post("/console/campaigns/spring/proof", url.Values{})
+	b.await("/console/campaigns/spring/proof", "It could not be proved")
+	says("after a proof that failed", "Voided 2 Dead letters 1 Lost numbers 0")
 }

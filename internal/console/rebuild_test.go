@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -39,6 +40,14 @@ func (m *mender) all() map[firstcome.CampaignID]error {
 	return maps.Clone(m.wrong)
 }
 
+// refusal is flow.Over's: ledger and gate are not of one age.
+func (m *mender) refusal(id firstcome.CampaignID) error {
+	if why := m.all()[id]; errors.Is(why, flow.ErrOlder) || errors.Is(why, flow.ErrGateOlder) {
+		return why
+	}
+	return nil
+}
+
 // ordered returns who ordered which rebuilds, and whether they meant a lost gate only.
 func (m *mender) ordered() string {
 	m.mu.Lock()
@@ -71,7 +80,7 @@ func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (flow.
 
 func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	h := openFar(t, withKeys)
-	for _, id := range []string{"lost", "restarted", "mending", "restored", "sound"} {
+	for _, id := range []string{"lost", "restarted", "mending", "restored", "left", "sound"} {
 		h.campaign(id, 10)
 	}
 	h.claim("lost", "mina", "jun")
@@ -79,16 +88,22 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	h.mender.breaks("restarted", flow.ErrUnverified)
 	h.mender.breaks("mending", fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding))
 	h.mender.breaks("restored", &flow.OlderError{Campaign: "restored"})
+	h.mender.breaks("left", &flow.GateOlderError{Campaign: "left"})
 	plain, key := h.key(firstcome.Operator)
 	b := h.login(plain)
 	for _, path := range []string{"/console/recording", "/console/health"} {
 		page := b.get(path)
-		for _, want := range []string{"추석 lost lost", "추석 restarted unverified", "추석 mending being rebuilt", "추석 restored the ledger is older", "firstcome gate reconcile restored", "at most 8"} {
+		for _, want := range []string{
+			"firstcome gate reconcile restored", "coupons that may be lost, at most 8", "More numbers may be skipped.",
+			"추석 lost lost " + "Redis was emptied or replaced, or lost keys.", "추석 restarted unverified " + "Redis restarted, or another server took over.",
+			"추석 mending being rebuilt " + "A node is rebuilding the gate from the ledger.", "추석 restored the ledger is older " + "The ledger is older than the gate, as after a restored backup.",
+			"추석 left the gate is older " + "The epoch of the Redis that this node reaches has ended",
+		} {
 			if !strings.Contains(page.text(), want) {
 				t.Errorf("%s does not say %q: %s", path, want, page.text())
 			}
 		}
-		if strings.Contains(page.text(), "sound") || strings.Contains(page.body, "restored/rebuild") || strings.Count(page.body, `/rebuild"`) != 3 {
+		if strings.Contains(page.text(), "sound") || strings.Contains(page.body, "restored/rebuild") || strings.Count(page.body, `/rebuild"`) != 4 {
 			t.Errorf("%s shows a gate that decides, or has other buttons than of those that may be rebuilt: %s", path, page.text())
 		}
 	}
@@ -99,7 +114,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	if one := b.get("/console/recording?campaign=restarted"); strings.Contains(one.text(), "추석 lost") {
 		t.Errorf("of one campaign others are shown: %s", one.text())
 	}
-	if health := b.get("/console/health"); !strings.Contains(health.text(), "Campaigns of which the gate decides nothing: 4") {
+	if health := b.get("/console/health"); !strings.Contains(health.text(), "Campaigns of which the gate decides nothing: 5") {
 		t.Errorf("Health says: %s", health.text())
 	}
 
@@ -107,7 +122,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 		return b.post("/console/campaigns/lost/rebuild", url.Values{"version": {version}, "typed": {typed}})
 	}
 	for _, typed := range []string{"", "spring"} {
-		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "At most: 8") {
+		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "are lost. At most:"+" 8. "+"More numbers may be skipped, and none of them is given again.") {
 			t.Errorf("rebuilt with %q: %d %s", typed, got.status, got.text())
 		}
 	}

@@ -32,6 +32,8 @@ type Journal struct {
 type recordingPage struct {
 	Campaigns []ledger.Status      // to choose from
 	Campaign  firstcome.CampaignID // whose; empty: all
+	Typed     string               // in its field
+	NoSuch    string               // what is wrong with it
 	Remote    bool                 // there is a gate beside the ledger
 	Lags      []flow.Lag
 	Backlog   *int64              // nil: unknown
@@ -91,16 +93,14 @@ func (c *Console) showRecording(v *view) error {
 
 func (c *Console) renderRecording(v *view, status int, page recordingPage) error {
 	page.Remote = c.Journal != nil
-	if text := strings.TrimSpace(v.form.Get("campaign")); text != "" {
-		id, err := firstcome.ParseCampaignID(text)
-		if err != nil {
-			return firstcome.ErrNoCampaign
-		}
-		page.Campaign = id
+	page.Typed = strings.TrimSpace(v.form.Get("campaign"))
+	var err error
+	if page.Campaign, page.NoSuch, err = c.named(v, page.Typed); page.NoSuch != "" {
+		status = http.StatusUnprocessableEntity
+		page.NoSuch += " " + v.say("아래는 모든 캠페인입니다.", "Below are all campaigns.")
 	}
-	err := c.read(v, &page)
-	if errors.Is(err, firstcome.ErrNoCampaign) {
-		return err
+	if err == nil {
+		err = c.read(v, &page)
 	}
 	if page.Unread = err != nil; page.Unread {
 		v.Log.Warn("a page of the console cannot read the ledger", "page", v.r.URL.Path, "err", err)
@@ -114,15 +114,34 @@ func (c *Console) renderRecording(v *view, status int, page recordingPage) error
 	return v.render(status, "recording", v.say("기록 현황", "Recording"), page)
 }
 
+// named returns the campaign that a text names, by its id or by a part of one campaign's id or name; or what is wrong with the text. With an error
+// the ledger does not say, and an id may name one.
+func (c *Console) named(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
+	if text == "" {
+		return "", "", nil
+	}
+	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
+	defer done()
+	id, err = firstcome.ParseCampaignID(text)
+	if err == nil {
+		_, err = c.Ledger.Campaign(ctx, id)
+	} else {
+		err = firstcome.ErrNoCampaign
+	}
+	if !errors.Is(err, firstcome.ErrNoCampaign) {
+		return id, "", err
+	}
+	found, err := c.Ledger.List(ctx, ledger.Listing{Text: text, At: c.Clock(), Limit: 2})
+	if err == nil && len(found) == 1 {
+		return found[0].ID, "", nil
+	}
+	return "", v.say("‘%s’는 캠페인 ID가 아닙니다. 목록에서 고르거나 ID를 적어 주세요.", "“%s” is no campaign's id. Choose one from the list, or write its id.", text), err
+}
+
 // read reads what the ledger has of the page.
 func (c *Console) read(v *view, page *recordingPage) (err error) {
 	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
 	defer done()
-	if page.Campaign != "" {
-		if _, err = c.Ledger.Campaign(ctx, page.Campaign); err != nil {
-			return err
-		}
-	}
 	after, _ := strconv.ParseInt(v.form.Get("after"), 10, 64) // of a link of ours
 	page.Letters, err = c.Ledger.DeadLetters(ctx, ledger.Letters{Campaign: page.Campaign, After: after, Limit: lettersPerPage + 1, Resolved: page.Resolved})
 	if err != nil {

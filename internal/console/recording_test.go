@@ -53,6 +53,15 @@ func TestTheRecordingPageShowsEachRecordersBreaker(t *testing.T) {
 	}
 }
 
+func TestTheRecordingPageSaysThatThisNodeRecordsNothing(t *testing.T) {
+	for said, recorder := range map[string]func() flow.RecorderStats{"this node records nothing": nil, "Retries 0": func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }} {
+		h := openFar(t, func(h *house) { h.config.Journal.Recorder = recorder })
+		if got := h.browser().get("/console/recording").text(); !strings.Contains(got, said) || strings.Contains(got, "records nothing") != (recorder == nil) {
+			t.Errorf("no %q in %s", said, got)
+		}
+	}
+}
+
 // TestTheRecordingPageTellsOfATopicBetweenGateAndLedger has coupons pass a topic that does not answer: how many wait is known, and how long
 // they have waited is not.
 func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {

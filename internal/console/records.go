@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,6 +21,7 @@ type recordsPage struct {
 	Campaign  string          // the filter
 	Campaigns []ledger.Status // to choose from
 	User      string          // the filter
+	Wrong     string          // with the filter
 	Lines     []recordLine
 	More      string // link to the older ones; empty if there are none
 	Of        bool   // the page is one campaign's
@@ -57,15 +59,17 @@ func (c *Console) showRecords(v *view) error {
 	if !page.Of {
 		page.Campaigns = c.choices(v)
 	}
-	if page.Campaign != "" {
-		if filter.Campaign, err = firstcome.ParseCampaignID(page.Campaign); err != nil {
-			return &firstcome.FieldError{Field: "campaign", Reason: err.Error()}
+	if filter.Campaign, page.Wrong, err = c.logged(v, page.Campaign); err != nil {
+		return err
+	}
+	page.Campaign = cmp.Or(string(filter.Campaign), page.Campaign)
+	if page.User != "" && page.Wrong == "" {
+		if filter.User, err = firstcome.ParseUserID(page.User); err != nil {
+			page.Wrong = v.whyID("user_id", err)
 		}
 	}
-	if page.User != "" {
-		if filter.User, err = firstcome.ParseUserID(page.User); err != nil {
-			return &firstcome.FieldError{Field: "user_id", Reason: err.Error()}
-		}
+	if page.Wrong != "" {
+		return v.renderOf(tabs, http.StatusUnprocessableEntity, "records", v.say("변경 이력", "Changes and audit log"), page)
 	}
 	filter.Before, _ = strconv.ParseInt(v.form.Get("before"), 10, 64) // of a link of ours
 	lines, err := c.Ledger.AuditLog(v.r.Context(), filter)
@@ -84,6 +88,17 @@ func (c *Console) showRecords(v *view) error {
 		page.Lines = append(page.Lines, v.lineOf(&lines[n], names))
 	}
 	return v.renderOf(tabs, http.StatusOK, "records", v.say("변경 이력", "Changes and audit log"), page)
+}
+
+// logged returns the campaign that a text names. The log has lines of campaigns, too, that the ledger has forgotten: an id need not name one.
+func (c *Console) logged(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
+	if text == "" {
+		return "", "", nil
+	}
+	if id, err = firstcome.ParseCampaignID(text); err == nil {
+		return id, "", nil
+	}
+	return c.named(v, text)
 }
 
 // keyNames returns the keys' names by the actors of the audit log.

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -32,6 +33,27 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 		if strings.Contains(got, "null") || strings.Contains(got, "0s") {
 			t.Errorf("%s shows what is not set: %s", path, got)
 		}
+	}
+}
+
+// TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm keeps what was typed.
+func TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for query, said := range map[string]string{
+		"campaign=%EC%84%A4%EB%82%A0": "“설날” is no campaign's id. Choose one from the list, or write its id.", "campaign=spring&user_id=%01": "a user id",
+	} {
+		got := b.get("/console/audit-log?" + query)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(got.text()), said) || !strings.Contains(got.body, `name="user_id"`) || strings.Contains(got.text(), "Nothing is recorded") || strings.Contains(got.text(), "made the campaign") {
+			t.Errorf("%s: %d %s", query, got.status, got.text())
+		}
+	}
+	if got := b.get("/console/audit-log?campaign=" + url.QueryEscape("추석 spr")); got.status != http.StatusOK || !strings.Contains(got.text(), "made the campaign") {
+		t.Errorf("by a part of its name: %d %s", got.status, got.text())
+	}
+	if got := b.get("/console/audit-log?campaign=forgotten"); got.status != http.StatusOK || !strings.Contains(got.text(), "Nothing is recorded for this.") {
+		t.Errorf("of a campaign that may have been: %d %s", got.status, got.text())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 )
 
 var (
@@ -19,6 +20,7 @@ var (
 	errOften     = errors.New("the address asks too often")
 	errRoom      = errors.New("as much is read at once as may be")
 	errMedia     = errors.New("the body is no form")
+	errPanic     = errors.New("the page panicked")
 )
 
 // A refusal is a page that says why nothing is shown or done, and what to do.
@@ -116,28 +118,67 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: v.why(field) + ". " + nothing}
-	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused):
+	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, flow.ErrRetired):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
+	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
+	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었습니다. 이 노드의 게이트나 코드 비밀키가 캠페인의 것과 달라, 다른 노드가 반영해야 합니다. 노드의 로그에 무엇을 할지 나와 있습니다.", "The change is in the ledger. This node has another gate or code secret than the campaign, so another node has to bring it to the gate. The node's log says what to do.")}
+	case errors.Is(err, flow.ErrUnfinished):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	case errors.Is(err, firstcome.ErrFeedAway), errors.Is(err, firstcome.ErrFeedTaken):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열의 Kafka가 응답하지 않습니다", "Kafka, which keeps the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	case errors.Is(err, firstcome.ErrFeedLost):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 진행 관리 화면에서 속도를 다시 적으면 다른 파티션에서 새 대기열이 시작됩니다.", "The topic was made again, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
 	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
-	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
 	case errors.Is(err, firstcome.ErrNotRecorded):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("아직 원장에 없습니다", "It is not in the ledger yet"), Why: nothing + " " + v.say("쿠폰이 원장에 닿으면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again as soon as the coupon is there: see Recording.")}
-	case errors.Is(err, flow.ErrUnfinished):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
+	}
+	if known, ok := v.ofGate(err); ok {
+		known.Status = http.StatusServiceUnavailable
+		return known
 	}
 	if cause := firstcome.CauseOf(err); cause != "" {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.lang.words(busyWords[cause]), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	}
-	if v.r.Method == http.MethodGet {
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("원장이나 게이트가 응답하지 않습니다. 잠시 뒤 다시 해 주세요.", "The ledger or the gate does not answer. Try again in a moment.")}
+	undone := v.say("다시 하기 전에 돌아가서 지금 값을 확인하세요.", "Go back and see whether it was done before you try again.")
+	reads := v.r.Method == http.MethodGet
+	switch {
+	case errors.Is(err, errPanic) && reads:
+		return refusal{Status: http.StatusInternalServerError, Head: v.say("이 화면에 오류가 있습니다", "This page has a fault"), Why: nothing + " " + v.say("노드의 로그에 무엇이 잘못되었는지 있습니다.", "The node's log says what went wrong.")}
+	case errors.Is(err, errPanic):
+		return refusal{Status: http.StatusInternalServerError, Head: v.say("이 화면에 오류가 있어 되었는지 알 수 없습니다", "This page has a fault, and it is not known whether this was done"), Why: undone}
+	case reads:
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("지금은 알 수 없습니다", "This cannot be told now"), Why: v.say("원장이나 게이트를 읽지 못했습니다. 이유는 노드의 로그에 있습니다. 잠시 뒤 다시 해 주세요.", "The ledger or the gate could not be read, and the node's log says why. Try again in a moment.")}
 	}
-	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("되었는지 알 수 없습니다", "It is not known whether this was done"), Why: v.say("원장이나 게이트가 응답하지 않았습니다. 다시 하기 전에 돌아가서 지금 값을 확인하세요.", "The ledger or the gate did not answer. Go back and see whether it was done before you try again.")}
+	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("되었는지 알 수 없습니다", "It is not known whether this was done"), Why: v.say("원장이나 게이트가 되었다고 답하지 않았습니다. 이유는 노드의 로그에 있습니다.", "The ledger or the gate did not say that it was done, and the node's log says why.") + " " + undone}
+}
+
+// ofGate returns the refusal of an error about a gate that decides nothing, or about a coupon on its way from there, if it is one.
+func (v *view) ofGate(err error) (refusal, bool) {
+	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
+	var full *flow.NoRoomError
+	switch {
+	case errors.Is(err, flow.ErrOlder):
+		return refusal{Head: v.say("원장이 게이트보다 오래되었습니다", "The ledger is older than the gate"), Why: nothing + " " + v.say("백업을 되돌린 것 같습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "A backup may have been restored. Recording says what to do.")}, true
+	case errors.Is(err, flow.ErrGateOlder):
+		return refusal{Head: v.say("게이트가 원장보다 오래되었습니다", "The gate is older than the ledger"), Why: nothing + " " + v.say("이 노드가 닿는 Redis를 다른 Redis가 이어받았습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Another Redis took the place of the one that this node reaches. Recording says what to do.")}, true
+	case errors.Is(err, flow.ErrOutdone), errors.Is(err, flow.ErrRebuilding):
+		return refusal{Head: v.say("게이트를 다시 만드는 중입니다", "The gate is being rebuilt"), Why: nothing + " " + v.say("끝나면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again when that is done: see Recording.")}, true
+	case errors.Is(err, flow.ErrUnverified):
+		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나 다른 서버가 맡았습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 해 주세요.", "Redis restarted, or another server took over. A node verifies it within seconds. Try again then.")}, true
+	case errors.Is(err, flow.ErrLost):
+		return refusal{Head: v.say("게이트가 이 캠페인의 데이터를 잃었습니다", "The gate has lost this campaign"), Why: nothing + " " + v.say("무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Recording says what to do.")}, true
+	case errors.As(err, &full):
+		const mega = 1 << 20
+		return refusal{Head: v.say("Redis에 메모리가 모자랍니다", "Redis lacks memory"), Why: nothing + " " + v.say("게이트를 다시 만들려면 메모리가 약 %s MiB 더 필요합니다. maxmemory를 늘리거나 메모리를 비운 뒤 다시 해 주세요.", "A rebuild needs about %s MiB more. Raise maxmemory, or free so much, and try again.", v.lang.number((full.Missing+mega-1)/mega))}, true
+	case errors.Is(err, flow.ErrNotRecordedYet):
+		return refusal{Head: v.say("아직 원장에 없습니다", "It is not in the ledger yet"), Why: v.say("발급은 결정되었고, 쿠폰이 제때 원장에 기록되지 않았습니다. 다시 해도 안전합니다. 한 장만 발급됩니다.", "The issue was decided, and the coupon was not recorded in time. Try again: it is safe, and no second coupon is issued.")}, true
+	case errors.Is(err, flow.ErrUnrecorded):
+		return refusal{Head: v.say("원장이 쿠폰을 받지 않았습니다", "The ledger did not take the coupon"), Why: v.say("쿠폰은 발급되었지만 기록되지 않았습니다. 기록 현황 화면에서 기록 실패 건이나 유실된 번호를 확인하세요.", "It was issued and is not recorded. Look for it among the dead letters and lost numbers on Recording.")}, true
+	}
+	return refusal{}, false
 }
 
 // busyWords says in both languages why nothing was done.

@@ -45,7 +45,9 @@ type house struct {
 	remote farGate
 	record func()
 	// eyes stand between the node and the gate beside the ledger, fake or real; nil if there is none.
-	eyes  *eyes
+	eyes *eyes
+	// over is that gate as nodes ask it; nil if there is none.
+	over  *flow.Over
 	topic *stage.Topic // that keeps lines, if there is one
 	// decides is what decides and keeps the lines, and coupons are of those who hold one.
 	decides decider
@@ -90,9 +92,12 @@ func (e *eyes) shut() error {
 
 // State implements flow.RemoteGate. A gate that was not verified says so.
 func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	if why := e.shut(); errors.Is(why, flow.ErrUnverified) {
-		return flow.GateState{Unverified: true}, nil
-	} else if why != nil {
+	switch why := e.shut(); {
+	case errors.Is(why, flow.ErrUnverified):
+		return flow.GateState{Unverified: true, Frozen: errors.Is(why, flow.ErrRebuilding)}, nil
+	case errors.Is(why, flow.ErrLost):
+		return flow.GateState{Lost: true}, nil
+	case why != nil:
 		return flow.GateState{}, why
 	}
 	return e.farGate.State(ctx, id)
@@ -153,8 +158,8 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
-	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger}
-	h.decides, h.coupons, h.issuer = over, over, flow.NewIssuer(over, flow.Limits{})
+	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
+	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records

@@ -21,6 +21,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/figures"
 )
 
 //go:embed pages
@@ -275,7 +276,8 @@ type sheets struct {
 
 func parseSheets(l language, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "cause": l.cause, "utc": utc, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "utc": utc, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
+		"ko": func() bool { return l == korean }, "looked": looked, "advice": advice,
 		"nav": navTo, "tab": tabTo, "tip": l.tip, "words": l.words, "glossary": func() []term { return glossary },
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))

@@ -65,7 +65,7 @@ func (l *line) told() int { return len(l.waiting) + l.passes() }
 
 // likely reports whether there will be a coupon for one behind so many people, if nothing changes.
 func (w *walk) likely(ahead int) bool {
-	return w.terms.Standby || int64(ahead+w.line.passes()) < w.terms.Quantity-int64(len(w.held))
+	return int64(ahead+w.line.passes()) < w.terms.Quantity-int64(len(w.held))
 }
 
 // gone returns who stood in line, and got nothing.
@@ -98,6 +98,8 @@ var linedSteps = []walked{
 	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Waiting, everywhere},
 	{"the gate away", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
+	{"the ledger older", func(w *walk) { w.blinds(errLedgerOlder) }, 0, far},
+	{"the gate older", func(w *walk) { w.blinds(errGateOlder) }, 0, far},
 	{"the ledger away", func(w *walk) { w.blinds(nil); w.darkens(true) }, 0, everywhere},
 	{"all back", func(w *walk) { w.darkens(false) }, firstcome.Waiting, everywhere},
 	{"sold out with people in line", func(w *walk) { w.servesAll() }, firstcome.SoldOut, everywhere},
@@ -210,7 +212,7 @@ func (w *walk) waiters(step walked, b *visitor, say func(ko, en string) string) 
 	for n, one := range w.line.waiting {
 		query := "campaign=spring&user_id=" + one.user
 		if w.blind {
-			b.finds(query, 200, []string{say("지금 응답하지 않아", "does not answer now")}, say("지금 대기열에 있습니다", "In line now"))
+			b.finds(query, 200, []string{say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon.")}, say("지금 대기열에 있습니다", "In line now"))
 			continue
 		}
 		if one.place.Proof != "" {

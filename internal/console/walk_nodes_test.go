@@ -3,10 +3,13 @@
 package console_test
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
 	"strings"
+
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // recording holds the page Recording against what is on its way to the ledger, and what answers.
@@ -26,7 +29,7 @@ func (w *walk) recording(step walked, b *visitor, say func(ko, en string) string
 		say("기록 실패 건이 없습니다.", "There is no dead letter."):                                                                          !w.dark,
 		say("다른 노드의 레코더를 읽을 수 없습니다.", "The other nodes' recorders cannot be read."):                                                w.dark && w.far != nil,
 	})
-	w.recovering(step, b, "/recording", say)
+	w.marks(step, b, "/recording")
 }
 
 // health holds the page Health against what answers.
@@ -37,8 +40,8 @@ func (w *walk) health(step walked, b *visitor, say func(ko, en string) string) {
 		say("게이트가 응답하지 않습니다", "the gate does not answer"):                       w.gateAway() && !w.dark,
 		fmt.Sprintf(say("밀린 쿠폰 %d", "backlog %d"), w.unrecorded):                w.unrecorded > 0,
 		say("노드 목록을 읽을 수 없습니다.", "The nodes cannot be read."):                   w.dark,
-		say("발급이 중단된 캠페인: 1", "Campaigns of which the gate decides nothing: 1"): w.recovers(),
-		say("발급이 중단된 캠페인:", "Campaigns of which the gate decides nothing:"):     w.recovers(),
+		say("발급이 중단된 캠페인: 1", "Campaigns of which the gate decides nothing: 1"): w.noticed(),
+		say("발급이 중단된 캠페인:", "Campaigns of which the gate decides nothing:"):     w.noticed(),
 	}), "unknown"
 	if w.far == nil {
 		none = "bad" // the ledger is the gate
@@ -55,7 +58,7 @@ func (w *walk) health(step walked, b *visitor, say func(ko, en string) string) {
 			w.t.Errorf("%s, %s: Health shows %q behind %s, and should show %q: %s", step.name, b.lang, got, from, want, flow.text())
 		}
 	}
-	w.recovering(step, b, "/health", say)
+	w.marks(step, b, "/health")
 }
 
 func state(is bool, yes, no string) string {
@@ -66,15 +69,20 @@ func state(is bool, yes, no string) string {
 }
 
 // gateAway reports whether the gate beside the ledger does not answer at all.
-func (w *walk) gateAway() bool { return w.blind && !w.recovers() }
+func (w *walk) gateAway() bool { return w.blind && !w.noticed() }
 
-// recovers reports whether the gate's server began again, and nobody has looked at what it has.
-func (w *walk) recovers() bool { return w.blind && len(w.mender.all()) > 0 }
+// noticed reports whether nodes know that the gate decides nothing, and why.
+func (w *walk) noticed() bool { return w.blind && len(w.mender.all()) > 0 }
 
-// recovering holds what a page says of a gate that decides nothing.
-func (w *walk) recovering(step walked, b *visitor, path string, say func(ko, en string) string) {
+// refused reports whether the gate could decide, and may not.
+func (w *walk) refused() bool {
+	return errors.Is(w.why, flow.ErrOlder) || errors.Is(w.why, flow.ErrGateOlder)
+}
+
+// marks holds what a page says of a gate that decides nothing.
+func (w *walk) marks(step walked, b *visitor, path string) {
 	w.t.Helper()
-	w.reads(step, b, path, map[string]bool{say("확인 안 됨", "unverified"): w.recovers()})
+	w.stopped(step, b.lang, path, b.get("/console"+path).text(), atMark)
 }
 
 // reads wants a page to say what is so, and not what is not.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -40,8 +41,10 @@ type walk struct {
 	closed      time.Time
 	gone        string // who had a coupon that was voided
 	line        line
-	state       string // what a newcomer's claim gets, as pages call it; empty if unknown
-	blind, dark bool   // the gate does not answer; the ledger does not
+	state       string    // what a newcomer's claim gets, as pages call it; empty if unknown
+	blind, dark bool      // the gate decides nothing; the ledger does not answer
+	known       time.Time // when a page last knew the state
+	why         error     // why it decides nothing, or nil if it decides
 }
 
 // A walked step leads to a state.
@@ -86,6 +89,10 @@ var steps = []walked{
 	{"resumed", func(w *walk) { w.turn(ledger.Resume) }, firstcome.Issued, everywhere},
 	{"the gate away", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"recovering", func(w *walk) { w.blinds(errRecovering) }, 0, far},
+	{"being rebuilt", func(w *walk) { w.blinds(errMending) }, 0, far},
+	{"lost", func(w *walk) { w.blinds(errGone) }, 0, far},
+	{"the ledger older", func(w *walk) { w.blinds(errLedgerOlder) }, 0, far},
+	{"the gate older", func(w *walk) { w.blinds(errGateOlder) }, 0, far},
 	{"the ledger away", func(w *walk) { w.blinds(nil); w.darkens(true) }, 0, everywhere},
 	{"the gate away, too", func(w *walk) { w.blinds(errGateAway) }, 0, far},
 	{"all back", func(w *walk) { w.blinds(nil); w.darkens(false) }, firstcome.Issued, everywhere},
@@ -93,11 +100,91 @@ var steps = []walked{
 	{"retired", (*walk).retire, firstcome.Closed, far},
 }
 
-// A gate that is away, and one whose server began again.
+// Why a gate decides nothing: it is away, its server began again, a node rebuilds it, it lost keys, its ledger was restored, and an address
+// leads back to it.
 var (
-	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
-	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+	errGateAway    = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
+	errRecovering  = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+	errMending     = fmt.Errorf("%w: %w", errRecovering, flow.ErrRebuilding)
+	errGone        = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrLost)
+	errLedgerOlder = error(&flow.OlderError{Campaign: "spring"})
+	errGateOlder   = error(&flow.GateOlderError{Campaign: "spring", Gate: 1, Ledger: 2})
 )
+
+// A stop is what is read of a gate that decides nothing.
+type stop struct {
+	state, code string    // in answers
+	page        [2]string // on the pages of the campaign
+	support     [2]string // as support tells it
+	mark        [2]string // on the pages Recording and Health, where nodes know of it
+}
+
+// stops are those of each cause.
+var stops = map[error]stop{
+	errGateAway: {"unknown", "gate_unavailable", [2]string{"게이트가 응답하지 않습니다.", "The gate does not answer."}, [2]string{"지금 응답하지 않습니다.", "does not answer now"}, [2]string{}},
+	errRecovering: {
+		"unverified", "gate_unavailable",
+		[2]string{"Redis가 다시 시작했거나 다른 서버가 맡았습니다.", "Redis restarted, or another server took over."},
+		[2]string{"복구되는 중입니다.", "is recovering"},
+		[2]string{"확인 안 됨", "unverified"},
+	},
+	errMending: {
+		"unverified", "gate_unavailable",
+		[2]string{"게이트를 원장에서 다시 만들고 있습니다.", "The gate is being rebuilt from the ledger."},
+		[2]string{"복구되는 중입니다.", "is recovering"},
+		[2]string{"다시 만드는 중", "being rebuilt"},
+	},
+	errGone: {
+		"lost", "gate_unavailable",
+		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
+		[2]string{"문제가 있습니다.", "is out of order"},
+		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 이름이", "Redis was emptied or replaced, or lost keys. Where"},
+	},
+	errLedgerOlder: {
+		"ahead", "ledger_older",
+		[2]string{"원장이 게이트보다 오래되었습니다.", "The ledger is older than the gate, as after a restored backup."},
+		[2]string{"문제가 있습니다.", "is out of order"},
+		[2]string{"원장이 더 오래됨", "the ledger is older"},
+	},
+	errGateOlder: {
+		"behind", "gate_older",
+		[2]string{"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
+		[2]string{"문제가 있습니다.", "is out of order"},
+		[2]string{"게이트가 더 오래됨", "the gate is older"},
+	},
+}
+
+// stopped wants a page to say why the gate decides nothing, and no other cause.
+func (w *walk) stopped(step walked, lang, path, text string, of func(stop) [2]string) {
+	w.t.Helper()
+	n := 0
+	if lang == "en" {
+		n = 1
+	}
+	want := ""
+	if w.blind && !w.dark {
+		want = of(stops[w.why])[n]
+	}
+	for _, one := range stops {
+		if sentence := of(one)[n]; sentence != "" && strings.Contains(text, sentence) != (sentence == want) {
+			w.t.Errorf("%s, %s, %s should say %q, and not %q: %s", step.name, lang, path, want, sentence, text)
+		}
+	}
+}
+
+// dated wants a page that knows no state to say when it was known last.
+func (w *walk) dated(step walked, lang, path, text string) {
+	w.t.Helper()
+	says := map[string]string{"ko": "마지막으로 읽은 때: ", "en": "Last reading: "}[lang]
+	_, at, is := strings.Cut(text, says)
+	if want := w.known.In(time.FixedZone("Seoul", 9*60*60)).Format("2006-01-02 15:04:05"); is != (w.blind || w.dark) || is && !strings.HasPrefix(at, want) {
+		w.t.Errorf("%s, %s, %s: the state was known last at %s: %s", step.name, lang, path, want, text)
+	}
+}
+
+func onPage(s stop) [2]string    { return s.page }
+func toSupport(s stop) [2]string { return s.support }
+func atMark(s stop) [2]string    { return s.mark }
 
 // TestWhatIsSaidIsTrueInEveryState reads every page and answer of a campaign in every state, and then has a newcomer claim: what was said is
 // what the claim gets, and each figure and instant is what the test itself did. Campaigns with a line take steps of their own, and one whose
@@ -128,6 +215,9 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 		h, _ := openTopic(t, change)
 		return h
 	}
+	for name, open := range realTopics {
+		t.Run(name, func(t *testing.T) { walkThrough(t, open, lined, linedSteps) })
+	}
 	t.Run("a topic keeps the line", func(t *testing.T) { walkThrough(t, inTopic, lined, linedSteps) })
 }
 
@@ -135,6 +225,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 	w := &walk{t: t, now: stage.Epoch, terms: terms, held: map[string]int64{}}
 	w.house = open(t, func(h *house) {
 		h.stands(stage.Epoch)
+		h.config.Watcher.Clock = h.clock
 		if h.gate != nil {
 			h.gate.Clock = h.clock
 		}
@@ -157,6 +248,9 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		step.do(w)
 		w.passes(time.Second) // returned stock cools no longer
 		w.state = stateWords[step.gets][1]
+		if !w.blind && !w.dark {
+			w.known = w.now
+		}
 		t.Logf("%s: a newcomer gets %v, %d of %d are in force, %d wait", step.name, step.gets, len(w.held), w.terms.Quantity, len(w.line.waiting))
 		w.readAll(step)
 		node := w.node()
@@ -164,6 +258,8 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		if !w.dark && !w.blind {
 			node.refuses(step)
 			w.newcomer(fmt.Sprint("newcomer-", n), step.gets)
+		} else if !w.dark {
+			node.has(step, "a newcomer claims", node.ask("POST", "/spring/claims", `{"user_id":"refused"}`), answer{"status": 503, "code": stops[w.why].code})
 		}
 	}
 }
@@ -173,7 +269,7 @@ func (w *walk) lag(ctx context.Context) ([]flow.Lag, error) {
 	if _, err := w.away.Campaign(ctx, "spring"); err != nil {
 		return nil, err
 	}
-	if err := w.eyes.shut(); err != nil && !errors.Is(err, flow.ErrUnverified) { // who counts entries of a journal decides nothing
+	if err := w.eyes.shut(); errors.Is(err, errGateAway) { // who counts entries of a journal decides nothing
 		return nil, err
 	}
 	if w.unrecorded == 0 {
@@ -297,12 +393,15 @@ func (w *walk) blinds(why error) {
 	if w.far == nil {
 		return
 	}
-	w.blind = why != nil
-	w.eyes.why.Store(&why)
+	w.blind, w.why = why != nil, why
 	w.mender.breaks("spring", nil)
-	if errors.Is(why, flow.ErrUnverified) {
+	if why != errGateAway { //nolint:errorlint // this very one
 		w.mender.breaks("spring", why)
 	}
+	if w.refused() { // the gate answers
+		why = nil
+	}
+	w.eyes.why.Store(&why)
 }
 
 // darkens cuts the ledger off, or brings it back.
@@ -360,6 +459,10 @@ func (w *walk) readAll(step walked) {
 			found := badge.FindStringSubmatch(got.body)
 			if found == nil || found[2] != word {
 				w.t.Errorf("%s, %s, %q says %q, and a newcomer gets %q", step.name, lang, path, found, word)
+			}
+			if path == "/campaigns/spring/coupons" || path == "" || path == "/campaigns/spring" {
+				w.stopped(step, lang, path, got.text(), onPage)
+				w.dated(step, lang, path, got.text())
 			}
 			w.figures(step, lang, path, got)
 			w.inLine(step, lang, path, got)
@@ -445,7 +548,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They were gone for the first time at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
 		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
-		0:                 say("지금 응답하지 않아", "does not answer now"),
+		0:                 say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon."),
 	}
 	byProof := say("대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof")
 	for _, user := range append(w.line.gone(), "nobody") {
@@ -456,6 +559,21 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 			}
 			if strings.Contains(got, sentence) != (gets == step.gets) {
 				w.t.Errorf("%s: a newcomer gets %v, and support tells %s, who has no coupon: %s", step.name, step.gets, user, got)
+			}
+		}
+		w.stopped(step, b.lang, "Customer", got, toSupport)
+		w.stopped(step, b.lang, "Customer", got, onPage)
+		w.dated(step, b.lang, "Customer", got)
+	}
+	if len(w.held) > 0 { // by code: the ledger finds it, once it has it
+		newest := slices.Max(slices.Collect(maps.Values(w.held)))
+		got := b.get("/console/customer?campaign=spring&code=" + stage.Secret().Code("spring", newest)).text()
+		for recorded, want := range map[bool]string{
+			true:  fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), newest),
+			false: fmt.Sprintf(say("이 코드의 쿠폰이 없습니다. 원장으로 오고 있는 쿠폰이 %d장", "with this code. On their way to the ledger: %d."), w.unrecorded),
+		} {
+			if strings.Contains(got, want) != (recorded == (newest <= w.issued-w.unrecorded)) {
+				w.t.Errorf("%s: of the code of number %d support is told: %s", step.name, newest, got)
 			}
 		}
 	}

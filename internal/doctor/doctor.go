@@ -20,7 +20,7 @@ const (
 // A Finding says what was found about one thing, and how to fix it. firstcome doctor prints it as JSON.
 type Finding struct {
 	Grade Grade  `json:"grade"`
-	What  string `json:"what"`
+	What  string `json:"what"` // also the code by which the console finds its Korean words
 	Found string `json:"found"`
 	Fix   string `json:"fix,omitempty"` // empty if there is nothing to fix
 }

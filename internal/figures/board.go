@@ -175,9 +175,10 @@ func first(counts map[firstcome.CampaignID]Counts) firstcome.CampaignID {
 	})
 }
 
-// total returns how many claims were counted in all.
+// total returns how many claims and coupons of lines were counted in all.
 func total(counts map[firstcome.CampaignID]Counts) (n uint64) {
 	for _, c := range counts {
+		n += c.Served
 		for _, claims := range c.Claims {
 			n += claims
 		}

@@ -99,6 +99,30 @@ func TestANodeThatIsClaimedAtNoMoreIsHeardAndCountsNothingNew(t *testing.T) {
 	})
 }
 
+// TestCouponsOfALineAreWrittenLikeClaims counts coupons of a line that no user joins: another node soon reads them.
+func TestCouponsOfALineAreWrittenLikeClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &drawer{}
+		busy, other := boardOn(d, "busy"), boardOn(d, "other")
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- busy.Run(ctx) }()
+		time.Sleep(time.Minute)
+		for second := range uint64(5) {
+			busy.Counter.Served("spring", 7)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			nodes, err := other.Nodes(t.Context())
+			stage.Must(t, err)
+			if got := nodes[0].Campaigns["spring"].Served; nodes[0].Host != "busy" || got != 7*(second+1) {
+				t.Fatalf("%s served %d coupons, and another node reads %d", nodes[0].Host, 7*(second+1), got)
+			}
+		}
+		stop()
+		stage.Must(t, <-done)
+	})
+}
+
 // TestWhileNodesCannotBeReadThisOneIsHeard has a node's own counts stand alone while its ledger is down, and go on without
 // a leap when it is back.
 func TestWhileNodesCannotBeReadThisOneIsHeard(t *testing.T) {

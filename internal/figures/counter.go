@@ -87,14 +87,17 @@ func Kinds() []Kind {
 type Counts struct {
 	// Since is when the node began to count: at its start, or when the campaign came among the last ones claimed.
 	Since  time.Time     `json:"since"`
-	Claims [kinds]uint64 `json:"claims"`        // by Kind
-	Took   Buckets       `json:"took,omitzero"` // how long claims with an outcome took
+	Claims [kinds]uint64 `json:"claims"` // by Kind
+	// Served are coupons that the node issued to a waiting line: the claims for them ended as waiting.
+	Served uint64  `json:"served,omitempty"`
+	Took   Buckets `json:"took,omitzero"` // how long claims with an outcome took
 }
 
 // totals are Counts that many goroutines add to.
 type totals struct {
 	since  time.Time
 	claims [kinds]atomic.Uint64
+	served atomic.Uint64
 	took   [len(Buckets{})]atomic.Uint64
 	// last orders campaigns by their last claim, in ticks of Counter.tick.
 	last atomic.Int64
@@ -128,6 +131,13 @@ func (c *Counter) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took tim
 
 // Decided counts an outcome of a direct issue.
 func (c *Counter) Decided(id firstcome.CampaignID, o firstcome.Outcome) { c.of(id).claims[o].Add(1) }
+
+// Served counts coupons that were issued to a waiting line.
+func (c *Counter) Served(id firstcome.CampaignID, coupons int) {
+	if coupons > 0 {
+		c.of(id).served.Add(uint64(coupons))
+	}
+}
 
 // Undecided counts a claim that ended with an error. Whoever asks for a campaign that does not exist, or leaves before the
 // answer, is not counted. While the ledger is away nobody knows which campaigns exist. So such a claim takes no other campaign's place.
@@ -191,7 +201,7 @@ func (c *Counter) Counts() map[firstcome.CampaignID]Counts {
 	c.tick.Store(c.clock().Unix())
 	all := map[firstcome.CampaignID]Counts{}
 	for id, t := range *c.all.Load() {
-		n := Counts{Since: t.since}
+		n := Counts{Since: t.since, Served: t.served.Load()}
 		for k := range n.Claims {
 			n.Claims[k] = t.claims[k].Load()
 		}

@@ -25,11 +25,69 @@ type Lines interface {
 	LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error)
 }
 
+// Whys are the words of Sample.Why. A campaign whose gate is lost, unverified, rebuilding, older or behind is not decided until that is over.
+var Whys = []string{
+	"silent",     // the gate does not answer
+	"lost",       // see flow.ErrLost
+	"unverified", // see flow.ErrUnverified
+	"rebuilding", // see flow.ErrRebuilding
+	"mismatch",   // this node has another gate or secret than the campaign
+	"older",      // the ledger is older than the gate: see flow.ErrOlder
+	"behind",     // the gate is older than the ledger: see flow.ErrGateOlder
+	"line",       // the topic that keeps the line does not answer
+}
+
+// whyNot returns the word for why a campaign's gate, which said this, decides nothing, or nothing if it decides.
+func whyNot(g flow.StateOf) string {
+	is := func(told bool, err error) bool { return g.Err == nil && told || errors.Is(g.Err, err) }
+	switch {
+	case is(false, firstcome.ErrGateMismatch):
+		return "mismatch"
+	case g.Ahead:
+		return "older"
+	case g.Behind:
+		return "behind"
+	case is(g.Lost, flow.ErrLost):
+		return "lost"
+	case is(g.Frozen, flow.ErrRebuilding):
+		return "rebuilding"
+	case is(g.Unverified, flow.ErrUnverified):
+		return "unverified"
+	case g.Err != nil:
+		return "silent"
+	}
+	return ""
+}
+
+// notHere returns the word for why this node does not decide a campaign, or nothing if it does, or the ledger does.
+func (w *Watcher) notHere(c *ledger.Status) string {
+	switch err := w.Ledger.Decides(c); {
+	case err == nil || !c.RetiredAt.IsZero():
+		return ""
+	case errors.Is(err, flow.ErrLost): // its Redis may have been emptied
+		return "lost"
+	}
+	return "mismatch"
+}
+
 // Now returns what the ledger and the gate say of a campaign now, without what only nodes know.
 func (w *Watcher) Now(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
 	s, err := w.read(ctx, id)
-	s.At = w.Clock()
+	w.date(id, &s)
 	return s, err
+}
+
+// maxDated is of how many campaigns a node remembers when it last knew their state.
+const maxDated = 4096
+
+// date notes when a sample was taken, and when all was known last.
+func (w *Watcher) date(id firstcome.CampaignID, s *Sample) {
+	s.At = w.Clock()
+	if s.Why == "" && !s.LedgerDown {
+		w.dated.Add(id, s.At)
+		return
+	}
+	s.KnownAt, _ = w.dated.Get(id)
 }
 
 // read returns what the ledger and the gate say of a campaign now.
@@ -60,14 +118,14 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 	samples := make([]Sample, len(found))
 	for n := range found {
 		samples[n] = w.told(ctx, found[n], states[found[n].ID])
-		samples[n].At = w.Clock()
+		w.date(found[n].ID, &samples[n])
 	}
 	return samples
 }
 
 // atGate tells whether the gate has a campaign's counters.
 func (w *Watcher) atGate(c *ledger.Status) bool {
-	return w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Applied > 0
+	return w.Gate != nil && c.Remote() && w.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
 }
 
 // told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
@@ -76,13 +134,19 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
 	}
+	s.Why = w.notHere(&c)
+	if s.Why != "" && c.Closed { // no gate opens it again
+		s.State = firstcome.Closed.String()
+	}
+	if w.atGate(&c) {
+		s.Why = whyNot(g)
+	}
+	if s.Why != "" && c.Remote() {
+		return s
+	}
 	onWay := int64(0) // a dead letter is not on its way any more
 	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
 	if w.atGate(&c) {
-		if g.Err != nil || g.Lost || g.Unverified {
-			s.GateDown = true
-			return s
-		}
 		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants
 		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
 	}
@@ -95,11 +159,17 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sam
 	if c.Pace != nil {
 		s.pace = float64(c.Pace.PerSecond)
 	}
+	s.Instants = c.Instants
 	s.State = c.StateAt(c.Now, c.InForce)
 	if s.State == firstcome.StateOpen && c.Feed != nil && c.Feed.Partition >= 0 && s.Waiting == nil { // a newcomer joins a line in a topic, which does not answer
+		s.Why = "line"
+	}
+	switch {
+	case c.Closed:
+		s.Why = ""
+	case s.Why != "":
 		s.State = ""
 	}
-	s.Instants = c.Instants
 	return s
 }
 

@@ -9,9 +9,13 @@ import (
 
 // A Sample is how a campaign was at one instant. A nil figure is unknown.
 type Sample struct {
-	At       time.Time `json:"at"` // by the clock of the node that shows it
-	Version  int64     `json:"version"`
-	State    string    `json:"state"`    // what a newcomer's claim would get: open, or an outcome; empty: unknown
+	At      time.Time `json:"at"` // by the clock of the node that shows it
+	Version int64     `json:"version"`
+	State   string    `json:"state"` // what a newcomer's claim would get: open, or an outcome; empty: unknown
+	// Why is why the gate's figures or the state are unknown, see Whys; empty: they are known, or the ledger is down.
+	Why string `json:"why"`
+	// KnownAt is when this node last knew what is unknown now. It is zero if nothing is unknown, or if the node has not known it since it started.
+	KnownAt  time.Time `json:"known_at,omitzero"`
 	Quantity *int64    `json:"quantity"` // nil: unlimited, or unknown
 
 	Issued     *int64 `json:"issued"`
@@ -44,8 +48,7 @@ type Sample struct {
 	Gone      []string `json:"gone"`       // nodes that ran and are not heard any more
 
 	LedgerDown bool   `json:"ledger_down"` // nothing was read of the ledger; what stands here is this node's own
-	GateDown   bool   `json:"gate_down"`
-	Marks      []Mark `json:"marks"` // what happened since the sample before
+	Marks      []Mark `json:"marks"`       // what happened since the sample before
 
 	pace float64 // coupons a second that the line is served; 0: no bound
 	text []byte  // as JSON; nil: nobody asked yet

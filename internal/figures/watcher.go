@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
@@ -33,6 +34,9 @@ type Watcher struct {
 	Clock  func() time.Time
 	// Lines count the people in lines that a topic keeps; nil: nobody does.
 	Lines Lines
+
+	// dated are when the states of campaigns were known last.
+	dated *lru.Cache[firstcome.CampaignID, time.Time]
 
 	mu      sync.Mutex // guards what follows
 	courses map[firstcome.CampaignID]*course
@@ -62,7 +66,11 @@ type nodeCounts struct {
 
 // NewWatcher returns a Watcher.
 func NewWatcher(l Ledger, g Gate, n Nodes) *Watcher {
-	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, courses: map[firstcome.CampaignID]*course{}}
+	dated, err := lru.New[firstcome.CampaignID, time.Time](maxDated)
+	if err != nil {
+		panic(err) // of a size below 1 only
+	}
+	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, dated: dated, courses: map[firstcome.CampaignID]*course{}}
 }
 
 // Watch sends each new sample of a campaign to samples until stop is called; a sample for which nobody is ready yet replaces
@@ -133,7 +141,7 @@ func (w *Watcher) Tick(ctx context.Context) {
 			if errors.Is(failed, firstcome.ErrNoCampaign) || ctx.Err() != nil && failed != nil {
 				return nil
 			}
-			s.At = w.Clock()
+			w.date(id, &s)
 			w.mu.Lock()
 			c.hear(&s, id, nodes, err != nil)
 			c.mark(&s)

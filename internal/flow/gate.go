@@ -140,7 +140,7 @@ type GateState struct {
 	Unverified bool
 	// Frozen tells that it is frozen for a rebuild.
 	Frozen bool
-	// Ahead tells that the ledger is an older one than the gate, as this node knows, and Behind that the gate is an older one than the ledger:
+	// Ahead tells that the ledger is older than the gate, as this node knows, and Behind that the gate is older than the ledger:
 	// see OlderError and GateOlderError. Only Over says so.
 	Ahead, Behind bool
 	Waiting       int64 // people in line

@@ -8,8 +8,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ErrGateOlder says that a campaign's gate is an older one than the ledger: see GateOlderError.
-var ErrGateOlder = errors.New("the gate is an older one than the ledger")
+// ErrGateOlder says that a campaign's gate is older than the ledger: see GateOlderError.
+var ErrGateOlder = errors.New("the gate is older than the ledger")
 
 // A GateOlderError is the ErrGateOlder of a campaign: the gate decides in an epoch that has ended. The ledger ends an epoch only while the gate
 // that it rebuilds is frozen. So this is another gate, such as a primary in whose place a replica was promoted and rebuilt, and an address

@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ErrOlder says that the ledger is an older one than a campaign's gate: see OlderError.
-var ErrOlder = errors.New("the ledger is an older one than the gate")
+// ErrOlder says that the ledger is older than a campaign's gate: see OlderError.
+var ErrOlder = errors.New("the ledger is older than the gate")
 
 // An OlderError is the ErrOlder of a campaign. The ledger numbers each change, each epoch and each drained number before the gate hears of
 // it. So a gate that is ahead proves that the ledger was restored from a backup, or failed over to a replica that lagged. What lies between is

@@ -128,9 +128,9 @@ func (o *Over) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (S
 		func() (Served, error) { return Served{}, nil })
 }
 
-// Place is that of Places.
+// Place implements Places. Nobody is served while anything refuses the campaign, so nobody is told a place.
 func (o *Over) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = unlessGateOlder(ctx, o, id,
+	c, err = unless(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
 			place, c, err = o.RemoteGate.Place(ctx, id, user)
 			return c, err
@@ -149,7 +149,7 @@ func (o *Over) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 
 // LineOf is that of Places. Of a campaign that is closed and that its gate has lost the ledger tells how the line ended.
 func (o *Over) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
-	state, err := unlessGateOlder(ctx, o, id,
+	state, err := unless(ctx, o, id,
 		func() (LineState, error) { return o.RemoteGate.LineOf(ctx, id) },
 		func() (LineState, error) { return o.Book.LineOf(ctx, id) })
 	if errors.Is(err, ErrLost) {

@@ -58,7 +58,7 @@ func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn
 
 // PlaceOf is that of Fed.
 func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = unlessGateOlder(ctx, o, id,
+	c, err = unless(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
 			return fed(o, func(gate Fed) (c firstcome.Coupon, err error) {
 				place, c, err = gate.PlaceOf(ctx, id, user, ticket)

@@ -75,6 +75,8 @@ type Mark struct {
 	Letters    int64 // open dead letters
 	Generation int64 // of the line
 	Ended      int64 // the last generation of which the ledger knows that it sent its people away; 0: none
+	// SoldOutAt is when nothing was left for the first time, by the ledger; zero: something always was.
+	SoldOutAt time.Time
 }
 
 // A Loaded says what was loaded into the new keys of a gate.

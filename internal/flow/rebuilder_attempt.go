@@ -137,7 +137,7 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, las
 		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
 			fill.OpenedAt = frozen.OpenedAt
 		}
-		if fill.SoldOutAt.IsZero() {
+		if !frozen.SoldOutAt.IsZero() {
 			fill.SoldOutAt = frozen.SoldOutAt
 		}
 		point.Reach(point.Ended)

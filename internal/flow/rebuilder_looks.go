@@ -15,7 +15,7 @@ import (
 
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
 // keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild. So it is with a gate that
-// is an older one than the ledger: a campaign whose epoch has ended is asked about at the next look.
+// is older than the ledger: a campaign whose epoch has ended is asked about at the next look.
 func (r *Rebuilder) Run(ctx context.Context) error {
 	var runs []Run
 	var looked time.Time

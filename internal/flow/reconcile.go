@@ -74,7 +74,7 @@ type Reconciled struct {
 }
 
 // ErrNotOlder says that there is nothing to reconcile.
-var ErrNotOlder = errors.New("the ledger is not an older one than the campaign's gate, or another gate decides the campaign: there is nothing to reconcile")
+var ErrNotOlder = errors.New("the ledger is not older than the campaign's gate, or another gate decides the campaign: there is nothing to reconcile")
 
 // Reconcile brings back what a gate has and the ledger has forgotten, because somebody asked for it. It is a rebuild with two steps between
 // the freeze and the journal:

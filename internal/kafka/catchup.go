@@ -62,12 +62,17 @@ func (s *session) behind(is found) ([]int64, error) {
 			begin[p] = f.Ends[p]
 		}
 		if begin[p] > is.ends[p] {
-			return nil, fmt.Errorf("the partition %d of the topic %s ends at offset %d, and facts were appended up to %d: Kafka has lost them. "+
-				"Have all facts published again with firstcome facts replay --all", p, s.topic.name, is.ends[p], begin[p])
+			return nil, s.topic.cut(p, is.ends[p], begin[p])
 		}
 		begin[p] = max(begin[p], is.starts[p])
 	}
 	return begin, nil
+}
+
+// cut says that a partition ends before what was appended.
+func (t *topic) cut(partition int, end, appended int64) error {
+	return fmt.Errorf("the partition %d of the topic %s ends at offset %d, and facts were appended up to %d: Kafka has lost them. "+
+		"Have all facts published again with firstcome facts replay --all", partition, t.name, end, appended)
 }
 
 // stillThere looks now and then whether the topic is the one that it was and has all that was appended. A client goes on with a topic that was
@@ -89,7 +94,7 @@ func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event)
 	c, err := s.book.CursorOf(ctx, s.Follower(), id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
-		s.fail(fmt.Errorf("the topic %s has facts of the campaign %s, which the ledger does not have: the ledger is an older one than it was", s.topic.name, id))
+		s.fail(fmt.Errorf("the topic %s has facts of the campaign %s, which the ledger does not have: the ledger is older than it was", s.topic.name, id))
 		return nil
 	case err != nil:
 		return err

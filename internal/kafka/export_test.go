@@ -2,11 +2,13 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // GroupOf is the group of the recorders of a name at the topic of an id.
@@ -36,4 +38,29 @@ func (j *Journal) isDone(r *kgo.Record) bool {
 // Litter appends a value that is no batch to a campaign's partition.
 func (j *Journal) Litter(ctx context.Context, id firstcome.CampaignID, value string) error {
 	return j.producer.Load().ProduceSync(ctx, &kgo.Record{Key: []byte(id), Value: []byte(value)}).FirstErr()
+}
+
+// PassCut does what Run does with the lease, up to the first pass. Directly before that, partitions that have records lose their ends, as far
+// as the Publisher can know: higher ones are noted.
+func (p *Publisher) PassCut(ctx context.Context, lost int64) error {
+	f, err := p.book.Follow(ctx, p.Follower(), p.owner, leaseTime)
+	if err != nil {
+		return err
+	}
+	client, err := p.topic.connect(ctx, producing(p.topic)...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	s := &session{Publisher: p, client: client, following: f, moved: map[firstcome.CampaignID]flow.Cursor{}}
+	if err := s.catchUp(ctx); err != nil {
+		return err
+	}
+	for n, end := range s.following.Ends {
+		if end > 0 {
+			s.following.Ends[n] += lost
+		}
+	}
+	_, err = s.pass(ctx)
+	return errors.Join(err, p.leave(ctx, s.following, s.cursors()))
 }

@@ -233,7 +233,7 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch
 	case newer, err == nil && b.Marker == q.marker:
 		return b, err
 	case err == nil:
-		err = fmt.Errorf("the ledger does not know the campaign with the marker %q: it is an older one than it was", b.Marker)
+		err = fmt.Errorf("the ledger does not know the campaign with the marker %q: it is older than it was", b.Marker)
 		j.alarms.Tell(q.id, err)
 	}
 	_, id := j.Topic()

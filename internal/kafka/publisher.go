@@ -316,18 +316,24 @@ func (s *session) send(ctx context.Context, parts []part) error {
 			}
 		}
 	}
+	var cut error
 	for _, one := range parts {
 		taken := slices.IndexFunc(one.records, func(r *kgo.Record) bool { return failed[r] != nil })
 		if taken < 0 {
 			taken = len(one.records)
 		}
 		for _, r := range one.records[:taken] {
-			s.endsBehind(r)
+			if err := s.endsBehind(r); cut == nil {
+				cut = err
+			}
 		}
 		if taken > 0 {
 			s.moved[one.cursor.Campaign] = flow.Cursor{Campaign: one.cursor.Campaign, Position: one.cursor.Position + int64(taken)}
 			s.published.Add(int64(taken))
 		}
+	}
+	if cut != nil {
+		return cut
 	}
 	if first != nil {
 		return s.topic.explain(fmt.Errorf("publish facts: %w", first))
@@ -336,17 +342,26 @@ func (s *session) send(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// endsBehind notes that all of a partition up to a record is in the cursors.
-func (s *session) endsBehind(r *kgo.Record) {
+// endsBehind notes that all of a partition up to a record is in the cursors. It is an error if the record came below the end that is noted:
+// the partition has lost that. The noted end then grows by each record as it would have grown, so the next session finds the partition
+// too short, however many records are appended by then.
+func (s *session) endsBehind(r *kgo.Record) error {
 	for int(r.Partition) >= len(s.following.Ends) {
 		s.following.Ends = append(s.following.Ends, 0)
 	}
-	s.following.Ends[r.Partition] = max(s.following.Ends[r.Partition], r.Offset+1)
+	end := &s.following.Ends[r.Partition]
+	if r.Offset < *end {
+		err := s.topic.cut(int(r.Partition), r.Offset, *end)
+		*end++
+		return err
+	}
+	*end = r.Offset + 1
+	return nil
 }
 
 // ahead stops the publishing of a campaign of which the topic knows what the ledger does not.
 func (s *session) ahead(c flow.Cursor, why error) {
 	s.moved[c.Campaign] = flow.Cursor{Campaign: c.Campaign, Position: c.Position, State: flow.Ahead}
-	s.fail(fmt.Errorf("the facts of %s are not published any more: %w. The ledger is an older one than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
+	s.fail(fmt.Errorf("the facts of %s are not published any more: %w. The ledger is older than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
 		"and once the ledger is right, have them published again with firstcome facts replay %s --from POSITION", c.Campaign, why, c.Campaign))
 }

@@ -249,6 +249,28 @@ func TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	r.has("c", 11)
 }
 
+// TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed cuts the topic between two looks at it. The node's next events
+// make it longer than it was, so only the offsets tell.
+func TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed(t *testing.T) {
+	t.Parallel()
+	at, b := services.Kafka.Database(t), newBook()
+	r := read(t, at)
+	b.issue("c", 5, "u")
+	node := publish(t, at, b)
+	r.has("c", 5)
+	node.stop()
+	b.issue("c", 20, "u")
+	p, err := kafka.NewPublisher(at, kafka.Options{Book: b})
+	stage.Must(t, err)
+	if err := p.PassCut(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "and facts were appended up to 7: Kafka has lost them") {
+		t.Errorf("the pass: %v", err)
+	}
+	r.has("c", 25)
+	wantSaid(t, publish(t, at, b), "ends at offset 25, and facts were appended up to 27: Kafka has lost them", "firstcome facts replay --all")
+	b.replay("", 1)
+	r.has("c", 50)
+}
+
 // TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem kills the broker while facts are published.
 func TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem(t *testing.T) {
 	t.Parallel()

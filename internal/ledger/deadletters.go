@@ -66,7 +66,7 @@ type storedCoupon struct {
 	Direct       bool                 `json:"direct,omitempty"`
 	Epoch        int64                `json:"epoch"`
 	// BuriedIn is the campaign's epoch at the time of the burial. It is 0, and the letter has no number, if there was no such
-	// campaign, or if the number was far above the ceiling. If the coupon was of that epoch, the letter may be replayed in any later one.
+	// campaign, or if the number was above the ceiling. If the coupon was of that epoch, the letter may be replayed in any later one.
 	BuriedIn int64 `json:"buried_in"`
 }
 
@@ -117,10 +117,6 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 	return drained, nil
 }
 
-// maxOverrun is how far above the ceiling a dead letter keeps its number. A gate that is wrong by a few coupons can then be put right by a
-// replay. A number further above is forged or damaged, and the campaign's last number must not jump there.
-const maxOverrun = 1000
-
 func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	r, err := l.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
@@ -142,7 +138,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	for _, c := range b.Coupons {
 		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
 		s := stored(c, b.Epoch)
-		if known && c.Number <= r.ceiling+maxOverrun {
+		if known && c.Number <= r.ceiling { // the gate may have given it. Otherwise it is forged or damaged, and the campaign's numbers must not jump there
 			s.BuriedIn = r.epoch
 			if c.Campaign == b.Campaign {
 				d.Number = max(c.Number, 0)

@@ -103,8 +103,9 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 // that was rebuilt has loaded the letters from before as holders, and knows nothing of those that were buried after it.
 func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l, db := remote(t, name, 2), services.Beside(t, name)
+		l, db := remote(t, name, 9), services.Beside(t, name)
 		record(t, l, stage.Coupons("c", 1, 2)...)
+		execute(t, db, `UPDATE campaigns SET quantity = 2 WHERE id = 'c'`)
 		bury(t, l, "over the quantity", stage.Coupon("c", 3))
 		if found := letters(t, l, ledger.Letters{})[0]; found.Number != 3 || found.User != "user-3" || found.Cause != "over the quantity" {
 			t.Errorf("the dead letter is %+v", found)

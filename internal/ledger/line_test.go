@@ -118,8 +118,12 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 						}
 					}
 					if n%10 == k {
-						_, err := l.SetTerms(ctx, "test", "c", 0, func(t *firstcome.Terms) { t.Quantity++ })
-						stage.Must(t, err)
+						raise := func() error {
+							return stage.Err(l.SetTerms(ctx, "test", "c", 0, func(t *firstcome.Terms) { t.Quantity++ }))
+						}
+						if err := inTime(raise); err != nil {
+							t.Error(err)
+						}
 					}
 				}
 			})

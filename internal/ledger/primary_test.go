@@ -49,8 +49,8 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 			stage.Must(t, errors.Join(standby.CatchUp(t.Context()), standby.Promote(t.Context())))
 			other := opened(t, second, "")
 			quantity(t, other, 2)
-			for at(t, other, "b") != firstcome.Issued { // which it is when what came back is no longer held
-			}
+			// Stock that came back is held for a moment.
+			stage.Await(t, "what b is answered", firstcome.Issued, func() firstcome.Outcome { return at(t, other, "b") })
 			proxy.SetUpstream(standby.Address())
 
 			if kind == services.PostgreSQL {

@@ -21,6 +21,7 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.
 		}
 		var now flow.Mark
 		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
+		now.SoldOutAt = loaded.SoldOutAt // which follows from the coupons and changes
 		if err == nil && now != loaded.Mark {
 			err = flow.ErrMoved
 		}
@@ -32,6 +33,7 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.
 		}
 		if err == nil {
 			fill, err = l.nextEpoch(t, s, r.Actor, frozen, loaded.Carried)
+			fill.SoldOutAt = loaded.SoldOutAt
 		}
 		return err
 	})

@@ -19,6 +19,10 @@ func (l *Ledger) Refills(ctx context.Context, id firstcome.CampaignID, each func
 		if err := s.QueryRowContext(ctx, markQuery, string(id)).Scan(fieldsOf(&mark)...); err != nil {
 			return err
 		}
+		var err error
+		if mark.SoldOutAt, err = firstSoldOut(ctx, s, id); err != nil {
+			return err
+		}
 		var fed bool
 		if err := s.QueryRowContext(ctx, `SELECT feed_topic IS NOT NULL FROM campaigns WHERE id = ?`, string(id)).Scan(&fed); err != nil {
 			return err

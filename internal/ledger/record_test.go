@@ -109,7 +109,12 @@ func TestANumberAboveTheCeilingIsRefused(t *testing.T) {
 		refused(t, l, "above the ceiling", stage.Coupons("c", 101, 101)...)
 		refused(t, l, "partly above the ceiling", stage.Coupons("c", 98, 101)...)
 		record(t, l, stage.Coupons("c", 100, 100)...)
-		bury(t, l, "forged", stage.Coupons("c", 101, 5000)[4800:]...)
+		last := status(t, l).LastNumber
+		bury(t, l, "forged", append(stage.Coupons("c", 201, 250), stage.Coupons("c", 4951, 5000)...)...)
+		stage.Same(t, "the last number after the burial", last, status(t, l).LastNumber)
+		for _, letter := range letters(t, l, ledger.Letters{}) {
+			stage.Same(t, "the number of "+letter.Payload, int64(0), letter.Number)
+		}
 		before := books(t, l)
 		refused(t, l, "above the next ceiling", stage.Coupons("c", 201, 201)...)
 		stage.Same(t, "the books after the burial", before, books(t, l))

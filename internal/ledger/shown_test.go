@@ -2,10 +2,12 @@ package ledger_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,6 +36,61 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 			}
 			if limit == 8 && (all[6].ID != "b-tomorrow" || all[7].ID != "b-next-year") {
 				t.Errorf("the last two are %s and %s", all[6].ID, all[7].ID)
+			}
+		}
+	})
+}
+
+// TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening makes campaigns of each kind under ids whose order is another one.
+func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
+	onEach(t, func(t *testing.T, name string) {
+		l := start(t, name, nil)
+		now := time.Now()
+		const day = 24 * time.Hour
+		for _, one := range []struct {
+			id            firstcome.CampaignID
+			opens, closes time.Duration // from now; 0: never
+			quantity      int64
+			to            ledger.Switch
+		}{
+			{"a-over", -9 * day, -8 * day, 5, ""},
+			{"a-closed", -7 * day, 0, 5, ledger.Close},
+			{"b-gone", -2 * day, 0, 1, ""},
+			{"b-paused", -3 * day, 0, 5, ledger.Pause},
+			{"c-december", 9 * day, 0, 5, ""},
+			{"d-tomorrow", day, 0, 5, ""},
+			{"e-paused-next", 2 * day, 0, 5, ledger.Pause},
+			{"b-next-week", 7 * day, 8 * day, 0, ""},
+			{"x-open", -5 * day, day, 5, ""},
+			{"y-open", -day, 0, 5, ""},
+			{"z-endless", -6 * day, 0, firstcome.Unlimited, ""},
+		} {
+			terms := firstcome.Terms{Name: "Shop " + string(one.id), Quantity: one.quantity, OpensAt: now.Add(one.opens), Answer: firstcome.Recorded}
+			if one.closes != 0 {
+				terms.ClosesAt = now.Add(one.closes)
+			}
+			stage.Must(t, l.Create(t.Context(), "test", one.id, terms))
+			if one.to != "" {
+				stage.Must(t, stage.Err(l.Switch(t.Context(), "test", one.id, 0, one.to)))
+			}
+		}
+		for _, id := range []firstcome.CampaignID{"b-gone", "y-open", "z-endless"} {
+			claim(t, l, id, "mina")
+		}
+		want := []firstcome.CampaignID{
+			"y-open", "x-open", "z-endless", "d-tomorrow", "e-paused-next", "b-next-week", "c-december", "b-gone", "b-paused", "a-closed", "a-over",
+		}
+		for _, text := range []string{"", "shop"} {
+			for from := range want {
+				found, err := l.List(t.Context(), ledger.Listing{Text: text, At: now, Offset: from, Limit: 3})
+				stage.Must(t, err)
+				var ids []firstcome.CampaignID
+				for _, s := range found {
+					ids = append(ids, s.ID)
+				}
+				if !slices.Equal(ids, want[from:min(from+3, len(want))]) {
+					t.Errorf("of %q, from %d on, are listed %v, want %v", text, from, ids, want[from:min(from+3, len(want))])
+				}
 			}
 		}
 	})

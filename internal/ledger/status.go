@@ -110,8 +110,9 @@ type Listing struct {
 // found is how many campaigns a search looks through at most.
 const found = 10_000
 
-// List returns campaigns as people look for them: those whose window is open, the latest first; then those that open next, the soonest first;
-// then those that are over, the latest first.
+// List returns campaigns as people look for them: those that are open, the latest first; then those that open next, the soonest first; then
+// those that issue nothing now although their window is open, since they are paused or, by what the ledger has, sold out; then those that are
+// over. The last two begin with the latest.
 func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 	query, args := l.dialect.statusQuery(), []any{}
 	limit, offset := f.Limit, f.Offset
@@ -121,7 +122,7 @@ func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 		limit, offset = found, 0
 	}
 	at := f.At.UnixMicro()
-	rows, err := l.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 2 WHEN c.opens_at > ? THEN 1 ELSE 0 END,
+	rows, err := l.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
 		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
 		append(args, at, at, at, limit, offset)...)
 	all, err := allRows(rows, err, l.scanStatus)

@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,7 @@ func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 			if ticket != 3 {
 				q.issue(ticket, user)
 			}
+			q.away[q.tickets[2]] = ticket == 10 // so that nobody waits at the end
 		}, `the ticket 1.3 of the user "u2" was skipped: the ticket 1.`},
 		"swaps two": {func(q *queue, ticket int64, user string) {
 			switch ticket {
@@ -157,9 +159,9 @@ func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := &queue{shop: shop{quantity: 30}, crowd: 10, serve: test.serve}
-			r := followed(t, q, load.Config{Users: 10, Prefix: "u", FollowFor: 3 * time.Second})
+			r := followed(t, q, load.Config{Users: 10, Prefix: "u"})
 			found := r.Verdict.Breaches
-			if r.OK() || found.Count["P9"] == 0 || len(found.Promises()) != 1 || !strings.Contains(found.Shown[0].Text, test.text) {
+			if r.OK() || found.Count["P9"] == 0 || len(found.Promises()) != 1 || !slices.ContainsFunc(found.Shown, func(b audit.Breach) bool { return strings.Contains(b.Text, test.text) }) {
 				t.Errorf("%v: %v", r.Line.Ends, found.Shown)
 			}
 		})

@@ -55,7 +55,7 @@ type Campaign struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	Quantity *int64 `json:"quantity"` // null: unlimited
-	Issued   int64  `json:"issued"`   // before the run
+	Issued   *int64 `json:"issued"`   // before the run; null: the gate did not say
 }
 
 // A Load is what was asked for.

@@ -23,6 +23,7 @@ type shop struct {
 	answer   string // when claims are answered
 	lost     []client.Range
 	dead     []client.DeadLetter
+	unknown  int   // so many reads of the campaign are answered without the gate's counts
 	behind   int64 // coupons that the ledger does not have yet: one comes each time that the campaign is read
 
 	// spoil, if set, changes what a claim gets, before it is answered. It may
@@ -142,10 +143,16 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.behind = max(0, s.behind-1)
+	held := int64(len(s.holders))
+	if s.unknown > 0 {
+		s.unknown--
+		_ = json.NewEncoder(w).Encode(client.Campaign{ID: s.id, Version: s.version, State: "unknown", GateState: "unverified", Terms: client.Terms{Quantity: &s.quantity}, Recorded: recorded})
+		return
+	}
 	_ = json.NewEncoder(w).Encode(client.Campaign{
 		ID: s.id, Version: s.version, State: "open",
 		Terms:   client.Terms{Name: s.name, Answer: s.answer, Quantity: &s.quantity, Coupon: client.CouponSpec{Benefit: json.RawMessage("null")}},
-		InForce: int64(len(s.holders)), Issued: issued, Recorded: recorded,
+		InForce: &held, Issued: &issued, Recorded: recorded,
 		CreatedAt: client.Time{Time: time.Unix(1_800_000_000, 0)}, ServerTime: client.Time{Time: time.Unix(1_800_000_000, 0)},
 	})
 }

@@ -30,7 +30,10 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 	if h.Lost, err = lost(ctx, c, reader); err != nil {
 		return unchecked(err)
 	}
-	h.Before = numberOf(before.Issued, h.Lost)
+	if before.Issued == nil {
+		return unchecked(fmt.Errorf("nobody knows how many coupons were issued before the run: its gate_state was %s", before.GateState))
+	}
+	h.Before = numberOf(*before.Issued, h.Lost)
 	if after.Quantity != nil {
 		h.Quantity = *after.Quantity
 	}
@@ -83,7 +86,10 @@ func recorded(ctx context.Context, c Config, reader *client.Client) (client.Camp
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return campaign, errors.Join(fmt.Errorf("the server did not record all that it issued in time: %s are missing", humanize.Comma(missing)), err)
+			if err != nil {
+				return campaign, fmt.Errorf("nobody knows whether the server recorded all that it issued: %w", err)
+			}
+			return campaign, fmt.Errorf("the server did not record all that it issued in time: %s are missing", humanize.Comma(missing))
 		}
 	}
 }
@@ -91,9 +97,14 @@ func recorded(ctx context.Context, c Config, reader *client.Client) (client.Camp
 // unrecorded returns the campaign, and how many coupons are on their way to the ledger.
 func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign client.Campaign, missing int64, err error) {
 	campaign, err = reader.Campaign(ctx, c.Campaign)
-	missing = campaign.Issued - campaign.Recorded
-	if err != nil || missing <= 0 {
-		return campaign, missing, err
+	if err == nil && campaign.Issued == nil {
+		err = fmt.Errorf("the campaign's gate_state is %s", campaign.GateState)
+	}
+	if err != nil {
+		return campaign, 0, err
+	}
+	if missing = *campaign.Issued - campaign.Recorded; missing <= 0 {
+		return campaign, missing, nil
 	}
 	dead, err := letters(ctx, c, reader)
 	return campaign, missing - int64(len(dead)), err

@@ -52,7 +52,7 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
-// A Rebuilder makes a campaign's gate anew, and says where the ledger is an older one than its gate: see flow.Reconciler.
+// A Rebuilder makes a campaign's gate anew, and says where the ledger is older than its gate: see flow.Reconciler.
 type Rebuilder interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Made(ctx context.Context, id firstcome.CampaignID) (bool, error)
@@ -302,7 +302,7 @@ func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, num
 	return firstcome.ErrNotRecorded
 }
 
-// newest is the error of whoever would change a campaign of which the ledger is an older one than the gate, or nil.
+// newest is the error of whoever would change a campaign of which the ledger is older than the gate, or nil.
 func (o *Operator) newest(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {
 		return nil

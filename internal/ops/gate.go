@@ -213,7 +213,7 @@ func (m *Monitor) watchRebuilder(r *flow.Rebuilder) {
 		counterFunc("firstcome_lost_numbers_total", "Numbers that a gate may have given, and that were lost in rebuilds by this node.", func() int64 { return r.Stats().Lost }),
 		gaugeFunc("firstcome_gate_broken_campaigns", "Campaigns of which the gate decides nothing until it is rebuilt, as this node knows.", func() int64 { return int64(r.Stats().Broken) }),
 		gaugeFunc("firstcome_gate_rebuilding_campaigns", "Campaigns of which a rebuild has begun and not ended, as this node knows.", func() int64 { return int64(r.Stats().Rebuilding) }),
-		gaugeFunc("firstcome_refused_campaigns", "Campaigns of which nothing is decided or changed until gate reconcile, because the ledger is an older one than their gate, as this node knows.", func() int64 { return int64(r.Stats().Older) }),
+		gaugeFunc("firstcome_refused_campaigns", "Campaigns of which nothing is decided or changed until gate reconcile, because the ledger is older than their gate, as this node knows.", func() int64 { return int64(r.Stats().Older) }),
 		gaugeFunc("firstcome_older_gate_campaigns", "Campaigns of which nothing is decided or changed at this node's gate, because that is in an epoch that has ended: another gate came in its place.", func() int64 { return int64(r.Stats().GateOlder) }),
 	)
 }

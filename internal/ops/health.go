@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -107,6 +108,7 @@ func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*ht
 		w.Header().Set("Retry-After", "1")
 	} else if m.foreign(r.Context()) {
 		status, said.Status = http.StatusServiceUnavailable, "mismatch"
+		w.Header().Set("Retry-After", strconv.Itoa(int(foreignEvery/time.Second)))
 	}
 	if r.URL.Query().Has("verbose") && mayLook(r) {
 		said.Version, said.Ledger, said.Gate = m.version, m.ledgerState(r.Context()), m.gateState(r.Context())

@@ -60,6 +60,11 @@ func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
 		if status != row.want || strings.Contains(body, `"status":"mismatch"`) != (row.want != http.StatusOK) || strings.Contains(body, "another gate or code secret") != (row.want != http.StatusOK) {
 			t.Errorf("%+v: %d %s", row, status, body)
 		}
+		told := httptest.NewRecorder()
+		w.Ready(told, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody), func(*http.Request) bool { return false })
+		if again := told.Header().Get("Retry-After"); told.Code != row.want || (again == "5") != (row.want != http.StatusOK) {
+			t.Errorf("%+v: %d, and to ask again after %q s", row, told.Code, again)
+		}
 	}
 }
 

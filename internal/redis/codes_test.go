@@ -104,6 +104,8 @@ func (a *actor) line(words []string) string {
 		return "-ERR This instance has cluster support disabled\r\n"
 	case "INFO":
 		return bulk("redis_version:" + a.version + "\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n" + a.info)
+	case "ACL": // GETUSER default
+		return "%3\r\n" + bulk("flags") + "*1\r\n" + bulk("off") + bulk("commands") + bulk("-@all") + bulk("keys") + bulk("")
 	case "GET":
 		if words[1] == "firstcome:layout" {
 			return bulk("1")

@@ -70,6 +70,28 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 	}
 }
 
+// TestWhatAUserDefaultThatIsSwitchedOffDoesDependsOnTheVersion: of Valkey's these are the first ones of each series that load the file
+// whatever that user may, and the last ones before. 9.1.1 and 9.1.2 were tried.
+func TestWhatAUserDefaultThatIsSwitchedOffDoesDependsOnTheVersion(t *testing.T) {
+	for version, grade := range map[string]doctor.Grade{
+		"redis 7.0.15": doctor.Fail, "redis 8.4.9": doctor.Fail, "redis 8.6.1": doctor.Warn, "redis 9.0.0": doctor.Warn,
+		"valkey 7.2.14": doctor.Fail, "valkey 7.2.15": doctor.Warn, "valkey 8.0.10": doctor.Fail, "valkey 8.0.11": doctor.Warn,
+		"valkey 8.1.9": doctor.Fail, "valkey 8.1.10": doctor.Warn, "valkey 9.0.5": doctor.Fail, "valkey 9.0.7": doctor.Warn,
+		"valkey 9.1.1": doctor.Fail, "valkey 9.1.2": doctor.Warn, "valkey 9.2.0": doctor.Warn, "valkey 10.0.0": doctor.Warn,
+		"valkey 9.1.2-rc1": doctor.Fail, "valkey 9": doctor.Fail,
+	} {
+		a := newActor(t)
+		product, number, _ := strings.Cut(version, " ")
+		if a.version = number; product == "valkey" {
+			a.version, a.info = "7.2.4", "server_name:valkey\r\nvalkey_version:"+number+"\r\n"
+		}
+		found := examine(t, "redis://firstcome:"+services.Password+"@"+a.listener.Addr().String())
+		if f := found["the user default"]; f.Grade != grade {
+			t.Errorf("%s: it is %+v", version, f)
+		}
+	}
+}
+
 // awaitLoaded waits until a Redis has read its append-only file: it answers users who may not log in before that.
 func awaitLoaded(t *testing.T, at string) {
 	t.Helper()

@@ -74,7 +74,7 @@ func (e *exam) persistence(node rueidis.Client, info map[string]string) {
 		e.Hold(info["aof_last_write_status"] == "ok", doctor.Fail, what, "make room on Redis's disk: until it can write, it refuses writes",
 			"the append-only file is on; its last write was %s", info["aof_last_write_status"])
 		e.sync(node)
-		e.defaultUser(node)
+		e.defaultUser(node, info)
 	}
 	e.Hold(info["rdb_last_bgsave_status"] == "ok", doctor.Warn, "snapshots", "see Redis's log: with stop-writes-on-bgsave-error it refuses writes",
 		"the last one was %s", info["rdb_last_bgsave_status"])

@@ -19,7 +19,7 @@ func Keys(id firstcome.CampaignID, marker string) []string {
 
 // Unnoticing has the gate decide claims without a look at the server's run: the reference of what that look costs.
 func (g *Gate) Unnoticing() {
-	script := strings.Replace(claimScript, "if unverified(c[22], c[23]) then return {'unverified'} end\n", "", 1)
+	script := strings.Replace(claimScript, "local older = unverified(c[22], c[23])\nif older then return {older} end\n", "", 1)
 	blind := strings.Replace(prelude, "redis.call('INFO', 'replication')", "'role:master'", 1)
 	if script == claimScript || blind == prelude {
 		panic("the claim script looks otherwise at the server's run")

@@ -139,6 +139,8 @@ func (g *Gate) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...st
 		return "", nil, g.missing(ctx, k)
 	case "unverified":
 		return "", nil, errUnverified
+	case "rebuilding":
+		return "", nil, errFrozen
 	case "replica":
 		return "", nil, errReplica
 	case "newer":

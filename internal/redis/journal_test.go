@@ -66,16 +66,16 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 }
 
 func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
-	for try := 1; !keptAtWork(t); try++ {
-		if try == 10 {
+	for idle := 1500 * time.Millisecond; !keptAtWork(t, idle); idle *= 2 {
+		if idle > time.Minute {
 			t.Fatal("another recorder took over what was at work, each time")
 		}
 	}
 }
 
 // keptAtWork has a sink hang for longer than an entry may be idle, and tells whether the recorder kept its entries. A machine that stands still for
-// a second takes them from it: such a try proves nothing.
-func keptAtWork(t *testing.T) bool {
+// two thirds of that time takes them from it: such a try proves nothing.
+func keptAtWork(t *testing.T, idle time.Duration) bool {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10) // the second is read with the first, and waits
 	s.issue(10, 10)
@@ -85,7 +85,6 @@ func keptAtWork(t *testing.T) bool {
 		<-let
 		return nil
 	}
-	const idle = 1500 * time.Millisecond // so that the machine may stop for 1,000
 	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
 	<-at
 	other := stage.NewLedger("c")
@@ -288,8 +287,8 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 }
 
 func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) {
-	for try := 1; !neverEmpty(t); try++ {
-		if try == 10 {
+	for idle := 500 * time.Millisecond; !neverEmpty(t, idle); idle *= 2 {
+		if idle > time.Minute {
 			t.Fatal("the journal was empty each time")
 		}
 	}
@@ -297,7 +296,7 @@ func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) 
 
 // neverEmpty has another recorder never finish its entry, so that the journal is never empty, while numbers come behind a hole. It tells whether
 // the other recorder still had the entry at the end: a test that stands still for longer than Idle loses it, and has proved nothing.
-func neverEmpty(t *testing.T) bool {
+func neverEmpty(t *testing.T, idle time.Duration) bool {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	stream := keysOf[2]
 	kept, err := s.do("XADD", stream, "*", "format", "0").ToString()
@@ -307,7 +306,7 @@ func neverEmpty(t *testing.T) bool {
 	hole, err := s.do("XREVRANGE", stream, "+", "-", "COUNT", "1").AsXRange()
 	stage.Must(t, err)
 	s.do("XDEL", stream, hole[0].ID)
-	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = 500 * time.Millisecond }), p.Take)
+	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), p.Take)
 	for n, filled := 1, false; !filled; n++ {
 		s.do("XCLAIM", stream, "recorders", "somebody", "0", kept, "JUSTID")
 		s.issue(n, 1)

@@ -92,17 +92,16 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 	const people = 300
 	s.line(people)
 	for range 3 {
-		ended := make(chan struct{})
+		begun, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			for served := 0; served < 20; {
-				got, err := s.gate.Serve(context.Background(), "c", 1)
-				if err != nil {
-					return // killed
+			for n := 0; stage.Err(s.gate.Serve(context.Background(), "c", 1)) == nil; n++ { // until it is killed
+				if n == 0 {
+					close(begun)
 				}
-				served += len(got.Coupons)
 			}
 		}()
+		stage.Next(t, "a service", begun)
 		stage.Must(t, server.Kill())
 		<-ended
 		stage.Must(t, server.Restart(t.Context()))
@@ -267,6 +266,33 @@ func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 	stage.Must(t, s.gate.Retire(t.Context(), "c"))
 	if n, err := s.do(append([]string{"EXISTS"}, keysOf...)...).AsInt64(); err != nil || n > 0 {
 		t.Errorf("%d keys are left, %v", n, err)
+	}
+}
+
+// TestAGateThatARebuildFrozeSaysSo, and not that its server restarted.
+func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
+	all := map[string]*shop{"a line at the gate": newShop(t, services.Redis.Database(t), 100), "a line of a feed": newFedShop(t, services.Redis.Database(t))}
+	all["a line at the gate"].line(3)
+	for what, s := range all {
+		calls := lineCalls(s.gate)
+		if what == "a line of a feed" {
+			calls = fedCalls(s.gate)
+		}
+		was, err := s.do("HGET", keysOf[0], "run").ToString()
+		stage.Must(t, err)
+		restarted := func() error {
+			_, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
+			return err
+		}
+		s.do("HSET", keysOf[0], "run", "another")
+		if err := restarted(); !errors.Is(err, flow.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
+			t.Errorf("%s, after a restart: %v", what, err)
+		}
+		s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
+		s.refuses(calls, flow.ErrRebuilding)
+		s.do("HSET", keysOf[0], "run", was)
+		s.refuses(calls, flow.ErrRebuilding)
+		s.refuses(calls, flow.ErrUnverified) // so that nodes look at it
 	}
 }
 

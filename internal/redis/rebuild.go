@@ -357,7 +357,7 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 		return wrap(err, "switch %s", r.Campaign)
 	}
 	args := []string{
-		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group, quantityArg(fill.Quantity),
+		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group,
 		whole10(fill.DecidedAt.UnixMicro()), whole10(marks),
 		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
@@ -391,6 +391,9 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 
 // errUnverified is the error of a campaign of which the scripts do nothing.
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+
+// errFrozen means that a rebuild froze the campaign.
+var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
 
 // ceilingArg returns a ceiling as the scripts take it.
 func ceilingArg(ceiling int64) string {

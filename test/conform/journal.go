@@ -109,7 +109,7 @@ func (d *drained) drain(to flow.Sink) (stop func()) { return stage.Drain(d.t, d.
 // gone expects that just these coupons of a campaign come, in this order, and then nothing is left.
 func (d *drained) gone(id firstcome.CampaignID, want ...firstcome.Coupon) {
 	d.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		d.mu.Lock()
 		got, grown := slices.Clone(d.coupons[id]), d.grown

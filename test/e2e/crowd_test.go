@@ -230,7 +230,14 @@ func (p *process) campaign(id string) (campaign client.Campaign) {
 	return campaign
 }
 
+// counted returns what a server says of a campaign once its gate says how many coupons there are.
+func (p *process) counted(id string) (campaign client.Campaign) {
+	p.t.Helper()
+	waitFor(p.t, "the gate's counts", func() bool { campaign = p.campaign(id); return campaign.Issued != nil })
+	return campaign
+}
+
 func remaining(t *testing.T, p *process, id string) int64 {
 	t.Helper()
-	return *p.campaign(id).Remaining
+	return *p.counted(id).Remaining
 }

@@ -60,8 +60,8 @@ func aBacklog(t *testing.T, s setup, size int, claims func(*deployment, *crowd))
 	defer stop()
 	claims(d, crowd)
 	stop()
-	c := d.node(0).campaign("spring")
-	want := float64(int64(size) + c.Issued - c.Recorded)
+	c := d.node(0).counted("spring")
+	want := float64(int64(size) + *c.Issued - c.Recorded)
 	for n := range d.nodes {
 		if backlog := d.node(n).metric("firstcome_backlog_coupons"); backlog != want {
 			t.Errorf("a node says that %v coupons are not recorded, and %v are not", backlog, want)

@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func (o *operator) issuing(from time.Duration) {
 // issued returns how many coupons the gate has issued.
 func (o *operator) issued() int64 {
 	o.f.t.Helper()
-	return o.f.node(o.turn).campaign(o.crowd.campaign).Issued
+	return *o.f.node(o.turn).counted(o.crowd.campaign).Issued
 }
 
 func (o *operator) pause(ctx context.Context, c *client.Client) error {
@@ -126,7 +127,10 @@ func (o *operator) sellOut(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		err = o.quantity(now.InForce+more)(ctx, c)
+		if now.InForce == nil {
+			return errors.New("gate_state is " + now.GateState)
+		}
+		err = o.quantity(*now.InForce+more)(ctx, c)
 		if p := isProblem(err); p != nil && p.Status == http.StatusConflict {
 			continue
 		}
@@ -293,7 +297,9 @@ func changesOfANodeThatIsKilled(t *testing.T, s setup, kills int) {
 		made := make(chan struct{}, 1000)
 		go done.untilKilled(f, "spring", &turn, made)
 		for range 3 {
-			<-made
+			if _, answered := <-made; !answered {
+				t.Fatal("a change failed before the node was killed")
+			}
 		}
 		f.kill(f.nodes, 0, f.role...)
 		for range made {

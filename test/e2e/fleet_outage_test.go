@@ -56,8 +56,11 @@ func (f *fleet) catchesUp(id string) {
 	issued := int64(0)
 	waitFor(f.t, "the campaign's counters", func() bool {
 		c, err := f.node(0).calls.Campaign(f.t.Context(), id)
-		issued = c.Issued
-		return err == nil
+		if err != nil || c.Issued == nil {
+			return false
+		}
+		issued = *c.Issued
+		return true
 	})
 	f.recorded(id, issued)
 }

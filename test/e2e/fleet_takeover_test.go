@@ -167,7 +167,7 @@ func (f *fleet) giveAway(crowds []*crowd, answers ...firstcome.AnswerWhen) {
 	f.t.Helper()
 	for _, c := range crowds {
 		f.drained(c.campaign)
-		quantity := f.node(0).campaign(c.campaign).InForce + 50
+		quantity := *f.node(0).counted(c.campaign).InForce + 50
 		waitFor(f.t, "a lower quantity", func() bool {
 			now := f.node(0).campaign(c.campaign)
 			_, _ = f.node(0).calls.UpdateCampaign(f.t.Context(), c.campaign, now.Version, map[string]any{"quantity": quantity})
@@ -178,8 +178,8 @@ func (f *fleet) giveAway(crowds []*crowd, answers ...firstcome.AnswerWhen) {
 		waitFor(f.t, "the last coupon", func() bool { return remaining(f.t, f.node(0), c.campaign) == 0 })
 		stop()
 		f.drained(c.campaign)
-		if now := f.node(0).campaign(c.campaign); now.InForce != quantity {
-			f.t.Errorf("%d coupons of %s are in force, want %d", now.InForce, c.campaign, quantity)
+		if now := *f.node(0).counted(c.campaign).InForce; now != quantity {
+			f.t.Errorf("%d coupons of %s are in force, want %d", now, c.campaign, quantity)
 		}
 	}
 	f.audit()

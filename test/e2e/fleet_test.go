@@ -158,7 +158,7 @@ func (f *fleet) drained(id string) time.Duration {
 	started := time.Now()
 	waitFor(f.t, "the ledger to have all that was issued", func() bool {
 		c, err := f.node(0).calls.Campaign(f.t.Context(), id)
-		return err == nil && c.Recorded == c.Issued
+		return err == nil && c.Issued != nil && c.Recorded == *c.Issued
 	})
 	return time.Since(started)
 }

@@ -98,10 +98,10 @@ func (d *deployment) awaitService(calls *client.Client, id string) (served int64
 	waitFor(d.t, "somebody in line who is served", func() (seen bool) {
 		from := time.Now()
 		k, err := calls.Campaign(d.t.Context(), id)
-		if err != nil {
+		if err != nil || k.Issued == nil {
 			return false
 		}
-		served, looks = k.Issued, looks+1
+		served, looks = *k.Issued, looks+1
 		seen = k.SoldOutAt != nil || looks > 1 && served > before && (looks > enough || time.Since(last) < near)
 		before, last = served, from
 		return seen

@@ -200,7 +200,7 @@ func (r *pointRound) reach(at point.Point) *hit {
 // reachServed has a line that lasts until the process has served it. The other node stands still meanwhile: it would serve all.
 func (r *pointRound) reachServed(h *hit) {
 	r.t.Helper()
-	const visitors = 40
+	const visitors = 100 // at one a second somebody is in line when all have joined
 	r.createLine(string(h.at), 10_000, 1)
 	h.line = come(r.fleet, string(h.at), visitors)
 	waitFor(r.t, "visitors in line", func() bool { return h.line.joined.Load() == visitors })

@@ -46,7 +46,7 @@ var slowFirst = []string{"./test/e2e", "./cmd/firstcome", "./internal/ledger", "
 var (
 	inProcess = []string{
 		"./cmd/firstcome", "./internal/ledger", "./internal/flow", "./internal/api", "./internal/httpd", "./internal/console",
-		"./internal/figures", "./internal/auth", "./internal/ops", "./internal/load", "./client",
+		"./internal/figures", "./internal/auth", "./internal/ops", "./internal/load", "./client", "./firstcometest",
 	}
 	atServers = []string{"./internal/redis", "./internal/kafka"}
 )
@@ -158,8 +158,8 @@ func runSeed() (uint64, error) {
 		return binary.LittleEndian.Uint64(random[:])>>1 | 1, nil // the property tests take 0 for none
 	}
 	seed, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("SEED=%q is no number from 0 to 2^63-1", text)
+	if err != nil || seed == 0 {
+		return 0, fmt.Errorf("SEED=%q is no number from 1 to 2^63-1", text)
 	}
 	return seed, nil
 }

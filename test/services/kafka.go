@@ -251,7 +251,7 @@ func DropTopic(ctx context.Context, at string) error {
 }
 
 func dropTopic(t testing.TB, at string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := DropTopic(ctx, at); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) { // a test may have dropped it
 		t.Errorf("drop the test's topic: %v", err)

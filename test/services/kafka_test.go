@@ -98,7 +98,7 @@ func TestASecuredKafkaLetsUsersDoWhatTheyMay(t *testing.T) {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(pem)
 		password, _ := u.User.Password()
-		client, err := kgo.NewClient(kgo.SeedBrokers(u.Host), kgo.DefaultProduceTopic("kept"), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(10*time.Second),
+		client, err := kgo.NewClient(kgo.SeedBrokers(u.Host), kgo.DefaultProduceTopic("kept"), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(time.Minute),
 			kgo.DialTLSConfig(&tls.Config{RootCAs: roots}), kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha512Mechanism()))
 		must(t, err)
 		if err := client.ProduceSync(t.Context(), kgo.StringRecord("kept")).FirstErr(); (err == nil) != want {

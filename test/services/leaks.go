@@ -25,7 +25,7 @@ func Main(m *testing.M) {
 
 // longestEnd is longer than a closed client may keep a connection: PostgreSQL's client takes up to 15 seconds
 // to cancel a query that is running.
-const longestEnd = 20 * time.Second
+const longestEnd = time.Minute
 
 // Leaks returns an error that shows all goroutines other than the caller's that do not end. goleak alone
 // waits for less than half a second. On a busy machine a client that closes a connection in the background

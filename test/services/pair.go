@@ -43,36 +43,36 @@ func (p *Pair) Follow(ctx context.Context) error {
 	if _, err := askRedis(ctx, p.Replica.URL(), []string{"REPLICAOF", host, port}); err != nil {
 		return err
 	}
-	if err := p.Settle(ctx); err != nil {
-		return err
-	}
-	return p.stream(ctx)
+	return p.Settle(ctx)
 }
 
-// Settle waits until one of the two follows the other, and says which. On a busy machine another one may have been promoted than was meant.
+// Settle waits until one of the two follows the other and has what it has, and says which. On a busy machine another one may have been promoted
+// than was meant.
 func (p *Pair) Settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return until(ctx, func() bool {
+	if err := until(ctx, func() bool {
 		if !isPrimary(ctx, p.Primary) {
 			p.Primary, p.Replica = p.Replica, p.Primary
 		}
 		return isPrimary(ctx, p.Primary) && says(ctx, p.Replica, "role:slave", "master_link_status:up") && p.named(ctx, "slave")
-	})
+	}); err != nil {
+		return err
+	}
+	return p.stream(ctx)
 }
 
 // stream waits until the replica hears what the primary does, and until its file has all that it heard. Its link is up a second sooner: Redis streams
 // nothing before the replica's first acknowledgement, so a replica that is promoted within that second lacks all that came after its copy. The copy
 // comes into the file later still, by a process of its own: a replica that is killed before the end of that process comes back empty.
 func (p *Pair) stream(ctx context.Context) error {
+	// It moves the primary's offset, which is 0 before the first write. In a Cluster the next ping to the replica does, within a second.
 	if _, err := askRedis(ctx, p.Primary.URL(), []string{"PUBLISH", "firstcome:test:pair", "streams"}); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	sent := offset(ctx, p.Primary, "master_repl_offset:")
+	sent := max(1, offset(ctx, p.Primary, "master_repl_offset:"))
 	return until(ctx, func() bool {
-		return sent > 0 && offset(ctx, p.Replica, "slave_repl_offset:") >= sent && says(ctx, p.Replica, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0")
+		return acknowledged(ctx, p.Primary) >= sent && says(ctx, p.Replica, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0")
 	})
 }
 
@@ -153,6 +153,16 @@ func offset(ctx context.Context, s *Server, name string) (n int64) {
 	_, after, _ := strings.Cut(replication(ctx, s), "\r\n"+name)
 	line, _, _ := strings.Cut(after, "\r\n")
 	n, _ = strconv.ParseInt(line, 10, 64)
+	return n
+}
+
+// acknowledged returns up to which offset a primary's replica has said that it has all, 0 before it said anything.
+func acknowledged(ctx context.Context, primary *Server) (n int64) {
+	_, after, _ := strings.Cut(replication(ctx, primary), "\r\nslave0:")
+	line, _, _ := strings.Cut(after, "\r\n")
+	_, after, _ = strings.Cut(line, ",offset=")
+	number, _, _ := strings.Cut(after, ",")
+	n, _ = strconv.ParseInt(number, 10, 64)
 	return n
 }
 

@@ -24,7 +24,7 @@ func redisRecipe() (recipe, error) {
 		command: func(data, port string) []string {
 			return []string{
 				server, "--port", port, "--bind", "127.0.0.1", "--dir", data, "--save", "",
-				"--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
+				"--appendonly", "yes", "--repl-ping-replica-period", "1", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
 			}
 		},
 		stop: syscall.SIGTERM,

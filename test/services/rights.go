@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 )
 
 // User makes a user of the database of a URL until t ends, and returns the URL for that user. The user has
@@ -26,7 +25,7 @@ func User(t testing.TB, at string, rights ...string) string {
 		t.Fatalf("make a user: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := Execute(ctx, at, unmade...); err != nil {
 			t.Errorf("drop a user: %v", err)

@@ -267,7 +267,7 @@ func (l *Ledger) Another() flow.Keeper { return l }
 // Wait waits until something holds of the ledger, and fails if anything was refused meanwhile.
 func (l *Ledger) Wait(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		l.mu.Lock()
 		grown, refused := l.grown, l.Refused

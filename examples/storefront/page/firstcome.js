@@ -156,13 +156,14 @@ async function lookOnce(heard, each) {
   const line = await readLine();
   if (line.status !== 200) return line;
   const { ticket, generation } = heard.place;
-  const { serving, pace, state, last_ticket, waiting, likely_through } = line.body;
+  const { serving, pace, state, last_ticket, waiting, likely_through, standby } = line.body;
   if (line.body.generation === generation && serving <= ticket) {
     const ahead = ticket - serving, served = state !== "paused" && state !== "not_open";
     // Some of those ahead may have left, and nobody waits for them.
     const people = waiting > 0 && last_ticket > serving ? (ahead * (waiting - 1)) / (last_ticket - serving) : ahead;
-    const seconds = served && pace?.per_second ? Math.ceil(people / pace.per_second) : null;
     const likely = likely_through === null || ticket <= likely_through;
+    // In a line that stands by nobody knows when a coupon comes back.
+    const seconds = served && pace?.per_second && (likely || !standby) ? Math.ceil(people / pace.per_second) : null;
     each((heard.place = { ...heard.place, ahead, eta_seconds: seconds, likely, serving: served, why: served ? null : state }));
     return null;
   }
@@ -179,9 +180,9 @@ async function lookOnce(heard, each) {
   return null;
 }
 
-// pollAfter is after how many seconds to look again: 1 to 2 near the front, 8 to 10 from a minute away on.
+// pollAfter is after how many seconds to look again: 1 to 2 near the front, about 5 where one has to come back, 8 to 10 from a minute away on.
 function pollAfter(place) {
-  const seconds = place.eta_seconds ?? (place.serving === false ? 60 : place.ahead / 1000);
+  const seconds = place.eta_seconds ?? (place.serving === false ? 60 : place.likely === false ? 35 : place.ahead / 1000);
   const far = Math.min(1, Math.max(0, (seconds - 10) / 50));
   return 1 + 7 * far + (1 + far) * Math.random();
 }

@@ -68,11 +68,20 @@ async function readCampaign(insist) {
 async function watch() {
   for (;;) {
     await firstcome.sleep(10_000 + 10_000 * Math.random());
-    const idle = () => !busy && !following && ["not_open", "open", "paused", "sold_out", "unknown"].includes(view.state);
+    const idle = () => !busy && !following && ["not_open", "opening", "open", "paused", "sold_out", "unknown"].includes(view.state);
     if (document.hidden || !idle()) continue;
     await readCampaign(false);
     if (idle()) showCampaign();
   }
+}
+
+// opened says that it is time, and promises a coupon only once it has read the campaign: it may be paused, or all may be gone already. Users who
+// do not wait for that may ask. The pages of a crowd do not read all at once.
+async function opened() {
+  show({ state: "opening" });
+  await firstcome.sleep(3000 * Math.random());
+  const waits = () => !busy && view.state === "opening";
+  if (waits() && (await readCampaign(false)) && waits()) showCampaign();
 }
 
 function showCampaign() {
@@ -122,7 +131,7 @@ function press() {
     else say(headline() + " " + words[lang].again(seconds(view.until)), true);
     return;
   }
-  if (["open", "unknown", "left", "voided", "lost"].includes(view.state)) claim();
+  if (["opening", "open", "unknown", "left", "voided", "lost"].includes(view.state)) claim();
 }
 
 async function settle({ status, body }) {
@@ -197,7 +206,7 @@ function parts() {
     case "not_open": return w.opensAt(new Date(opens()), new Date(now()), clock(opens() - now()));
     case "open": return standsBy() ? w.none : w.open;
     case "issued": return w.issued(view.coupon.number);
-    case "waiting": return w.waiting(view.place.ahead, view.place.serving === false ? null : view.place.eta_seconds);
+    case "waiting": return headOfWaiting(w, view.place);
     default: return w[view.state];
   }
 }
@@ -207,6 +216,7 @@ function more() {
   const w = words[lang];
   switch (view.state) {
     case "not_open": return w.wakes;
+    case "opening": return w.openingMore;
     case "open": return standsBy() ? w.noneMore : terms.remaining === null ? "" : w.remaining(terms.remaining, terms.quantity);
     case "issued": return view.coupon.recorded ? w.kept : w.recording;
     case "already_issued": return w.number(view.coupon.number);
@@ -223,9 +233,15 @@ function more() {
   }
 }
 
+// headOfWaiting says that it is the user's turn only while the line is served and a coupon is left for them.
+function headOfWaiting(w, { ahead, serving, eta_seconds, likely }) {
+  const held = serving === false;
+  return w.waiting(ahead, held ? null : eta_seconds, !held && likely !== false);
+}
+
 function waitingMore(w, { serving, why, until, likely }) {
   const opens = Date.parse(until ?? terms?.opens_at);
-  if (serving !== false) return likely === false ? w.unlikely : w.waitingMore;
+  if (serving !== false) return likely !== false ? w.waitingMore : terms?.standby ? w.standing : w.unlikely;
   return why === "not_open" && opens ? w.early(new Date(opens), new Date(now()), clock(opens - now())) : w.held;
 }
 
@@ -261,7 +277,7 @@ function renderWords() {
 
 function renderActs() {
   const w = words[lang], act = at("act"), { state } = view;
-  const label = { not_open: w.wait, open: standsBy() ? w.queue : w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join, voided: w.join, lost: w.join }[state];
+  const label = { not_open: w.wait, opening: w.ask, open: standsBy() ? w.queue : w.get, asking: w.asking[0][1], unknown: w.retry, left: w.join, voided: w.join, lost: w.join }[state];
   // A button keeps the focus while it has nothing to do.
   act.setAttribute("aria-disabled", state === "not_open" || state === "asking");
   const lost = [act, at("leave"), at("copy")].find((b) => b === document.activeElement);
@@ -324,7 +340,7 @@ function say(t, at_once = false) {
 }
 
 function tick() {
-  if (view.state === "not_open" && now() >= opens()) show({ state: "open" });
+  if (view.state === "not_open" && now() >= opens()) opened();
   if (["not_open", "unknown", "waiting"].includes(view.state)) renderWords();
   if (["not_open", "waiting"].includes(view.state)) say(headline());
 }

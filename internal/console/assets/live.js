@@ -36,18 +36,31 @@ function show(s) {
 		for (const at of live.querySelectorAll(`[data-f=${name}]`)) at.textContent = of(s);
 	}
 	const share = live.querySelector('[data-share]');
-	if (share && s.quantity) share.value = Math.min(1, (s.in_force ?? 0) / s.quantity);
-	for (const part of ['ledger', 'gate']) live.querySelector(`[data-down=${part}]`).hidden = !s[part + '_down'];
+	if (share) share.hidden = s.in_force == null || !s.quantity;
+	if (share && !share.hidden) share.value = Math.min(1, s.in_force / s.quantity);
+	notice('[data-down]', s.ledger_down && words.ledger, s);
+	notice('[data-why]', s.why && words['why' + s.why[0].toUpperCase() + s.why.slice(1)], s);
 	live.querySelector('[data-alarm=unknown]').classList.toggle('alarm', sum(s.totals, withoutOutcome) > 0);
 	live.querySelector('[data-alarm=unrecorded]').classList.toggle('alarm', s.unrecorded > 10_000);
 	const state = live.querySelector('[data-state] .state');
-	if (s.state && !state.classList.contains(s.state)) {
+	const is = s.state || 'unknown';
+	if ((state.className.split(' ')[1] || '') !== s.state) {
 		state.className = `state ${s.state}`;
-		state.textContent = words['state' + s.state[0].toUpperCase() + s.state.slice(1)] || words[`state-${s.state}`] || s.state;
+		state.textContent = words['state' + is[0].toUpperCase() + is.slice(1)] || words[`state-${is}`] || is;
 		// What the page says of an instant was rendered for the state before.
 		if (['sold_out', 'closed', 'open'].includes(s.state)) setTimeout(() => location.reload(), 1500);
 	}
 	pulse(s);
+}
+
+// A notice says why something is unknown, and when it was known last.
+function notice(at, why, s) {
+	const p = live.querySelector(at);
+	p.hidden = !why;
+	p.replaceChildren();
+	if (!why) return;
+	p.append(`${why} ${s.known_at ? words.known : words.never} `);
+	if (s.known_at) p.append(moment(s.known_at));
 }
 
 let last = Date.now(); // or since when the page waits for the first news
@@ -209,20 +222,18 @@ plot('line', () => ({
 	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
 }));
 
-// The ledger's course goes on with what was seen since. Both are put onto one list of instants.
+// The ledger's course is continued by the samples of this page. Both share one list of instants. An unknown figure is a gap.
 function courseData() {
 	const first = samples.length ? seconds(samples[0].at) : Infinity;
 	const rows = new Map();
 	const put = (at, n, value) => {
-		if (value == null) return;
-		if (!rows.has(at)) rows.set(at, [null, null, null]);
+		if (!rows.has(at)) rows.set(at, []);
 		rows.get(at)[n] = value;
 	};
 	for (const [at, n] of course.issued) if (at < first) put(at, 1, n);
 	for (const [at, n] of course.recorded) if (at < first) put(at, 2, n);
 	for (const s of samples) {
 		const at = seconds(s.at);
-		put(at, 0, s.quantity);
 		put(at, 1, s.issued);
 		put(at, 2, s.recorded);
 	}
@@ -230,7 +241,7 @@ function courseData() {
 	const quantity = samples.findLast(s => s.quantity != null)?.quantity ?? null;
 	const filled = n => {
 		let before = null;
-		return at.map(x => before = rows.get(x)[n] ?? before);
+		return at.map(x => before = n in rows.get(x) ? rows.get(x)[n] : before);
 	};
 	return [at, at.map(() => quantity), filled(1), filled(2)];
 }

@@ -60,7 +60,8 @@ if not known then
   return {'applied'}
 end
 local line = line_of(c[15])
-if unverified(c[19], c[20]) then return {'unverified'} end
+local older = unverified(c[19], c[20])
+if older then return {older} end
 if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) or line and line.torn() then return {'lost'} end
 if version <= known then return {c[10] == '1' and 'refused' or 'applied'} end
 if version > known + 1 then return {'gap', whole(known)} end

@@ -11,7 +11,8 @@ local feed, generation, first = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local c, instead = campaign('in_force', 'last_number', 'drained_through', 'line', 'run', 'frozen')
 if instead then return instead end
-if unverified(c[5], c[6]) then return {'unverified'} end
+local older = unverified(c[5], c[6])
+if older then return {older} end
 local line = line_of(c[4])
 if redis.call('HLEN', holders_key) ~= tonumber(c[1]) or tonumber(c[2]) < tonumber(c[3]) or line and line.torn() then return {'lost'} end
 if not (line and line.feed) then return {'unfed'} end

@@ -52,7 +52,8 @@ local c, instead = campaign('terms_version', 'epoch', 'quantity', 'opens_at', 'c
   'in_force', 'issued', 'last_number', 'drained_through', 'decided_at', 'cooling', 'cooling_until', 'was_opens_at', 'was_closes_at',
   'opened_at', 'sold_out_at', 'closed_at', 'was_sold_out', 'line', 'run', 'frozen', 'ceiling')
 if instead then return instead end
-if unverified(c[22], c[23]) then return {'unverified'} end
+local older = unverified(c[22], c[23])
+if older then return {older} end
 if tonumber(c[2]) < epoch_known then return {'behind', c[2]} end
 local terms_version, epoch, quantity, opens_at, closes_at = tonumber(c[1]), c[2], tonumber(c[3]), tonumber(c[4]), tonumber(c[5])
 local paused, closed = c[6] == '1', c[7] == '1'

@@ -2,7 +2,7 @@
 --
 -- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
 --       2 a user, or nothing
--- Returns {'lost'} if a part of what the gate knew is gone, {'unverified'} if what is here may be an older state, in which somebody has not joined
+-- Returns {'lost'} if a part of what the gate knew is gone, {'unverified'} or {'rebuilding'} if what is here may be an older state, in which somebody has not joined
 -- yet or is still in line, or
 --   {'there', the line's field or '', past, the user's holder entry or '', their live ticket or '', or, where a feed keeps the
 --    line, through which ticket of this generation they left, the clock,
@@ -13,7 +13,8 @@
 local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'in_force', 'decided_at', 'cooling',
   'cooling_until', 'was_opens_at', 'was_closes_at', 'line', 'past', 'last_number', 'drained_through', 'closed_at', 'was_sold_out', 'run', 'frozen')
 if instead then return instead end
-if unverified(c[18], c[19]) then return {'unverified'} end
+local older = unverified(c[18], c[19])
+if older then return {older} end
 local line = line_of(c[12])
 if redis.call('HLEN', holders_key) ~= tonumber(c[6]) or tonumber(c[14]) < tonumber(c[15]) or line and line.torn() then return {'lost'} end
 local user, clock = ARGV[2], ARGV[1]

@@ -6,8 +6,8 @@
 --   {'newer', layout}  the keys have a layout that it does not know
 --   {'absent'}         there is no campaign under these keys
 -- Those that write may also answer:
---   {'unverified'}     the server is another one, or another run of it, than the one that decided last; or the campaign
---                      is frozen, because the ledger makes it anew: see freeze.lua
+--   {'unverified'}     the server is another one, or another run of it, than the one that decided last
+--   {'rebuilding'}     the campaign is frozen, because it is being rebuilt from the ledger: see freeze.lua
 -- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
 local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
@@ -34,8 +34,8 @@ local replication = redis.call('INFO', 'replication')
 -- leads again.)
 local function this_run() return string.match(replication, 'master_replid:(%x+)') end
 
--- unverified tells, given the fields run and frozen, whether what is here may be an older state than the last one.
-local function unverified(run, frozen) return frozen or run ~= this_run() end
+-- unverified returns, given the fields run and frozen, the word for why what is here may be an older state than the last one, if it may.
+local function unverified(run, frozen) return frozen and 'rebuilding' or run ~= this_run() and 'unverified' end
 
 -- unflagged tells whether a holder's entry is no dead letter's.
 local function unflagged(entry) return #entry == ENTRY or #entry == SERVED end

@@ -28,7 +28,8 @@ local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[8])
 local c, instead = campaign('drained_through', 'last_number', 'told_through', 'run', 'frozen', 'epoch', 'ceiling')
 if not c then return instead end
 if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end
-if c[5] or c[1] and unverified(c[4], c[5]) then return {'unverified'} end
+local older = (c[1] or c[5]) and unverified(c[4], c[5])
+if older then return {older} end
 local drained, last_number = tonumber(c[1]), tonumber(c[2])
 local told = math.max(tonumber(c[3]) or 0, drained or 0)
 if drained and through > told and above > told then return {'untold', whole(told)} end

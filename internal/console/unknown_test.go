@@ -1,0 +1,123 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// late claims a coupon for a user that the ledger does not have yet.
+func (h *house) late(id firstcome.CampaignID, user firstcome.UserID) firstcome.Coupon {
+	h.t.Helper()
+	d, err := h.issuer.Claim(context.Background(), id, user)
+	stage.Must(h.t, err)
+	return d.Coupon
+}
+
+// TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay: only the ledger finds codes, so what the gate alone has is not denied.
+func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
+	h := openFar(t)
+	id := h.campaign("spring", 10)
+	code := url.QueryEscape(h.late(id, "mina").Code)
+	b := h.browser()
+	const none, check, got = "The ledger has no coupon with this code.", "Check the code.", "You got number 1"
+	b.finds("campaign=spring&code="+code, 200, []string{none + " On their way to the ledger: 1. Look again in a moment, or look for the user id."}, check, got, "There is no coupon")
+	b.finds("user_id=mina", 200, []string{"The ledger has no coupon in force of this user. One that was just issued is recorded a moment later."}, "There is no coupon")
+	b.finds("campaign=spring&user_id=mina", 200, []string{got, "is on its way to the ledger"})
+	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *flow.GateState) error { return errAway } })
+	b.finds("campaign=spring&code="+code, 200, []string{none + " Whether more are on their way to the ledger is not known now: look for the user id."}, check, got)
+	h.gate.Set(func() { h.gate.States = nil })
+	h.gate.Record(t, h.ledger, id)
+	b.finds("campaign=spring&code="+code, 200, []string{got}, none)
+	b.finds("user_id=mina", 200, []string{"in force"}, "has no coupon in force")
+	b.finds("campaign=spring&code=0123456789ABCDEF", 200, []string{none + " " + check}, "On their way", got)
+}
+
+// An edited ledger tells of a campaign as edit changes it, and whether this node decides it.
+type edited struct {
+	*ledger.Ledger
+	edit func(*ledger.Status)
+	not  error
+}
+
+func (e *edited) Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
+	s, err := e.Ledger.Campaign(ctx, id)
+	if e.edit != nil {
+		e.edit(&s)
+	}
+	return s, err
+}
+
+func (e *edited) Decides(c *ledger.Status) error {
+	if e.not != nil {
+		return e.not
+	}
+	return e.Ledger.Decides(c)
+}
+
+// editing has a house read its campaigns from an edited ledger.
+func editing(e *edited) func(*house) {
+	return func(h *house) {
+		e.Ledger = h.ledger
+		h.config.Ledger, h.config.Watcher.Ledger = e, e
+	}
+}
+
+// noLines is a topic that does not answer.
+type noLines struct{}
+
+func (noLines) LineOf(context.Context, firstcome.CampaignID) (flow.LineState, error) {
+	return flow.LineState{}, firstcome.ErrFeedAway
+}
+
+// TestTheGateIsAskedForACouponThoughTheLineIsAway: one who was served, and is not recorded yet, has a coupon while Kafka is away.
+func TestTheGateIsAskedForACouponThoughTheLineIsAway(t *testing.T) {
+	e := &edited{edit: func(s *ledger.Status) { s.Feed = &firstcome.Feed{Topic: "topic", Partition: 0} }}
+	h := openFar(t, editing(e), func(h *house) { h.config.Watcher.Lines = noLines{} })
+	h.late(h.campaign("spring", 10), "mina")
+	b := h.browser()
+	b.finds("campaign=spring&user_id=mina", 200, []string{"You got number 1", "is on its way to the ledger"}, "You have no coupon", "The line does not answer now")
+	b.finds("campaign=spring&user_id=jun", 200, []string{"You have no coupon", "The line does not answer now", "Kafka, which keeps the line, does not answer. Since it started, this node has not read it."}, "You got")
+	if got := b.get("/console/campaigns/spring").text(); !strings.Contains(got, "Kafka, which keeps the line, does not answer.") || strings.Contains(got, "The gate does not answer") {
+		t.Errorf("Live says %s", got)
+	}
+}
+
+// TestANodeOfAnotherGateSaysSo: the gate answers, and another node decides.
+func TestANodeOfAnotherGateSaysSo(t *testing.T) {
+	for _, row := range []struct {
+		not           error
+		page, support string
+	}{
+		{firstcome.ErrGateMismatch, "This node has another gate or code secret than the campaign.", "The server that we look at does not decide"},
+		{fmt.Errorf("%w: %w", flow.ErrLost, firstcome.ErrGateMismatch), "Redis was emptied or replaced, or lost keys.", "is out of order"},
+	} {
+		e := &edited{}
+		h := openFar(t, editing(e))
+		h.claim(h.campaign("spring", 10), "mina")
+		e.not = row.not
+		b := h.browser()
+		for _, path := range []string{"", "/campaigns/spring", "/campaigns/spring/coupons"} {
+			got := b.get("/console" + path)
+			found := badge.FindStringSubmatch(got.body)
+			if got.status != http.StatusOK || !strings.Contains(got.text(), row.page) || found == nil || found[2] != "unknown" || strings.Contains(got.text(), "does not answer") {
+				t.Errorf("%q, %v: %d %q %s", path, row.not, got.status, found, got.text())
+			}
+		}
+		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page}, "You have no coupon", "does not answer")
+		b.finds("campaign=spring&user_id=mina", 200, []string{"You got number 1"}, "does not answer")
+		stage.Must(t, stage.Err(h.ledger.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+		if found := badge.FindStringSubmatch(b.get("/console").body); found == nil || found[2] != "closed" {
+			t.Errorf("closed, %v: the list says %q", row.not, found)
+		}
+		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page}, "You have no coupon", "It is closed.")
+	}
+}

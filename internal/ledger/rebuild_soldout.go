@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+)
+
+// errSoldOut ends the walk of firstSoldOut.
+var errSoldOut = errors.New("nothing is left")
+
+// firstSoldOut returns when nothing was left of a campaign for the first time, by its coupons and open dead letters, which are of its gate's clock,
+// and by voids and terms, which are of the ledger's; the zero time if something always was. A gate that has lost the instant cannot say it.
+// If coupons were lost that the ledger never had, it may have been sooner.
+func firstSoldOut(ctx context.Context, s *snapshot, id firstcome.CampaignID) (at time.Time, err error) {
+	terms, voids, letters, err := soldOutBy(ctx, s, id)
+	if err != nil || len(terms) == 0 {
+		return at, err
+	}
+	issued, next, last := int64(0), 0, time.Time{}
+	left := func(quantity int64, now time.Time) int64 {
+		voided, _ := slices.BinarySearchFunc(voids, now, func(void, now time.Time) int { return cmp.Or(void.Compare(now), -1) }) // up to now
+		return quantity - (issued - int64(voided))
+	}
+	// pass takes the terms up to a version. A quantity below what is in force is refused, or will be.
+	pass := func(version int64) error {
+		for ; next < len(terms) && terms[next].version <= version; next++ {
+			if at = terms[next].at; left(terms[next].quantity, at) == 0 {
+				return errSoldOut
+			}
+		}
+		return nil
+	}
+	issue := func(c firstcome.Coupon) error {
+		if err := pass(c.TermsVersion); err != nil {
+			return err
+		}
+		issued, last = issued+1, c.IssuedAt
+		if at = c.IssuedAt; left(terms[max(0, next-1)].quantity, at) <= 0 {
+			return errSoldOut
+		}
+		return nil
+	}
+	rows, err := s.QueryContext(ctx, `SELECT number, terms_version, issued_at FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
+	err = eachRow(rows, err, func(take scan) error {
+		var c firstcome.Coupon
+		if err := take(&c.Number, &c.TermsVersion, when(&c.IssuedAt)); err != nil {
+			return err
+		}
+		for len(letters) > 0 && letters[0].Number < c.Number {
+			if err := issue(letters[0]); err != nil {
+				return err
+			}
+			letters = letters[1:]
+		}
+		return issue(c)
+	})
+	for ; err == nil && len(letters) > 0; letters = letters[1:] {
+		err = issue(letters[0])
+	}
+	if err == nil {
+		err = pass(math.MaxInt64)
+	}
+	switch {
+	case errors.Is(err, errSoldOut):
+		return at, nil
+	case err == nil && issued-int64(len(voids)) == terms[len(terms)-1].quantity: // by the two clocks a void was before the coupon that left nothing
+		return last, nil
+	}
+	return time.Time{}, err
+}
+
+// A quantityFrom is how many coupons a campaign has from a version on.
+type quantityFrom struct {
+	version, quantity int64
+	at                time.Time
+}
+
+// soldOutBy returns what firstSoldOut goes by, apart from the coupons: the quantities in the order of their versions, the voids in that of time, and the
+// open dead letters in that of their numbers. Terms that cannot be read are left out.
+func soldOutBy(ctx context.Context, s *snapshot, id firstcome.CampaignID) (terms []quantityFrom, voids []time.Time, letters []firstcome.Coupon, err error) {
+	rows, err := s.QueryContext(ctx, `SELECT version, payload, changed_at FROM changes
+		WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version`, string(id))
+	err = eachRow(rows, err, func(take scan) error {
+		var v quantityFrom
+		var payload string
+		if err := take(&v.version, &payload, when(&v.at)); err != nil {
+			return err
+		}
+		if read, err := decodeTerms(payload); err == nil {
+			v.quantity = read.Quantity
+			terms = append(terms, v)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rows, err = s.QueryContext(ctx, `SELECT voided_at FROM coupons WHERE campaign_id = ? AND voided_at IS NOT NULL ORDER BY voided_at`, string(id))
+	voids, err = allRows(rows, err, func(take scan) (at time.Time, err error) { return at, take(when(&at)) })
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rows, err = s.QueryContext(ctx, `SELECT payload FROM dead_letters
+		WHERE campaign_id = ? AND number IS NOT NULL AND user_id IS NOT NULL AND resolved_at IS NULL ORDER BY number`, string(id))
+	letters, err = allRows(rows, err, func(take scan) (firstcome.Coupon, error) {
+		var payload string
+		var stored storedCoupon
+		err := take(&payload)
+		if err == nil {
+			err = json.Unmarshal([]byte(payload), &stored)
+		}
+		return stored.coupon(), err
+	})
+	return terms, voids, letters, err
+}
