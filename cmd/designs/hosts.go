@@ -160,7 +160,7 @@ func (h *hosts) empty(ctx context.Context) error {
 	return h.tables.Empty(ctx)
 }
 
-// rewrite has Redis write its append-only file anew, and waits for it.
+// rewrite has Redis rewrite its append-only file, and waits for it.
 func (h *hosts) rewrite(ctx context.Context) error {
 	if err := h.asks.Do(ctx, h.asks.B().Bgrewriteaof().Build()).Error(); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (h *hosts) rewrite(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// prepare makes the tables anew, with one coupon.
+// prepare recreates the tables, with one coupon.
 func (h *hosts) prepare(ctx context.Context, coupon string, quantity int64) error {
 	if err := h.empty(ctx); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (c cost) since(before cost) cost {
 	return cost{c.service - before.service, c.redis - before.redis, c.database - before.database, c.commands - before.commands, c.transactions - before.transactions}
 }
 
-// cost returns what has been spent so far. What is not known, because a server is the user's own, stays zero.
+// cost returns what has been spent so far. The figures of a server that is the user's own stay zero.
 func (r *runner) cost(ctx context.Context, on *rival) (c cost, err error) {
 	for _, p := range on.processes {
 		c.service += p.cpu()

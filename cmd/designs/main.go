@@ -40,7 +40,7 @@ type options struct {
 	Kafka       string   `placeholder:"HOST:PORT" help:"Your Kafka. Default: one is started."`
 	JSON        string   `name:"json" placeholder:"FILE" help:"Write all results."`
 	Report      string   `placeholder:"FILE" help:"Write a report, one HTML file that needs no network."`
-	Seed        uint64   `help:"Of the order of the contestants and people (default: a new one)."`
+	Seed        uint64   `help:"Decides the order of the contestants and of the people (default: chosen at random)."`
 	List        bool     `help:"Name the contestants, and end."`
 }
 

@@ -29,7 +29,7 @@ type contestant struct {
 	kafka       bool
 	product     bool // it is firstcome
 	start       func(ctx context.Context, r *runner, s start) (*rival, error)
-	again       func(ctx context.Context, on *rival, killed *process) error // starts a process that was killed again; nil: the other one goes on
+	again       func(ctx context.Context, on *rival, killed *process) error // restarts a process that was killed; nil if the second process goes on alone
 }
 
 // contestants returns all of them.

@@ -38,7 +38,7 @@ type rival struct {
 	look func(r *fasthttp.Request, base, user string)
 	// rows returns the winners whose ids are above one, in the order of ids.
 	rows func(ctx context.Context, above int64) ([]designs.Row, error)
-	// named returns the places that the contestant itself says it lost; nil: it says nothing of the kind.
+	// named returns the places that the contestant itself reports as lost; nil if it has no such report.
 	named func(ctx context.Context) ([]verdict.Places, error)
 	shut  []func() error
 }
@@ -137,7 +137,7 @@ func (r *rival) close() (err error) {
 	return err
 }
 
-// A start says how a rival is to be started.
+// A start says how a rival must be started.
 type start struct {
 	coupon      string
 	quantity    int64 // endless: stock that does not end

@@ -24,7 +24,7 @@ type trial struct {
 	pool        int           // each process's connections to the database; 0: as the command line says
 	rate        float64       // 0: as fast as they are answered
 	lasts       time.Duration // of the load; 0: until all have asked
-	rest        time.Duration // after the load at most, for what is not stored yet
+	rest        time.Duration // after the load at most, until all is stored
 	again       int           // how often a user asks again who got no answer
 	speed       bool          // winners a second are of interest
 }
@@ -58,7 +58,7 @@ type result struct {
 	Round      int             `json:"round"`
 	Fault      string          `json:"fault,omitempty"`
 	Verdict    verdict.Verdict `json:"verdict"`
-	// Unfinished is why the run ended before all was stored; empty: it did not.
+	// Unfinished is why the run ended before all was stored, and empty if all was.
 	Unfinished string `json:"unfinished,omitempty"`
 	// Winners a second are from the first request to the last row, answers to the last answer.
 	Winners float64 `json:"winners_per_second"`
@@ -78,7 +78,7 @@ type result struct {
 	Curve    []moment       `json:"curve"`
 	Troubles map[string]int `json:"no_answer,omitempty"`
 	Unsent   int64          `json:"unsent,omitempty"` // requests of the open loop that were due and never sent: no connection was free
-	// Nothing is why the fault did no harm; empty: it did, or may have.
+	// Nothing is why the fault did no harm, and empty if it did, or may have.
 	Nothing string `json:"did_not_happen,omitempty"`
 	// Breach is what firstcome's own audit found; empty: nothing.
 	Breach string `json:"breach,omitempty"`
@@ -193,7 +193,7 @@ func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, 
 	for _, u := range users {
 		waiting[u.ID] = u.Told == verdict.Nothing
 	}
-	// Who still waited when they looked, and was stored afterwards, is not counted as stored: the run was over.
+	// People who still waited when they looked, and were stored afterwards, do not count as stored: the run was over.
 	rows := slices.DeleteFunc(w.inOrder(), func(row verdict.Row) bool { return row.Stored > over && waiting[row.User] })
 	stored := make(map[string]time.Duration, len(rows))
 	var last time.Duration

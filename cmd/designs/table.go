@@ -29,8 +29,8 @@ func newReport(o *options, left []string) *report {
 // wrong is how many things went wrong in a run, the order included, as far as a contestant answers for it.
 func (res *result) wrong() int64 { return res.Verdict.Wrong() + res.Verdict.Order.Overtaken }
 
-// unreported is wrong without the losses that the contestant itself names, if it names exactly those. Of each loss somebody else may have got the
-// coupon, or nobody.
+// unreported is wrong without the losses that the contestant itself names, if it names exactly those. For each loss, another person may have got
+// the coupon, or nobody.
 func (res *result) unreported() int64 {
 	v := res.Verdict
 	if v.Reported != v.Lost || v.Named != v.Lost {
@@ -139,7 +139,7 @@ func median(all []*result, of func(*result) float64) float64 {
 	return values[len(values)/2]
 }
 
-// worst returns the result with the most of what is counted.
+// worst returns the result with the highest count.
 func worst(all []*result, count func(*result) int64) *result {
 	return slices.MaxFunc(all, func(a, b *result) int { return cmp.Compare(count(a), count(b)) })
 }
