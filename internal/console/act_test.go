@@ -214,3 +214,35 @@ func TestAClosedCampaignIsSaidToStayClosed(t *testing.T) {
 		}
 	}
 }
+
+// TestALinkThatSaysWhatWasDoneIsGoodForItsPageAndForAMoment, and none that was made up says anything.
+func TestALinkThatSaysWhatWasDoneIsGoodForItsPageAndForAMoment(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	h.campaign("autumn", 10)
+	now := time.Now()
+	h.stands(now)
+	b := h.browser()
+	const done = "It is paused."
+	paused := b.post("/console/campaigns/spring/switch", url.Values{"version": {"1"}, "to": {"pause"}})
+	if !strings.Contains(paused.text(), done) || !strings.Contains(paused.uri, "done=") {
+		t.Fatalf("a pause leads to %s: %s", paused.uri, paused.text())
+	}
+	if again := b.get(paused.uri).text(); !strings.Contains(again, done) {
+		t.Errorf("a page that is loaded again says %s", again)
+	}
+	_, sealed, _ := strings.Cut(paused.uri, "done=")
+	for what, link := range map[string]string{
+		"of another campaign": strings.Replace(paused.path, "spring", "autumn", 1) + "?done=" + sealed,
+		"with plain words":    paused.path + "?done=paused",
+		"that was changed":    paused.path + "?done=" + sealed[:len(sealed)-2] + "AA",
+	} {
+		if got := b.get(link).text(); strings.Contains(got, done) {
+			t.Errorf("a link %s says %s", what, done)
+		}
+	}
+	h.stands(now.Add(time.Minute))
+	if late := b.get(paused.uri).text(); strings.Contains(late, done) {
+		t.Errorf("a minute later the link says %s", done)
+	}
+}

@@ -348,3 +348,17 @@ func TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown(t *testing.T) {
 	h.gate.Set(func() { h.gate.States = nil })
 	p.Until(badge + `.textContent === "open" && !` + bar + `.hidden && ` + notice + `.hidden`)
 }
+
+// TestInTheBrowserLiveCountsDownByTheServersClock, which is days ahead of the browser's.
+func TestInTheBrowserLiveCountsDownByTheServersClock(t *testing.T) {
+	h := openHouse(t)
+	now := time.Now().Add(72 * time.Hour).Truncate(time.Second)
+	h.stands(now)
+	soon := firstcome.Terms{Name: "추석", Quantity: 10, OpensAt: now.Add(time.Hour), Answer: firstcome.Recorded}
+	stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "spring", soon)))
+	p := browser.Open(t).Page(t, browser.Look{Language: "ko"})
+	p.Go(h.url + "/console/campaigns/spring")
+	const left = `document.querySelector("[data-opens]").textContent`
+	p.Until(`/^(1:00:00|0:59:5\d)$/.test(` + left + `)`)
+	p.Until(`/^0:59:5\d$/.test(` + left + `)`)
+}

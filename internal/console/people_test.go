@@ -251,3 +251,30 @@ func TestABulkVoidVoidsWhatWasShown(t *testing.T) {
 		t.Errorf("%d of %d coupons are in force, and two were shown", s.InForce, s.Issued)
 	}
 }
+
+// TestACampaignIsChosenFromAList where a form asks for one, and also where what was typed is none.
+func TestACampaignIsChosenFromAList(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for _, path := range []string{"/console/customer", "/console/customer?campaign=none&user_id=u", "/console/recording", "/console/recording?campaign=none", "/console/audit-log"} {
+		got := b.get(path).body
+		if !strings.Contains(got, `list="campaigns"`) || !strings.Contains(got, `<option value="spring"`) {
+			t.Errorf("%s offers no campaign: %s", path, got)
+		}
+	}
+}
+
+// TestAReasonIsCountedInCharacters, not in bytes: 500 of Hangul are 1,500 bytes.
+func TestAReasonIsCountedInCharacters(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for length, status := range map[int]int{firstcome.MaxReason: http.StatusOK, firstcome.MaxReason + 1: http.StatusUnprocessableEntity} {
+		user := fmt.Sprint("user-", length)
+		got := b.post("/console/customer/issue", url.Values{"campaign": {"spring"}, "user_id": {user}, "reason": {strings.Repeat("가", length)}})
+		if got.status != status {
+			t.Errorf("a direct issue with a reason of %d characters is answered %d: %s", length, got.status, got.text())
+		}
+	}
+}

@@ -86,6 +86,26 @@ func TestOneKeyFollowsOnlySoManyStreams(t *testing.T) {
 	stage.Await(t, "a stream once another has ended", true, func() bool { return b.follows("spring") })
 }
 
+// TestAllKeysTogetherFollowOnlySoManyStreams has sixteen viewers follow as many as each may.
+func TestAllKeysTogetherFollowOnlySoManyStreams(t *testing.T) {
+	const each, most = 8, 128 // console.pagesOfKey and console.mostPages
+	h := openHouse(t, withKeys)
+	h.campaign("spring", 10)
+	for range most / each {
+		plain, _ := h.key(firstcome.Viewer)
+		b := h.login(plain)
+		for range each {
+			if _, status := b.streamUntil(t.Context(), "spring", ""); status != http.StatusOK {
+				t.Fatalf("a stream is answered %d", status)
+			}
+		}
+	}
+	plain, _ := h.key(firstcome.Viewer)
+	if _, status := h.login(plain).streamUntil(t.Context(), "spring", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("stream %d of all is answered %d", most+1, status)
+	}
+}
+
 // TestWhoComesAgainGetsOnlyWhatWasMissed has one browser watch, and another come again with the id of the second sample.
 func TestWhoComesAgainGetsOnlyWhatWasMissed(t *testing.T) {
 	h := openHouse(t)

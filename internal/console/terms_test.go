@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,43 @@ func TestTheTermsPageChangesWhatWasTypedAndNothingElse(t *testing.T) {
 	p.Go("/console/campaigns/spring/terms")
 	p.Await("local changed the terms")
 	p.Await("quantity 5,000 → 50,000")
+}
+
+// TestEachTermIsChangedBeforeAndAfterTheOpening, once it was shown as old → new and confirmed.
+func TestEachTermIsChangedBeforeAndAfterTheOpening(t *testing.T) {
+	seoul := func(day, hour int) time.Time { return time.Date(2026, 12, day, hour-9, 0, 0, 0, time.UTC) }
+	for when, now := range map[string]time.Time{"before": seoul(1, 9), "after": seoul(1, 11)} {
+		t.Run(when, func(t *testing.T) {
+			h := openHouse(t)
+			h.stands(now)
+			want := firstcome.Terms{Name: "추석", Quantity: 5000, OpensAt: seoul(1, 10), ClosesAt: seoul(2, 10), Answer: firstcome.Recorded, Benefit: []byte(`"30%"`), ValidFor: 24 * time.Hour}
+			stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "spring", want)))
+			p := h.reader()
+			for _, c := range []struct {
+				field, typed, shown string
+				edit                func(*firstcome.Terms)
+			}{
+				{"name", "설날", "name 추석 → 설날", func(t *firstcome.Terms) { t.Name = "설날" }},
+				{"quantity", "6000", "quantity 5,000 → 6,000", func(t *firstcome.Terms) { t.Quantity = 6000 }},
+				{"benefit", "40%", "benefit &#34;30%&#34; → &#34;40%&#34;", func(t *firstcome.Terms) { t.Benefit = []byte(`"40%"`) }},
+				{"opens_at", "2026-12-01T12:00", "2026-12-01 10:00:00 → 2026-12-01 12:00:00", func(t *firstcome.Terms) { t.OpensAt = seoul(1, 12) }},
+				{"closes_at", "2026-12-03T10:00", "2026-12-02 10:00:00 → 2026-12-03 10:00:00", func(t *firstcome.Terms) { t.ClosesAt = seoul(3, 10) }},
+				{"valid_for", "2", "→", func(t *firstcome.Terms) { t.ValidFor = 48 * time.Hour }},
+			} {
+				p.Go("/console/campaigns/spring/terms")
+				p.Type("[name="+c.field+"]", c.typed)
+				p.Press("form[action$='/terms'] button")
+				if got := p.page.text(); !strings.Contains(got, c.shown) {
+					t.Fatalf("%s is confirmed without %q: %s", c.field, c.shown, got)
+				}
+				stage.Same(t, "the terms before "+c.field+" was confirmed", want, h.status("spring").Terms)
+				p.Type("[name=typed]", "spring")
+				p.Press(".card.danger button")
+				c.edit(&want)
+				stage.Same(t, "the terms with another "+c.field, want, h.status("spring").Terms)
+			}
+		})
+	}
 }
 
 // TestACloneHasAllTermsButTheTimes of opening and closing.

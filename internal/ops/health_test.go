@@ -36,17 +36,20 @@ func TestANodeIsReadyUntilItDrains(t *testing.T) {
 	}
 }
 
-// TestANodeThatDecidesNoOpenCampaignIsNotReady has campaigns of another code secret.
+// TestANodeThatDecidesNoOpenCampaignIsNotReady has campaigns of another code secret, or of another gate.
 func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
 	for _, row := range []struct {
 		foreign, own []firstcome.CampaignID
-		closed       bool // the foreign ones
+		closed       bool   // the foreign ones
+		column       string // of which they have another value than this node
 		want         int
 	}{
-		{nil, nil, false, http.StatusOK},
-		{[]firstcome.CampaignID{"a", "b"}, nil, false, http.StatusServiceUnavailable},
-		{[]firstcome.CampaignID{"a", "b"}, nil, true, http.StatusOK},
-		{[]firstcome.CampaignID{"a"}, []firstcome.CampaignID{"b"}, false, http.StatusOK},
+		{nil, nil, false, "secret", http.StatusOK},
+		{[]firstcome.CampaignID{"a", "b"}, nil, false, "secret", http.StatusServiceUnavailable},
+		{[]firstcome.CampaignID{"a", "b"}, nil, false, "gate", http.StatusServiceUnavailable},
+		{[]firstcome.CampaignID{"a", "b"}, nil, true, "secret", http.StatusOK},
+		{[]firstcome.CampaignID{"a"}, []firstcome.CampaignID{"b"}, false, "secret", http.StatusOK},
+		{[]firstcome.CampaignID{"a"}, []firstcome.CampaignID{"b"}, false, "gate", http.StatusOK},
 	} {
 		w := watch(t, "")
 		for _, id := range slices.Concat(row.foreign, row.own) {
@@ -54,7 +57,7 @@ func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
 		}
 		db := services.Beside(t, w.file)
 		for _, id := range row.foreign {
-			stage.Must(t, stage.Err(db.Exec(`UPDATE campaigns SET secret = 'another', closed = ? WHERE id = ?`, row.closed, id)))
+			stage.Must(t, stage.Err(db.Exec(`UPDATE campaigns SET `+row.column+` = 'redis:another', closed = ? WHERE id = ?`, row.closed, id)))
 		}
 		status, body := w.get("/readyz?verbose")
 		if status != row.want || strings.Contains(body, `"status":"mismatch"`) != (row.want != http.StatusOK) || strings.Contains(body, "another gate or code secret") != (row.want != http.StatusOK) {
