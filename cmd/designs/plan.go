@@ -188,7 +188,7 @@ func (o *options) pick(all []contestant) (picked []contestant, left []string, er
 
 // estimate says about how long it takes, by what a full comparison took on 2 cores.
 func (o *options) estimate(picked []contestant) (sum time.Duration) {
-	const run, quick, faulted = 18 * time.Second, 8 * time.Second, 15 * time.Second
+	const run, quick, faulted = 18 * time.Second, 8 * time.Second, 10 * time.Second
 	each := map[bool]time.Duration{true: quick, false: run}[o.Quick]
 	for _, c := range picked {
 		sum += time.Duration(o.Rounds*len(o.trialsOf(c)))*each + time.Duration(len(chosen(faultsOf(c), o.Faults)))*faulted
