@@ -225,18 +225,18 @@ func (s start) urls(h *hosts) (redis, database string) {
 }
 
 // startDesign starts two processes of a design.
-func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start) (r *rival, err error) {
-	if err := h.prepare(ctx, s.coupon, s.quantity); err != nil {
+func (r *runner) startDesign(ctx context.Context, c designs.Contestant, s start) (on *rival, err error) {
+	if err := r.prepare(ctx, s.coupon, s.quantity); err != nil {
 		return nil, err
 	}
-	r = &rival{name: c.Name, plans: s.dir, write: ask(designs.ApplyRoute, fasthttp.MethodPost), look: ask(designs.ResultRoute, fasthttp.MethodGet), read: readDesign}
+	on = &rival{name: c.Name, plans: s.dir, write: ask(designs.ApplyRoute, fasthttp.MethodPost), look: ask(designs.ResultRoute, fasthttp.MethodGet), read: readDesign}
 	one := serve{Name: c.Name, Coupon: s.coupon, Limit: s.quantity, Connections: s.connections, Haste: s.haste}
-	one.Redis, one.Database = s.urls(h.hosts)
+	one.Redis, one.Database = s.urls(r.hosts)
 	if c.Kafka {
-		if one.Kafka, err = services.MakeTopic(ctx, h.kafkaURL, fmt.Sprintf("designs-%s-%x", s.coupon, time.Now().UnixNano()), 1, nil); err != nil {
+		if one.Kafka, err = services.MakeTopic(ctx, r.kafkaURL, fmt.Sprintf("designs-%s-%x", s.coupon, time.Now().UnixNano()), 1, nil); err != nil {
 			return nil, err
 		}
-		r.shut = append(r.shut, func() error { // also after Ctrl-C
+		on.shut = append(on.shut, func() error { // also after Ctrl-C
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
 			return services.DropTopic(ctx, one.Kafka)
@@ -244,21 +244,21 @@ func (h *runner) startDesign(ctx context.Context, c designs.Contestant, s start)
 	}
 	if c.Open != nil {
 		if err := one.prepare(ctx, c); err != nil {
-			return nil, errors.Join(err, r.close())
+			return nil, errors.Join(err, on.close())
 		}
 	}
 	for n := range time.Duration(2) {
 		one.Ahead, one.Origin = n*s.ahead, n*s.ahead*1000
-		if err := r.add(ctx, s, func(address string) *exec.Cmd {
-			return exec.Command(s.program(h.built.designs), one.arguments(address)...)
+		if err := on.add(ctx, s, func(address string) *exec.Cmd {
+			return exec.Command(s.program(r.built.designs), one.arguments(address)...)
 		}); err != nil {
-			return nil, errors.Join(err, r.close())
+			return nil, errors.Join(err, on.close())
 		}
 	}
-	r.rows = func(ctx context.Context, above int64) ([]designs.Row, error) {
-		return h.tables.Rows(ctx, s.coupon, above)
+	on.rows = func(ctx context.Context, above int64) ([]designs.Row, error) {
+		return r.tables.Rows(ctx, s.coupon, above)
 	}
-	return r, nil
+	return on, nil
 }
 
 // ask returns what makes a user's request to a design.
@@ -311,20 +311,20 @@ var setUps = []setUp{
 const secret = "a secret of comparisons, of 32 bytes and more"
 
 // startFirstcome starts firstcome as a user does, with its defaults, and makes the campaign.
-func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival, err error) {
-	if err := h.empty(ctx); err != nil {
+func (r *runner) startFirstcome(ctx context.Context, u setUp, s start) (on *rival, err error) {
+	if err := r.empty(ctx); err != nil {
 		return nil, err
 	}
-	r = &rival{name: u.name, plans: s.dir, read: load.ParseAnswer}
+	on = &rival{name: u.name, plans: s.dir, read: load.ParseAnswer}
 	claims := "/v1/campaigns/" + s.coupon + "/claims"
-	r.write = func(r *fasthttp.Request, base, user string) {
-		r.Header.SetMethod(fasthttp.MethodPost)
-		r.Header.SetContentType("application/json")
-		r.SetRequestURI(base + claims)
-		r.SetBodyString(`{"user_id":"` + user + `"}`)
+	on.write = func(ask *fasthttp.Request, base, user string) {
+		ask.Header.SetMethod(fasthttp.MethodPost)
+		ask.Header.SetContentType("application/json")
+		ask.SetRequestURI(base + claims)
+		ask.SetBodyString(`{"user_id":"` + user + `"}`)
 	}
-	redis, ledger := s.urls(h.hosts)
-	direct := h.databaseURL
+	redis, ledger := s.urls(r.hosts)
+	direct := r.databaseURL
 	if u.sqlite {
 		direct = filepath.Join(s.dir, "firstcome.db")
 		ledger = "sqlite:" + direct
@@ -334,7 +334,7 @@ func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival
 		processes = 1 // its file admits one
 	}
 	command := func(address string) *exec.Cmd {
-		cmd := exec.Command(s.program(h.built.firstcome), "serve", "--listen", address, "--ops", "off", "--log-level", "error", "--ledger", ledger)
+		cmd := exec.Command(s.program(r.built.firstcome), "serve", "--listen", address, "--ops", "off", "--log-level", "error", "--ledger", ledger)
 		if u.gate {
 			cmd.Args = append(cmd.Args, "--gate", redis)
 		}
@@ -342,28 +342,28 @@ func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival
 		return cmd
 	}
 	for range processes {
-		if err := r.add(ctx, s, command); err != nil {
-			return nil, errors.Join(err, r.close())
+		if err := on.add(ctx, s, command); err != nil {
+			return nil, errors.Join(err, on.close())
 		}
 	}
 	quantity := &s.quantity
 	if s.quantity == endless {
 		quantity = nil
 	}
-	api := client.New(r.processes[0].base, "")
+	api := client.New(on.processes[0].base, "")
 	defer api.CloseIdle()
 	if _, err := api.CreateCampaign(ctx, client.NewCampaign{ID: s.coupon, Name: u.name, Quantity: quantity, Answer: string(u.answer)}); err != nil {
-		return nil, errors.Join(err, r.close())
+		return nil, errors.Join(err, on.close())
 	}
 	db, err := services.Open(direct)
 	if err != nil {
-		return nil, errors.Join(err, r.close())
+		return nil, errors.Join(err, on.close())
 	}
-	r.shut = append(r.shut, db.Close)
-	r.named = func(ctx context.Context) ([]verdict.Places, error) {
-		return u.audited(ctx, h.built.firstcome[0], db, ledger, redis, s.coupon)
+	on.shut = append(on.shut, db.Close)
+	on.named = func(ctx context.Context) ([]verdict.Places, error) {
+		return u.audited(ctx, r.built.firstcome[0], db, ledger, redis, s.coupon)
 	}
-	r.rows = func(ctx context.Context, above int64) (rows []designs.Row, err error) {
+	on.rows = func(ctx context.Context, above int64) (rows []designs.Row, err error) {
 		found, err := db.QueryContext(ctx, fmt.Sprintf("SELECT number, user_id FROM coupons WHERE campaign_id = '%s' AND number > %d ORDER BY number", s.coupon, above))
 		if err != nil {
 			return nil, err
@@ -378,5 +378,5 @@ func (h *runner) startFirstcome(ctx context.Context, u setUp, s start) (r *rival
 		}
 		return rows, found.Err()
 	}
-	return r, nil
+	return on, nil
 }

@@ -11,7 +11,7 @@ import (
 // Never stands for an instant that did not come.
 const Never = time.Duration(math.MaxInt64)
 
-// The last answer that a user was told.
+// Told is the last answer that a user got.
 type Told int
 
 // A user is told one of these. Nothing is also what a user was told who got only errors, or an answer that the result comes later and no result.
