@@ -136,7 +136,11 @@ func median(all []*result, of func(*result) float64) float64 {
 		values[n] = of(res)
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
 }
 
 // worst returns the result with the highest count.
