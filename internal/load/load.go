@@ -111,7 +111,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*recording)
 	defer cancel()
 	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
-	result.Generator = thisMachine(c.Version)
+	result.Generator = ThisMachine(c.Version)
 	result.Server = serverFigures(ctx, c, reader)
 	result.Verdict = verdict(ctx, c, reader, before, audit.History{Claims: result.history, Topic: result.topic, Followed: result.places})
 	return result, nil

@@ -28,7 +28,8 @@ type Machine struct {
 	Processor string `json:"processor"` // empty: the system does not say
 }
 
-func thisMachine(version string) Machine {
+// ThisMachine returns the machine of this process, and the version of its program.
+func ThisMachine(version string) Machine {
 	return Machine{Version: version, Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Processor: processor()}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -133,6 +134,32 @@ func removeSharedMemory(id int) error {
 }
 
 func (p *process) signal(s syscall.Signal) error { return syscall.Kill(p.pid, s) }
+
+// CPU returns the processor time that the server has used, and those processes that it has started and that still run.
+func (s *Server) CPU() (sum time.Duration, err error) {
+	return sum, s.tell("measure", func(p *process) error {
+		family, err := descendants(p.pid)
+		if err != nil {
+			return err
+		}
+		for _, pid := range append(family, p.pid) {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if err != nil {
+				continue // it has ended
+			}
+			// The fields behind the name in brackets: utime and stime are the 12th and 13th, in ticks of 10 ms.
+			fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+			for _, ticks := range fields[11:13] {
+				n, err := strconv.ParseInt(ticks, 10, 64)
+				if err != nil {
+					return err
+				}
+				sum += time.Duration(n) * 10 * time.Millisecond
+			}
+		}
+		return nil
+	})
+}
 
 // signalAll signals all processes that the server has started, and then the server itself. It returns those
 // processes.

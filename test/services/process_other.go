@@ -5,6 +5,7 @@ package services
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
 const (
@@ -21,6 +22,9 @@ func launch(_, _, _ string, _ []string) (*process, error) { return nil, errors.E
 func attributes(string) (*syscall.SysProcAttr, error) { return nil, errors.ErrUnsupported }
 
 func give(_, _ string) error { return errors.ErrUnsupported }
+
+// CPU needs Linux.
+func (*Server) CPU() (time.Duration, error) { return 0, errors.ErrUnsupported }
 
 func removeSharedMemory(int) error { return errors.ErrUnsupported }
 

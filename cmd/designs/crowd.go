@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/designs/verdict"
+	"github.com/firstcome/firstcome/internal/load"
+)
+
+// A crowd is the people of a run. Half of the connections go to each of the rival's processes. One that has no answer goes to the next process.
+type crowd struct {
+	rival  *rival
+	prefix string    // of their ids
+	start  time.Time // all instants are since then
+	client *fasthttp.Client
+
+	mu      sync.Mutex // guards what follows
+	said    []said
+	next    int // process of the next worker
+	known   int // requests that have had an answer
+	tenth   int // reached is closed when so many have
+	reached chan struct{}
+}
+
+// said is a request and its answer.
+type said struct {
+	user           int
+	sent, received time.Duration
+	load.Answer
+}
+
+func newCrowd(r *rival, prefix string, t trial) *crowd {
+	connections := t.connections
+	return &crowd{rival: r, prefix: prefix, tenth: t.people / 10, reached: make(chan struct{}), client: &fasthttp.Client{
+		MaxConnsPerHost: 2 * connections, MaxIdemponentCallAttempts: 1, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		Dial: func(address string) (net.Conn, error) { return net.DialTimeout("tcp", address, 10*time.Second) },
+	}}
+}
+
+func (c *crowd) id(user int) string { return fmt.Sprint(c.prefix, user) }
+
+// come has the people ask as a plan says, and returns the generator's figures.
+func (c *crowd) come(ctx context.Context, plan load.Config) *load.Result {
+	return load.Drive(ctx, plan, c.worker)
+}
+
+// worker returns one connection's way to ask: one process after the other.
+func (c *crowd) worker() load.Ask {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.next
+	c.next++
+	var request fasthttp.Request
+	var response fasthttp.Response
+	return func(user int) load.Answer {
+		p := c.rival.processes[at%len(c.rival.processes)]
+		request.Reset()
+		c.rival.write(&request, p.base, c.id(user))
+		one := said{user: user, sent: time.Since(c.start)}
+		if err := c.client.Do(&request, &response); err != nil {
+			one.Trouble = err.Error()
+		} else {
+			one.Answer = c.rival.read(response.StatusCode(), response.Body())
+		}
+		one.received = time.Since(c.start)
+		if one.Outcome == 0 && one.Trouble != conflict {
+			at++
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.said = append(c.said, one)
+		if one.Outcome != 0 {
+			if c.known++; c.known == c.tenth {
+				close(c.reached)
+			}
+		}
+		return one.Answer
+	}
+}
+
+// users returns what each user was told by answers. open are those who have to look for their result.
+func (c *crowd) users() (users []verdict.User, open []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index := map[int]int{}
+	for _, one := range c.said {
+		n, ok := index[one.user]
+		if !ok {
+			n = len(users)
+			index[one.user] = n
+			users = append(users, verdict.User{ID: c.id(one.user), Sent: one.sent, Answered: verdict.Never, Settled: verdict.Never})
+		}
+		u := &users[n]
+		u.Sent = min(u.Sent, one.sent)
+		if one.Trouble == conflict && u.Told == verdict.Nothing {
+			u.Told, u.Answered = verdict.Refused, min(u.Answered, one.received)
+		}
+		if one.Outcome == 0 {
+			continue
+		}
+		u.Answered = min(u.Answered, one.received)
+		told := map[firstcome.Outcome]verdict.Told{firstcome.Issued: verdict.Issued, firstcome.SoldOut: verdict.SoldOut}[one.Outcome]
+		if one.Outcome == firstcome.AlreadyIssued && c.rival.look == nil { // firstcome's names the coupon
+			told = verdict.Issued
+		}
+		if told == verdict.Issued && u.Told != verdict.Issued || told == verdict.SoldOut && (u.Told == verdict.Nothing || u.Told == verdict.Refused) {
+			u.Told, u.Settled, u.Place = told, one.received, one.Number
+		}
+	}
+	for n := range users {
+		if (users[n].Told == verdict.Nothing || users[n].Told == verdict.Refused) && users[n].Answered != verdict.Never && c.rival.look != nil {
+			open = append(open, n)
+		}
+	}
+	return users, open
+}
+
+// lookers is how many users look for their result at once.
+const lookers = 16
+
+// settle has users whose result came later look for it, as each would, once all has ended. So looking costs no design anything.
+func (c *crowd) settle(ctx context.Context, users []verdict.User, open []int) {
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range lookers {
+		all.Go(func() {
+			var request fasthttp.Request
+			var response fasthttp.Response
+			for n := range next {
+				u := &users[n]
+				for _, p := range c.rival.processes {
+					request.Reset()
+					c.rival.look(&request, p.base, u.ID)
+					if c.client.Do(&request, &response) != nil {
+						continue
+					}
+					found := c.rival.read(response.StatusCode(), response.Body()).Outcome
+					switch {
+					case found == firstcome.Issued:
+						u.Told = verdict.Issued // since when, the rows say
+					case found == firstcome.SoldOut && u.Told != verdict.Refused:
+						u.Told, u.Settled = verdict.SoldOut, u.Answered
+					}
+					if found != 0 {
+						break
+					}
+				}
+			}
+		})
+	}
+	for _, n := range open {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- n
+	}
+	close(next)
+	all.Wait()
+}
+
+// troubles counts why requests had no answer.
+func (c *crowd) troubles() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := map[string]int{}
+	for _, one := range c.said {
+		if one.Trouble != "" {
+			why, _, _ := strings.Cut(one.Trouble, ":")
+			counts[why]++
+		}
+	}
+	return counts
+}

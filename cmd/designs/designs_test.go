@@ -1,0 +1,97 @@
+//go:build !check && (!race || soak)
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/designs/verdict"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestMain(m *testing.M) { services.Main(m) }
+
+// TestAQuickComparisonShowsEachContestant compares two designs and firstcome.
+func TestAQuickComparisonShowsEachContestant(t *testing.T) {
+	dir := t.TempDir()
+	file, page := filepath.Join(dir, "all.json"), filepath.Join(dir, "all.html")
+	var out, problems strings.Builder
+	names := []string{"row-lock", "lua-list", "firstcome-sqlite"}
+	if status := run(t.Context(), []string{"--quick", "--only", strings.Join(names, ","), "--json", file, "--report", page}, &out, &problems); status != exitOK {
+		t.Fatalf("exit %d: %s\n%s", status, problems.String(), out.String())
+	}
+	var rep report
+	text, err := os.ReadFile(file)
+	stage.Must(t, err)
+	stage.Must(t, json.Unmarshal(text, &rep))
+	html, err := os.ReadFile(page)
+	stage.Must(t, err)
+	for _, name := range names {
+		if !strings.Contains(out.String(), "\n"+name+" ") || !strings.Contains(string(html), "<th>"+name+"</th>") {
+			t.Errorf("no line of %s in\n%s", name, out.String())
+		}
+		for _, quick := range quickly {
+			all := rep.of(name, quick.Name)
+			if len(all) != 1 {
+				t.Fatalf("%d results of %s, %s", len(all), name, quick.Name)
+			}
+			res := all[0]
+			if res.Verdict.Wrong() != 0 || res.Verdict.Stored == 0 || res.Winners == 0 || res.Service == 0 {
+				t.Errorf("%s, %s: %s", name, quick.Name, res.line())
+			}
+			if quick.quantity != endless && res.Verdict.Stored != quick.quantity {
+				t.Errorf("%s, %s: %d rows of %d", name, quick.Name, res.Verdict.Stored, quick.quantity)
+			}
+			if told := res.Curve[len(res.Curve)-1]; int64(told.Stored) != res.Verdict.Stored || !slices.IsSorted(res.Latencies) {
+				t.Errorf("%s, %s: the curve ends at %v, the latencies are %v", name, quick.Name, told, res.Latencies)
+			}
+		}
+	}
+	for _, other := range contestants() {
+		if !slices.Contains(names, other.name) && !slices.Contains(rep.LeftOut, other.name+" (not in --only)") {
+			t.Errorf("%s is left out silently", other.name)
+		}
+	}
+}
+
+// TestAComparisonFailsByFirstcomeAlone wants the exit status to tell whether firstcome was wrong: a design may be.
+func TestAComparisonFailsByFirstcomeAlone(t *testing.T) {
+	wrong := verdict.Verdict{Lost: 1}
+	for name, fails := range map[string]bool{"lua-list": false, "firstcome-redis": true} {
+		rep := &report{Results: []*result{{Contestant: name, Trial: "exact", Verdict: wrong, Latencies: []float64{0}, Curve: []moment{{}}}}}
+		if err := show(&strings.Builder{}, files{}, rep, nil); (err != nil) != fails {
+			t.Errorf("%s with a lost winner: %v", name, err)
+		}
+	}
+	if err := show(&strings.Builder{}, files{}, &report{Failures: []string{"lua-list did not run"}}, nil); err == nil {
+		t.Error("a contestant that did not run is no failure")
+	}
+}
+
+// TestMistakesAreRefusedBeforeAnythingStarts wants status 2, and what to do.
+func TestMistakesAreRefusedBeforeAnythingStarts(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a contestant that there is not": {[]string{"--only", "zset"}, `no contestant is called "zset": see --list`},
+		"nothing left":                   {[]string{"--only", "list-lock-kafka", "--without", "kafka"}, "nothing is left to run"},
+		"a fault that there is not":      {[]string{"--only", "zset-rank", "--faults", "fire"}, `no fault is called "fire"`},
+		"no rounds":                      {[]string{"--rounds", "-1"}, "rounds"},
+		"quick, with faults":             {[]string{"--quick", "--faults", "all"}, "leave out --rounds and --faults"},
+		"a file that cannot be made":     {[]string{"--only", "row-lock", "--json", "/nowhere/file"}, "/nowhere/file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, problems strings.Builder
+			if status := run(t.Context(), test.args, &out, &problems); status != exitUsage || !strings.Contains(problems.String(), test.says) {
+				t.Errorf("exit %d: %s", status, problems.String())
+			}
+		})
+	}
+}

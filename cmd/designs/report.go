@@ -1,0 +1,171 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+//go:embed report/page.html
+var reportPage string
+
+// The report draws its plots itself, as SVG: it needs no script and no network.
+const (
+	plotWidth, plotHeight = 640., 240.
+	left, bottom          = 56., 24. // room for the labels of the axes
+)
+
+// A reported contestant is a section of the report.
+type reported struct {
+	Name, About string
+	Product     bool
+	Cells       []string // of the table
+	Faults      []*result
+	Colour      int  // of its curves
+	Told        plot // told against stored
+}
+
+// A plot is a picture: its curves and the labels of its axes.
+type plot struct {
+	Curves []curved
+	X, Y   []label
+}
+
+// A curved line of a plot.
+type curved struct {
+	Name, Path string
+	Colour     int
+	Dashed     bool
+}
+
+// A label of an axis.
+type label struct {
+	At   float64
+	Text string
+}
+
+// columns are the heads of the table.
+var columns = []string{"exact?", "order", "told, not stored", "winners/s", "answer p95", "after a fault"}
+
+// A shownReport is what the template shows.
+type shownReport struct {
+	*report
+	Columns     []string
+	Contestants []reported
+	Stored      plot // of all contestants
+	Latency     plot
+}
+
+// writeReport writes the report as one HTML file.
+func writeReport(w io.Writer, rep *report, picked []contestant) error {
+	t, err := template.New("report").Parse(reportPage)
+	if err != nil {
+		return err
+	}
+	shown := shownReport{report: rep, Columns: columns}
+	longest, highest, slowest := 1., 1., .01
+	for _, c := range picked {
+		for _, res := range rep.of(c.name, "exact") {
+			for _, m := range res.Curve {
+				longest, highest = max(longest, m.Second), max(highest, float64(m.Stored), float64(m.Told))
+			}
+			slowest = max(slowest, res.Latencies[len(res.Latencies)-1])
+		}
+	}
+	stored := axes{x: logarithmic(.01, longest), y: linear(highest)}
+	latency := axes{x: logarithmic(.0001, slowest), y: linear(100)}
+	for n, c := range picked {
+		one := reported{Name: c.name, About: c.about, Product: c.product, Cells: rep.cells(c), Faults: rep.of(c.name, underFault.Name), Colour: n}
+		if all := rep.of(c.name, "exact"); len(all) > 0 {
+			res := all[0]
+			shown.Stored.Curves = append(shown.Stored.Curves, curved{c.name, stored.path(res.Curve, func(m moment) float64 { return float64(m.Stored) }), n, false})
+			var shares []moment
+			for n, s := range res.Latencies {
+				shares = append(shares, moment{Second: s, Told: n * 100 / (len(res.Latencies) - 1)})
+			}
+			latencies := latency.path(shares, func(m moment) float64 { return float64(m.Told) })
+			shown.Latency.Curves = append(shown.Latency.Curves, curved{c.name, latencies, n, false})
+			own := axes{x: linear(max(.01, res.Curve[len(res.Curve)-1].Second)), y: linear(highest)}
+			one.Told = plot{[]curved{
+				{"told", own.path(res.Curve, func(m moment) float64 { return float64(m.Told) }), n, true},
+				{"stored", own.path(res.Curve, func(m moment) float64 { return float64(m.Stored) }), n, false},
+			}, own.x.labels(" s", true), own.y.labels("", false)}
+		}
+		shown.Contestants = append(shown.Contestants, one)
+	}
+	shown.Stored.X, shown.Stored.Y = stored.x.labels(" s", true), stored.y.labels("", false)
+	shown.Latency.X, shown.Latency.Y = latency.x.labels(" s", true), latency.y.labels(" %", false)
+	return t.Execute(w, shown)
+}
+
+// A scale maps values to 0 to 1.
+type scale struct {
+	of    func(float64) float64
+	ticks []float64
+}
+
+func linear(highest float64) scale {
+	step := math.Pow(10, math.Floor(math.Log10(highest)))
+	if highest/step < 3 {
+		step /= 4
+	}
+	s := scale{of: func(v float64) float64 { return v / highest }}
+	for v := 0.; v <= highest; v += step {
+		s.ticks = append(s.ticks, v)
+	}
+	return s
+}
+
+func logarithmic(lowest, highest float64) scale {
+	highest = max(highest, 10*lowest)
+	s := scale{of: func(v float64) float64 { return math.Log(max(v, lowest)/lowest) / math.Log(highest/lowest) }}
+	for v := lowest; v <= highest; v *= 10 {
+		s.ticks = append(s.ticks, v)
+	}
+	return s
+}
+
+// labels returns those of an axis, where they stand.
+func (s scale) labels(unit string, across bool) (all []label) {
+	for _, v := range s.ticks {
+		at := plotHeight - bottom - s.of(v)*(plotHeight-bottom-8)
+		if across {
+			at = left + s.of(v)*(plotWidth-left-16)
+		}
+		all = append(all, label{math.Round(at), fmt.Sprintf("%.4g", v) + unit})
+	}
+	return all
+}
+
+// axes are those of a plot.
+type axes struct{ x, y scale }
+
+// path returns the curve of moments, in steps.
+func (a axes) path(moments []moment, of func(moment) float64) string {
+	var b strings.Builder
+	for n, m := range moments {
+		x, y := left+a.x.of(m.Second)*(plotWidth-left-16), plotHeight-bottom-a.y.of(of(m))*(plotHeight-bottom-8)
+		if n == 0 {
+			fmt.Fprintf(&b, "M%.1f %.1f", x, y)
+			continue
+		}
+		fmt.Fprintf(&b, "H%.1fV%.1f", x, y)
+	}
+	return b.String()
+}
+
+// quantiles returns so many and one of values in the order of size: the least, those between, and the greatest.
+func quantiles(values []float64, count int) []float64 {
+	values = slices.Sorted(slices.Values(values))
+	all := make([]float64, count+1)
+	for n := range all {
+		if len(values) > 0 {
+			all[n] = values[n*(len(values)-1)/count]
+		}
+	}
+	return all
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/firstcome/firstcome/designs/verdict"
+	"github.com/firstcome/firstcome/internal/load"
+)
+
+func newReport(o *options, left []string) *report {
+	commit := "unknown"
+	if out, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
+	} else if info, ok := debug.ReadBuildInfo(); ok {
+		commit = info.Main.Version
+	}
+	return &report{Machine: load.ThisMachine(commit), Commit: commit, Command: "go run ./cmd/designs " + strings.Join(os.Args[1:], " "), Started: time.Now(), Seed: o.Seed, LeftOut: left}
+}
+
+// wrong is how many things went wrong in a run, the order included, as far as a contestant answers for it.
+func (res *result) wrong() int64 { return res.Verdict.Wrong() + res.Verdict.Order.Overtaken }
+
+// unreported is wrong without the losses that the contestant itself names, if it names exactly those. For each loss, another person may have got
+// the coupon, or nobody.
+func (res *result) unreported() int64 {
+	v := res.Verdict
+	if v.Reported != v.Lost || v.Named != v.Lost {
+		return res.wrong()
+	}
+	return res.wrong() - v.Lost - min(v.Promised, v.Lost) - min(v.Denied, v.Lost)
+}
+
+// harms says what went wrong in a verdict, in parts.
+func harms(v verdict.Verdict) (parts []string) {
+	for _, p := range []struct {
+		count int64
+		text  string
+	}{
+		{v.Oversold, "%d oversold"},
+		{v.Promised, "%d promised too much"},
+		{v.Twice, "%d with two"},
+		{v.Lost, "%d told and not stored"},
+		{v.Untold, "%d stored and not told"},
+		{v.Open, "%d told nothing"},
+		{v.Denied, "%d refused while coupons were left"},
+		{v.Order.Overtaken, "%d pairs out of order"},
+	} {
+		if p.count > 0 {
+			parts = append(parts, fmt.Sprintf(p.text, p.count))
+		}
+	}
+	switch {
+	case v.Named == 0:
+	case v.Reported == v.Lost && v.Named == v.Lost:
+		parts = append(parts, "reported by its own audit")
+	default:
+		parts = append(parts, fmt.Sprintf("its own audit names %d numbers as lost, %d of them told", v.Named, v.Reported))
+	}
+	return parts
+}
+
+// Outcome says what a fault came to.
+func (res *result) Outcome() string {
+	return cmp.Or(res.Nothing, strings.Join(harms(res.Verdict), ", "), "exact")
+}
+
+// line says in one line what came out.
+func (res *result) line() string {
+	text := fmt.Sprintf("%s; %d stored, %.0f winners/s, p95 %.1f ms", cmp.Or(strings.Join(harms(res.Verdict), ", "), "exact"), res.Verdict.Stored, res.Winners, 1000*res.Answer.P95)
+	if v := res.Verdict; v.Refused > 0 {
+		text += fmt.Sprintf("; %d told that nothing was decided", v.Refused)
+	}
+	if res.Unsent > 0 {
+		text += fmt.Sprintf("; %d never sent, since no connection was free", res.Unsent)
+	}
+	if res.Unfinished != "" {
+		text += "; not finished: " + res.Unfinished
+	}
+	if res.Nothing != "" {
+		text += "; " + res.Nothing
+	}
+	if res.Breach != "" {
+		text += "; " + res.Breach
+	}
+	return text
+}
+
+// of returns the results of a contestant and a trial.
+func (rep *report) of(contestant, trial string) (all []*result) {
+	for _, res := range rep.Results {
+		if res.Contestant == contestant && res.Trial == trial {
+			all = append(all, res)
+		}
+	}
+	return all
+}
+
+func (res *result) winners() float64 { return res.Winners }
+
+// fastest returns the speed runs of a contestant with 64 connections. If it stores over a tenth more with another pool of connections to the
+// database than with the one that all have, it returns the best, and how many connections each process has then.
+func (rep *report) fastest(contestant string) (runs []*result, pool int) {
+	const enough = 1.1
+	var best float64
+	for _, t := range trials {
+		if !t.speed || t.connections != 64 {
+			continue
+		}
+		all := rep.of(contestant, t.Name)
+		switch stored := median(all, (*result).winners); {
+		case t.pool == 0:
+			runs, best = all, enough*stored
+		case stored > best:
+			runs, pool, best = all, t.pool, stored
+		}
+	}
+	return runs, pool
+}
+
+// median returns that of a figure over results; 0 if there are none.
+func median(all []*result, of func(*result) float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	values := make([]float64, len(all))
+	for n, res := range all {
+		values[n] = of(res)
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
+}
+
+// worst returns the result with the highest count.
+func worst(all []*result, count func(*result) int64) *result {
+	return slices.MaxFunc(all, func(a, b *result) int { return cmp.Compare(count(a), count(b)) })
+}
+
+// cells are a contestant's line of the table: whether it was exact in the worst run without a fault that had an end, the order, who was told and not
+// stored, its speed with 64 connections, and what the worst fault did.
+func (rep *report) cells(c contestant) []string {
+	cells := []string{"–", "–", "–", "–", "–", "–"}
+	var plain []*result
+	for _, t := range trials {
+		if t.quantity != endless {
+			plain = append(plain, rep.of(c.name, t.Name)...)
+		}
+	}
+	if len(plain) > 0 {
+		cells[0], cells[1] = "yes", "kept"
+		if n := slices.IndexFunc(plain, func(r *result) bool { return r.Unfinished != "" }); n >= 0 {
+			cells[0] = "not finished: " + plain[n].Unfinished + " (" + plain[n].Trial + ")"
+		}
+		if w := worst(plain, func(r *result) int64 { return r.Verdict.Wrong() }); w.Verdict.Wrong() > 0 {
+			truth := w.Verdict
+			truth.Order = verdict.Order{} // has a column of its own
+			cells[0] = strings.Join(harms(truth), ", ") + " (" + w.Trial + ")"
+		}
+		if w := worst(plain, func(r *result) int64 { return r.Verdict.Order.Overtaken }); w.Verdict.Order.Overtaken > 0 {
+			cells[1] = fmt.Sprintf("%d pairs (%s)", w.Verdict.Order.Overtaken, w.Trial)
+		}
+		cells[2] = fmt.Sprint(worst(plain, func(r *result) int64 { return r.Verdict.Lost }).Verdict.Lost)
+	}
+	if speed, pool := rep.fastest(c.name); len(speed) > 0 {
+		cells[3] = fmt.Sprintf("%.0f", median(speed, (*result).winners))
+		if pool > 0 {
+			cells[3] += fmt.Sprintf(" (%d to the database)", pool)
+		}
+		cells[4] = fmt.Sprintf("%.1f ms", median(speed, func(r *result) float64 { return 1000 * r.Answer.P95 }))
+	}
+	faults := slices.DeleteFunc(rep.of(c.name, underFault.Name), func(r *result) bool { return r.Nothing != "" })
+	if len(faults) > 0 {
+		w := slices.MaxFunc(faults, func(a, b *result) int {
+			return cmp.Or(cmp.Compare(a.Verdict.Wrong(), b.Verdict.Wrong()), cmp.Compare(a.wrong(), b.wrong()))
+		})
+		if cells[5] = "exact"; w.wrong() > 0 {
+			cells[5] = strings.Join(harms(w.Verdict), ", ") + " (" + w.Fault + ")"
+		}
+	}
+	return cells
+}
+
+// writeTable writes what a reader wants to see in ten seconds.
+func writeTable(out io.Writer, rep *report, picked []contestant) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\ncontestant\t"+strings.Join(columns, "\t"))
+	for _, c := range picked {
+		fmt.Fprintln(w, c.name+"\t"+strings.Join(rep.cells(c), "\t"))
+	}
+	_ = w.Flush()
+	if len(rep.LeftOut) > 0 {
+		fmt.Fprintln(out, "left out:", strings.Join(rep.LeftOut, ", "))
+	}
+	fmt.Fprintf(out, "\n%s, commit %s, %.0f s: %s\n", rep.Machine, rep.Commit, rep.Took, rep.Command)
+}
