@@ -60,7 +60,7 @@ func (c *Client) RebuildIfLost(ctx context.Context, id string) (Rebuilt, error) 
 }
 
 // Reconcile brings back what the campaign's gate has and a ledger that was restored from a backup has forgotten. Statuses of a Problem: 409,
-// the ledger is not an older one, or it decides the campaign.
+// the ledger is not older than the gate, or it decides the campaign.
 func (c *Client) Reconcile(ctx context.Context, id string) (Reconciled, error) {
 	return ask[Reconciled](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "reconcile")})
 }

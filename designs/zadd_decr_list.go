@@ -28,7 +28,7 @@ import (
 // nothing is wrong.
 //
 // Left open: whether it pops 100 or 1,000 (1,000: faster); the first turn (at once); what becomes of popped users whose transaction fails (they go back
-// to the front and are tried again in the next turn; if it fails because a row is there, they do not go back: it would fail again and again); when EXPIRE is sent
+// to the front and are tried again in the next turn; if it fails because a row is there, they do not go back: it would fail each time); when EXPIRE is sent
 // (with RPUSH, in one round trip).
 type zaddDecrList struct{ inRequest }
 

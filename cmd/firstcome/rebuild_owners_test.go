@@ -315,7 +315,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:3"}, d.claims("user-0", "user-2"))
 }
 
-// A failOver has the ledger fail over, before a rebuild ends the epoch, to a replica that knows the attempt and nothing later.
+// A failOver restores the ledger, before a rebuild ends the epoch, to what it was when the attempt had just begun.
 type failOver struct {
 	flow.RebuildBook
 	flow.RebuiltGate

@@ -232,7 +232,7 @@ func (n *node) join() {
 	})
 }
 
-// alarm is told what an operator should know of the journal. A ledger that is an older one is looked at, at once.
+// alarm is told what an operator should know of the journal. A rolled-back ledger is looked at, at once.
 func (n *node) alarm(id firstcome.CampaignID, err error) {
 	n.monitor.Alarm(id, err)
 	if errors.Is(err, flow.ErrLedgerRolledBack) {

@@ -34,7 +34,7 @@ type CursorState string
 const (
 	Follows CursorState = ""      // goes on
 	Again   CursorState = "again" // goes on from an earlier position, as an operator ordered: what the target has does not count
-	Ahead   CursorState = "ahead" // does not go on: the target has facts that the ledger does not have, so the ledger is an older one
+	Ahead   CursorState = "ahead" // does not go on: the target has facts that the ledger does not have, so the ledger is older
 )
 
 // ErrFollowed says that another node has the follower's lease.

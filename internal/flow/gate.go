@@ -140,7 +140,7 @@ type GateState struct {
 	Unverified bool
 	// Frozen tells that it is frozen for a rebuild.
 	Frozen bool
-	// Ahead tells that the ledger is older than the gate, as this node knows, and Behind that the gate is older than the ledger:
+	// Ahead reports whether the ledger is older than the gate, as this node knows, and Behind whether the gate is older than the ledger:
 	// see LedgerRolledBackError and StaleEpochError. Only Over says so.
 	Ahead, Behind bool
 	Waiting       int64 // people in line

@@ -94,7 +94,7 @@ func unless[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, 
 	return either(ctx, o, id, gate, ledger)
 }
 
-// unlessStale is either, if the gate is no older one: what that says of a user is not true any more.
+// unlessStale is either, but refuses a gate in a stale epoch: its answers about users are out of date.
 func unlessStale[T any](ctx context.Context, o *Over, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
 	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) {
 		return none, err

@@ -131,7 +131,7 @@ const (
 // RebuilderEvents hear what a Rebuilder finds and does. Nil: nobody hears.
 type RebuilderEvents struct {
 	Rebuilt func(Rebuilt) // the end of each attempt
-	Refused func(error)   // once of each campaign of which ledger or gate is found to be an older one
+	Refused func(error)   // once for each campaign whose ledger was rolled back, or whose gate is in a stale epoch
 }
 
 // NewRebuilder returns a Rebuilder of a gate from a book.
@@ -193,7 +193,7 @@ func NeedsRebuild(err error) bool {
 
 // Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
 // name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a
-// campaign by themselves once the server has the name again. A gate that is an older one does not decide.
+// campaign by themselves once the server has the name again. A gate in a stale epoch does not decide.
 func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
 	for {
 		done, err := r.ordered(ctx, actor, id, ifLost)

@@ -151,7 +151,7 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, las
 }
 
 // load loads what the ledger has, and who of the frozen gate's line is still in line by it. A generation that sent its people away, as the
-// ledger knows, is over: a gate that does not know it is an older one.
+// ledger knows, is over: a gate that does not know it is older.
 func (r *Rebuilder) load(ctx context.Context, attempt Rebuild, line firstcome.Line) (l Loaded, err error) {
 	put, end, err := r.gate.Loading(ctx, attempt)
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/firstcome/firstcome"
 )
 
@@ -36,11 +34,10 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 			err = unread
 		}
 		if err == nil && time.Since(looked) > wholeLook {
-			if r.look(ctx, active, nil) == nil {
-				looked = time.Now()
-			}
+			r.look(ctx, active, nil)
+			looked = time.Now()
 		} else if ids := r.known(); err == nil && len(ids) > 0 {
-			_ = r.look(ctx, active, ids)
+			r.look(ctx, active, ids)
 		}
 		if r.await(ctx) != nil {
 			return nil
@@ -133,11 +130,19 @@ func first(all []Revision, noticed map[firstcome.CampaignID]bool) []Revision {
 	return slices.SortedStableFunc(slices.Values(all), func(a, b Revision) int { return rank(a) - rank(b) })
 }
 
-// look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it, at once and some side by side.
-func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstcome.CampaignID]bool) error {
+// look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it. A rebuild begins as soon as its campaign is found
+// and fewer than sideBySide are under way; the look goes on beside it.
+func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstcome.CampaignID]bool) {
 	var silent []firstcome.CampaignID
-	rebuilds, rebuilding := errgroup.WithContext(ctx)
-	rebuilds.SetLimit(sideBySide)
+	found := make(chan func(), len(active))
+	var rebuilds sync.WaitGroup
+	for range sideBySide {
+		rebuilds.Go(func() {
+			for rebuild := range found {
+				rebuild()
+			}
+		})
+	}
 	// What empties a server takes the name with the keys. So the name is asked for once keys were missing.
 	named := sync.OnceValue(func() bool {
 		is, err := r.gate.Named(ctx)
@@ -161,14 +166,12 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 			silent = append(silent, a.Campaign)
 		}
 		if NeedsRebuild(err) && named() {
-			rebuilds.Go(func() error {
-				r.rebuildFound(rebuilding, a, err)
-				return nil
-			})
+			found <- func() { r.rebuildFound(ctx, a, err) }
 		}
 	}
+	close(found)
 	r.silent = silent
-	return rebuilds.Wait()
+	rebuilds.Wait()
 }
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.

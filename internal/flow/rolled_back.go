@@ -34,7 +34,7 @@ func (e *LedgerRolledBackError) Is(target error) bool {
 	return target == ErrLedgerRolledBack || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
 }
 
-// newestTime bounds how long a change waits for the gate to say whether the ledger is an older one. A gate that hangs must not hold up an
+// newestTime bounds how long a change waits for the gate to say whether the ledger is older. A gate that hangs must not hold up an
 // operator for longer.
 const newestTime = 3 * time.Second
 
@@ -178,11 +178,11 @@ func (r *Rebuilder) LookBack(ctx context.Context) {
 	}
 }
 
-// Guard returns a keeper that keeps nothing in a ledger that is an older one. What such a ledger refuses would become dead letters: coupons
+// Guard returns a keeper that keeps nothing in a rolled-back ledger. What such a ledger refuses would become dead letters: coupons
 // of an epoch, of terms or of a quantity that it has forgotten. So the gate is asked before anything is buried, which is seldom.
 //
 // What an older gate gave goes to the ledger all the same, which notes whose it was: see Drained.Lost. The first such batch says that the gate
-// may be an older one, so it is asked at once.
+// may be older, so it is asked at once.
 func (r *Rebuilder) Guard(k Keeper) Keeper { return guarded{k, r} }
 
 type guarded struct {

@@ -35,7 +35,7 @@ type storedReconcile struct {
 	Followers []string `json:"followers,omitempty"`
 }
 
-// Adopt takes over what the frozen gate g says of a campaign of which the ledger is an older one, in one transaction: epoch, quantity, window,
+// Adopt takes over what the frozen gate g says of a campaign whose ledger is older, in one transaction: epoch, quantity, window,
 // pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
 // it is pending until FinishRebuild. The coupons of absent are those that the gate does not have. They are voided if the gate is whole, and if they are
 // not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because

@@ -250,7 +250,7 @@ func (g *Gate) frozenJournal(ctx context.Context, k *keys, attempt int64) pager 
 }
 
 // Empty gives all that is in the journal of a campaign to a sink, which this attempt has frozen. flow.ErrOutdone says that it has not: the
-// server is an older one, or another attempt has begun. Entries of a newer firstcome are an error.
+// server is older, or another attempt has begun. Entries of a newer firstcome are an error.
 func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
 	k := keysOf(r.Campaign, r.Marker)
 	var items []item

@@ -4,8 +4,8 @@
 --       and, or not: 3 the epoch, 4 the version and 5 the drained number of the ledger
 -- Returns
 --   {'stands'}
---   {'ahead'}          one of these is higher here: the ledger has gone on since, or it is an older one
---   {'behind', epoch}  the epoch here is lower, though nobody has frozen the campaign: this gate is an older one
+--   {'ahead'}          one of these is higher here: the ledger has gone on since, or it is older
+--   {'behind', epoch}  the epoch here is lower, though nobody has frozen the campaign: this gate is older
 --   {'unverified'} or {'rebuilding'}  see the prelude
 --   {'lost'}           part of what the gate knew of it is gone: see claim.lua
 
