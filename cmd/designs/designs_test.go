@@ -60,6 +60,50 @@ func TestAQuickComparisonShowsEachContestant(t *testing.T) {
 	}
 }
 
+// TestResultsAreShownAgain makes the table, the picture and the report of a file of results, and wants the same of both times.
+func TestResultsAreShownAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	rep := &report{}
+	for name, stored := range map[string]float64{"lua-list": 30_000, "row-lock": 700, "firstcome-sqlite": 20_000} {
+		for _, trial := range []string{"exact", "speed-64", underFault.Name} {
+			lost := verdict.Verdict{}
+			if name == "lua-list" && trial == underFault.Name {
+				lost.Lost = 1162
+			}
+			res := &result{Contestant: name, Trial: trial, Verdict: lost, Winners: stored, Latencies: []float64{0, .001}, Curve: []moment{{}, {Second: 1, Told: 2, Stored: 1}}}
+			if trial == underFault.Name {
+				res.Fault = "killed"
+			}
+			rep.Results = append(rep.Results, res)
+		}
+	}
+	text, err := json.Marshal(rep)
+	stage.Must(t, err)
+	stage.Must(t, os.WriteFile(file("all.json"), text, 0o600))
+	var out, problems strings.Builder
+	args := []string{"--from", file("all.json"), "--table", file("table.md"), "--picture", file("all.svg"), "--report", file("all.html")}
+	if status := run(t.Context(), args, &out, &problems); status != exitOK {
+		t.Fatalf("exit %d: %s\n%s", status, problems.String(), out.String())
+	}
+	for name, wants := range map[string][]string{
+		"table.md": {"| `lua-list` | yes | kept | 0 | 30,000 | 0.0 ms | 1,162 told and not stored (killed) |\n", "| `row-lock` | yes | kept | 0 | 700 | 0.0 ms | exact |\n"},
+		"all.svg":  {`<rect class="no" x="190" y="37" width="400.0"`, `<rect class="ok" x="190" y="61" width="266.7"`, `class="f">firstcome-sqlite`, ">30,000</text>"},
+		"all.html": {"<th>lua-list</th>", "1,162 told and not stored"},
+	} {
+		text, err := os.ReadFile(file(name))
+		stage.Must(t, err)
+		for _, want := range wants {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+		if strings.Contains(string(text), "zset-rank") {
+			t.Errorf("%s shows a contestant of which there are no results", name)
+		}
+	}
+}
+
 // TestAComparisonFailsByFirstcomeAlone wants the exit status to tell whether firstcome was wrong: a design may be.
 func TestAComparisonFailsByFirstcomeAlone(t *testing.T) {
 	wrong := verdict.Verdict{Lost: 1}
@@ -85,6 +129,7 @@ func TestMistakesAreRefusedBeforeAnythingStarts(t *testing.T) {
 		"a fault that there is not":      {[]string{"--only", "zset-rank", "--faults", "fire"}, `no fault is called "fire"`},
 		"no rounds":                      {[]string{"--rounds", "-1"}, "rounds"},
 		"quick, with faults":             {[]string{"--quick", "--faults", "all"}, "leave out --rounds and --faults"},
+		"results that are not there":     {[]string{"--from", "/nowhere/file"}, "/nowhere/file"},
 		"a file that cannot be made":     {[]string{"--only", "row-lock", "--json", "/nowhere/file"}, "/nowhere/file"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,7 @@
 //	go run ./cmd/designs --only zset-rank,lua-list --faults none
 //
 // A file holds one thing: hosts.go the servers, rival.go a contestant's processes, crowd.go the people, run.go one run, faults.go what goes wrong in
-// one, plan.go what runs when, table.go and report.go what is shown.
+// one, plan.go what runs when, table.go, picture.go and report.go what is shown.
 package main
 
 import (
@@ -40,6 +40,9 @@ type options struct {
 	Kafka       string   `placeholder:"HOST:PORT" help:"Your Kafka. Default: one is started."`
 	JSON        string   `name:"json" placeholder:"FILE" help:"Write all results."`
 	Report      string   `placeholder:"FILE" help:"Write a report, one HTML file that needs no network."`
+	Table       string   `placeholder:"FILE" help:"Write the table, as Markdown."`
+	Picture     string   `placeholder:"FILE" help:"Write a picture of who stores how many winners a second, as SVG."`
+	From        string   `placeholder:"FILE" help:"Make no runs: show the results that --json wrote."`
 	Seed        uint64   `help:"Decides the order of the contestants and of the people (default: chosen at random)."`
 	List        bool     `help:"Name the contestants, and end."`
 }

@@ -81,6 +81,9 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	if err := o.check(picked); err != nil {
 		return err
 	}
+	if o.From != "" {
+		return o.showAgain(out, picked)
+	}
 	kafka := slices.ContainsFunc(picked, func(c contestant) bool { return c.kafka })
 	if err := missing(*o, kafka); err != nil {
 		return err
@@ -117,12 +120,33 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	return errors.Join(interrupted, show(out, files, rep, picked))
 }
 
+// showAgain shows the results of an earlier comparison.
+func (o *options) showAgain(out io.Writer, picked []contestant) (err error) {
+	text, err := os.ReadFile(o.From)
+	if err != nil {
+		return usageError{err}
+	}
+	var rep report
+	if err := json.Unmarshal(text, &rep); err != nil {
+		return usageError{fmt.Errorf("%s is no file of --json: %w", o.From, err)}
+	}
+	picked = slices.DeleteFunc(picked, func(c contestant) bool {
+		return !slices.ContainsFunc(rep.Results, func(r *result) bool { return r.Contestant == c.name })
+	})
+	files, err := o.create()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	return show(out, files, &rep, picked)
+}
+
 // files are those that results are written to; nil: the user wants none.
-type files struct{ json, report *os.File }
+type files struct{ json, report, table, picture *os.File }
 
 // create makes the files that the command line names, so that one that cannot be written is known before two hours have passed.
 func (o *options) create() (f files, err error) {
-	for name, to := range map[string]**os.File{o.JSON: &f.json, o.Report: &f.report} {
+	for name, to := range map[string]**os.File{o.JSON: &f.json, o.Report: &f.report, o.Table: &f.table, o.Picture: &f.picture} {
 		if name == "" {
 			continue
 		}
@@ -134,7 +158,7 @@ func (o *options) create() (f files, err error) {
 }
 
 func (f files) close() (err error) {
-	for _, one := range []*os.File{f.json, f.report} {
+	for _, one := range []*os.File{f.json, f.report, f.table, f.picture} {
 		if one != nil {
 			err = errors.Join(err, one.Close())
 		}
@@ -295,8 +319,14 @@ func show(out io.Writer, to files, rep *report, picked []contestant) error {
 			return err
 		}
 	}
-	if to.report != nil {
-		if err := writeReport(to.report, rep, picked); err != nil {
+	for _, one := range []struct {
+		to    *os.File
+		write func(io.Writer, *report, []contestant) error
+	}{{to.report, writeReport}, {to.table, writeMarkdown}, {to.picture, writePicture}} {
+		if one.to == nil {
+			continue
+		}
+		if err := one.write(one.to, rep, picked); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ type label struct {
 }
 
 // columns are the heads of the table.
-var columns = []string{"exact?", "order", "told, not stored", "winners/s", "answer p95", "after a fault"}
+var columns = []string{"exact?", "order", "told, not stored", "winners/s", "answer p95", "after its worst fault"}
 
 // A shownReport is what the template shows.
 type shownReport struct {

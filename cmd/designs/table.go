@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/firstcome/firstcome/designs/verdict"
 	"github.com/firstcome/firstcome/internal/load"
@@ -45,17 +48,17 @@ func harms(v verdict.Verdict) (parts []string) {
 		count int64
 		text  string
 	}{
-		{v.Oversold, "%d oversold"},
-		{v.Promised, "%d promised too much"},
-		{v.Twice, "%d with two"},
-		{v.Lost, "%d told and not stored"},
-		{v.Untold, "%d stored and not told"},
-		{v.Open, "%d told nothing"},
-		{v.Denied, "%d refused while coupons were left"},
-		{v.Order.Overtaken, "%d pairs out of order"},
+		{v.Oversold, "oversold"},
+		{v.Promised, "promised too much"},
+		{v.Twice, "with two"},
+		{v.Lost, "told and not stored"},
+		{v.Untold, "stored and not told"},
+		{v.Open, "told nothing"},
+		{v.Denied, "refused while coupons were left"},
+		{v.Order.Overtaken, "pairs out of order"},
 	} {
 		if p.count > 0 {
-			parts = append(parts, fmt.Sprintf(p.text, p.count))
+			parts = append(parts, humanize.Comma(p.count)+" "+p.text)
 		}
 	}
 	switch {
@@ -169,12 +172,12 @@ func (rep *report) cells(c contestant) []string {
 			cells[0] = strings.Join(harms(truth), ", ") + " (" + w.Trial + ")"
 		}
 		if w := worst(plain, func(r *result) int64 { return r.Verdict.Order.Overtaken }); w.Verdict.Order.Overtaken > 0 {
-			cells[1] = fmt.Sprintf("%d pairs (%s)", w.Verdict.Order.Overtaken, w.Trial)
+			cells[1] = fmt.Sprintf("%s pairs (%s)", humanize.Comma(w.Verdict.Order.Overtaken), w.Trial)
 		}
-		cells[2] = fmt.Sprint(worst(plain, func(r *result) int64 { return r.Verdict.Lost }).Verdict.Lost)
+		cells[2] = humanize.Comma(worst(plain, func(r *result) int64 { return r.Verdict.Lost }).Verdict.Lost)
 	}
 	if speed, pool := rep.fastest(c.name); len(speed) > 0 {
-		cells[3] = fmt.Sprintf("%.0f", median(speed, (*result).winners))
+		cells[3] = humanize.Comma(int64(math.Round(median(speed, (*result).winners))))
 		if pool > 0 {
 			cells[3] += fmt.Sprintf(" (%d to the database)", pool)
 		}

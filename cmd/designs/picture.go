@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	_ "embed"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+//go:embed report/picture.svg
+var pictureText string
+
+// writeMarkdown writes the table for a page of the docs.
+func writeMarkdown(w io.Writer, rep *report, picked []contestant) error {
+	lines := []string{"| design | " + strings.Join(columns, " | ") + " |", strings.Repeat("|---", len(columns)+1) + "|"}
+	for _, c := range picked {
+		lines = append(lines, "| `"+c.name+"` | "+strings.Join(rep.cells(c), " | ")+" |")
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// A bar of the picture is a contestant's.
+type bar struct {
+	Name           string
+	Product, Exact bool // Exact: in every run, the order included, under every fault
+	Winners        string
+	Label, Top     int // where its name and its bar stand
+	Width, End     float64
+}
+
+// writePicture draws how many winners a second each contestant stores with 64 connections, the fastest one first.
+func writePicture(w io.Writer, rep *report, picked []contestant) error {
+	const head, row, longest, from = 34, 24, 400., 190.
+	speed := func(c contestant) float64 {
+		runs, _ := rep.fastest(c.name)
+		return median(runs, (*result).winners)
+	}
+	picked = slices.Clone(picked)
+	slices.SortStableFunc(picked, func(a, b contestant) int { return cmp.Compare(speed(b), speed(a)) })
+	bars := make([]bar, len(picked))
+	for n, c := range picked {
+		cells := rep.cells(c)
+		width := max(2, longest*speed(c)/max(1, speed(picked[0])))
+		bars[n] = bar{
+			Name: c.name, Product: c.product, Exact: cells[0] == "yes" && cells[1] == "kept" && cells[5] == "exact", Winners: humanize.Comma(int64(math.Round(speed(c)))),
+			Label: head + n*row + 15, Top: head + n*row + 3, Width: width, End: from + width + 6,
+		}
+	}
+	t, err := template.New("picture").Parse(pictureText)
+	if err != nil {
+		return err
+	}
+	foot := head + len(bars)*row
+	return t.Execute(w, map[string]any{"Bars": bars, "Height": foot + 20, "Key": foot + 10, "Box": foot + 1})
+}
