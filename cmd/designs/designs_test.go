@@ -60,7 +60,7 @@ func TestAQuickComparisonShowsEachContestant(t *testing.T) {
 	}
 }
 
-// TestResultsAreShownAgain makes the table, the picture and the report of a file of results, and wants the same of both times.
+// TestResultsAreShownAgain makes the table, the picture and the report of a file of results.
 func TestResultsAreShownAgain(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -99,7 +99,33 @@ func TestResultsAreShownAgain(t *testing.T) {
 			}
 		}
 		if strings.Contains(string(text), "zset-rank") {
-			t.Errorf("%s shows a contestant of which there are no results", name)
+			t.Errorf("%s shows zset-rank, which has no results", name)
+		}
+	}
+}
+
+// TestThePictureCallsExactWhatWasExactInEveryRun also where the table has no column for the run.
+func TestThePictureCallsExactWhatWasExactInEveryRun(t *testing.T) {
+	plain, steady, fault := result{Trial: "exact"}, result{Trial: "steady"}, result{Trial: underFault.Name, Fault: "killed"}
+	overtaken, unfinished, harmless := steady, plain, fault
+	overtaken.Verdict.Order.Overtaken, unfinished.Unfinished, harmless.Nothing = 1, "1 of 2 stored", "the people had gone before it"
+	for name, test := range map[string]struct {
+		runs  []result
+		exact bool
+	}{
+		"all exact":                  {[]result{plain, steady, fault}, true},
+		"out of order while steady":  {[]result{plain, overtaken, fault}, false},
+		"not finished":               {[]result{unfinished, fault}, false},
+		"without faults":             {[]result{plain, steady}, false},
+		"a fault that did no harm":   {[]result{plain, harmless}, false},
+		"wrong, but somebody else's": {[]result{plain, fault, {Contestant: "other", Verdict: verdict.Verdict{Lost: 1}}}, true},
+	} {
+		rep := &report{}
+		for _, res := range test.runs {
+			rep.Results = append(rep.Results, &res)
+		}
+		if rep.exact("") != test.exact {
+			t.Errorf("%s: exact is %v", name, !test.exact)
 		}
 	}
 }
@@ -120,6 +146,8 @@ func TestAComparisonFailsByFirstcomeAlone(t *testing.T) {
 
 // TestMistakesAreRefusedBeforeAnythingStarts wants status 2, and what to do.
 func TestMistakesAreRefusedBeforeAnythingStarts(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.json")
+	stage.Must(t, os.WriteFile(empty, []byte("{}"), 0o600))
 	for name, test := range map[string]struct {
 		args []string
 		says string
@@ -129,6 +157,7 @@ func TestMistakesAreRefusedBeforeAnythingStarts(t *testing.T) {
 		"a fault that there is not":      {[]string{"--only", "zset-rank", "--faults", "fire"}, `no fault is called "fire"`},
 		"no rounds":                      {[]string{"--rounds", "-1"}, "rounds"},
 		"quick, with faults":             {[]string{"--quick", "--faults", "all"}, "leave out --rounds and --faults"},
+		"a file of no results":           {[]string{"--from", empty}, "has no results"},
 		"results that are not there":     {[]string{"--from", "/nowhere/file"}, "/nowhere/file"},
 		"a file that cannot be made":     {[]string{"--only", "row-lock", "--json", "/nowhere/file"}, "/nowhere/file"},
 	} {

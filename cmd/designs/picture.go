@@ -28,10 +28,24 @@ func writeMarkdown(w io.Writer, rep *report, picked []contestant) error {
 // A bar of the picture is a contestant's.
 type bar struct {
 	Name           string
-	Product, Exact bool // Exact: in every run, the order included, under every fault
+	Product, Exact bool
 	Winners        string
 	Label, Top     int // where its name and its bar stand
 	Width, End     float64
+}
+
+// exact tells whether every run of a contestant was exact and in order, and some were under a fault.
+func (rep *report) exact(contestant string) (faulted bool) {
+	for _, res := range rep.Results {
+		if res.Contestant != contestant {
+			continue
+		}
+		if res.wrong() > 0 || res.Unfinished != "" {
+			return false
+		}
+		faulted = faulted || res.Fault != "" && res.Nothing == ""
+	}
+	return faulted
 }
 
 // writePicture draws how many winners a second each contestant stores with 64 connections, the fastest one first.
@@ -45,10 +59,9 @@ func writePicture(w io.Writer, rep *report, picked []contestant) error {
 	slices.SortStableFunc(picked, func(a, b contestant) int { return cmp.Compare(speed(b), speed(a)) })
 	bars := make([]bar, len(picked))
 	for n, c := range picked {
-		cells := rep.cells(c)
 		width := max(2, longest*speed(c)/max(1, speed(picked[0])))
 		bars[n] = bar{
-			Name: c.name, Product: c.product, Exact: cells[0] == "yes" && cells[1] == "kept" && cells[5] == "exact", Winners: humanize.Comma(int64(math.Round(speed(c)))),
+			Name: c.name, Product: c.product, Exact: rep.exact(c.name), Winners: humanize.Comma(int64(math.Round(speed(c)))),
 			Label: head + n*row + 15, Top: head + n*row + 3, Width: width, End: from + width + 6,
 		}
 	}

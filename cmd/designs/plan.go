@@ -128,7 +128,10 @@ func (o *options) showAgain(out io.Writer, picked []contestant) (err error) {
 	}
 	var rep report
 	if err := json.Unmarshal(text, &rep); err != nil {
-		return usageError{fmt.Errorf("%s is no file of --json: %w", o.From, err)}
+		return usageError{fmt.Errorf("%s is no file that --json wrote: %w", o.From, err)}
+	}
+	if len(rep.Results) == 0 {
+		return usageError{fmt.Errorf("%s has no results: name a file that --json wrote", o.From)}
 	}
 	picked = slices.DeleteFunc(picked, func(c contestant) bool {
 		return !slices.ContainsFunc(rep.Results, func(r *result) bool { return r.Contestant == c.name })

@@ -181,7 +181,7 @@ func (r *Rebuilder) LookBack(ctx context.Context) {
 // Guard returns a keeper that keeps nothing in a rolled-back ledger. What such a ledger refuses would become dead letters: coupons
 // of an epoch, of terms or of a quantity that it has forgotten. So the gate is asked before anything is buried, which is seldom.
 //
-// What an older gate gave goes to the ledger all the same, which notes whose it was: see Drained.Lost. The first such batch says that the gate
+// Coupons that an older gate gave go to the ledger all the same, which notes whose they were: see Drained.Lost. The first such batch says that the gate
 // may be older, so it is asked at once.
 func (r *Rebuilder) Guard(k Keeper) Keeper { return guarded{k, r} }
 
