@@ -151,7 +151,7 @@ var rebuildBugs = []bug{
 	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) flow.RebuiltGate {
 		return steps{Gate: g, toward: func(c *course, r flow.Rebuild) { c.frozen = r.Attempt }}
 	}},
-	{name: "an owner ends the epoch though another attempt has begun", seed: 989, refills: finishes(func(_ *Ledger, a *account, r *flow.Rebuild, _ *flow.Loaded) func() {
+	{name: "an owner ends the epoch though another attempt has begun", seed: 29145, refills: finishes(func(_ *Ledger, a *account, r *flow.Rebuild, _ *flow.Loaded) func() {
 		r.Attempt = a.attempt
 		if a.rebuildingAt.IsZero() {
 			a.rebuildingAt = time.Now()
