@@ -32,7 +32,8 @@ func (j *Journal) consume(ctx context.Context) (*consumer, error) {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	c := &consumer{Journal: j, cut: cut}
 	_, c.id = j.Topic()
-	client, err := kgo.NewClient(append(j.topic.options(), kgo.WithContext(life), kgo.MetadataMinAge(metadataAge), kgo.ConsumerGroup(groupOf(j.options.Name, c.id)), kgo.ConsumeTopics(j.topic.name),
+	client, err := kgo.NewClient(append(j.topic.options(), kgo.WithContext(life), kgo.MetadataMinAge(metadataAge), kgo.RetryBackoffFn(retryAfter),
+		kgo.ConsumerGroup(groupOf(j.options.Name, c.id)), kgo.ConsumeTopics(j.topic.name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(inHand/8), kgo.FetchMaxWait(pollTime),
 		kgo.SessionTimeout(silence), kgo.HeartbeatInterval(silence/6), kgo.RebalanceTimeout(silence),
 		kgo.OnPartitionsRevoked(c.revoked), kgo.OnPartitionsLost(c.lost))...)
@@ -115,7 +116,7 @@ func (c *consumer) read(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// poll reads once.
+// poll reads once. An error says that this client will read nothing more.
 func (c *consumer) poll(ctx context.Context) error {
 	polling, cancel := context.WithTimeout(ctx, pollTime)
 	defer cancel()
@@ -127,7 +128,9 @@ func (c *consumer) poll(ctx context.Context) error {
 		switch {
 		case errors.As(err, &loss):
 			c.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s is read again from offset %d on: %w", errLost, number, c.topic.name, loss.ResetTo, err))
-		case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
+		case errors.As(err, new(*kgo.ErrGroupSession)) || isAway(err) && !errors.Is(err, polling.Err()): // the client joins again; another one would wait for the end of its member
+			c.alarms.Tell("", c.topic.explain(fmt.Errorf("read the topic %s: %w", c.topic.name, err)))
+		case !errors.Is(err, polling.Err()):
 			failed = err
 		}
 	})

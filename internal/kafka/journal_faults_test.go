@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/firstcome/firstcome"
@@ -323,6 +324,48 @@ func TestF47ABrokerThatHangsIsGivenUp(t *testing.T) {
 	stage.Next(t, "the end of a recorder", ended)
 	stage.Must(t, broker.Continue())
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
+}
+
+// TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts, and joins again when its member is gone. A new client would have to wait until the brokers
+// give up the old one's member.
+func TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts(t *testing.T) {
+	t.Parallel()
+	broker, g, l := services.Kafka.Server(t), newRelayed(), stage.NewLedger("c")
+	at, err := broker.Database(t.Context())
+	stage.Must(t, err)
+	edit, alarms := alarmed()
+	j := stream{open(t, at, g, edit, patient), t, at, g}
+	stage.DrainOnce(t, j, l.Take)
+	j.insist("c", 1)
+	l.WaitFor(t, 1)
+	stage.Must(t, broker.Kill())
+	wantAlarm(t, alarms, "unable to join group session")
+	stage.Must(t, broker.Restart(t.Context()))
+	j.insist("c", 1)
+	l.WaitFor(t, 2)
+	_, id := j.Topic()
+	dismiss(t, at, kafka.GroupOf("ours", id))
+	wantAlarm(t, alarms, "UNKNOWN_MEMBER_ID")
+	j.insist("c", 1)
+	l.WaitFor(t, 3)
+}
+
+// dismiss has the brokers forget the members of a group.
+func dismiss(t *testing.T, at, group string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...))
+	stage.Must(t, err)
+	defer client.Close()
+	described, err := kadm.NewClient(client).DescribeGroups(t.Context(), group)
+	stage.Must(t, err)
+	leave := kmsg.NewPtrLeaveGroupRequest()
+	leave.Group = group
+	for _, m := range described[group].Members {
+		member := kmsg.NewLeaveGroupRequestMember()
+		member.MemberID = m.MemberID
+		leave.Members = append(leave.Members, member)
+	}
+	stage.Must(t, stage.Err(leave.RequestWith(t.Context(), client)))
 }
 
 // TestWhatIsNotOursIsPassedOver has two ledgers share a topic, and something of this ledger that it does not know any more.

@@ -142,11 +142,14 @@ func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.
 // metadataAge is how soon a client asks anew where a partition is, after a broker was lost.
 const metadataAge = 100 * time.Millisecond
 
+// retryAfter is how long a client waits before it asks again. By default it waits longer after each failure, and a member of a group forgets no failure.
+func retryAfter(int) time.Duration { return metadataAge }
+
 // producing are the options of a client that appends to the topic: a record is kept by all replicas in sync when it is taken. A record on its
 // way is given up at the end of its time, and when a node stops, though the broker may take it yet: what comes twice harms nobody here.
 func producing(t *topic) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(deliveryTime), kgo.AllowIdempotentProduceCancellation(),
-		kgo.RetryBackoffFn(func(int) time.Duration { return metadataAge }),
+		kgo.RetryBackoffFn(retryAfter),
 	}
 }
