@@ -448,7 +448,6 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			t.Parallel()
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
-			loaded := r.key("attempt:1:" + key) // while there are no keys but the campaign's
 			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
@@ -456,7 +455,10 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 				ended <- err
 			}()
 			<-h.reached
-			if n, err := r.deleted(loaded); n != 1 || err != nil {
+			frozen := r.do("HGET", r.key("campaign"), "frozen")
+			attempt, err := frozen.ToString()
+			stage.Must(t, err)
+			if n, err := r.deleted(r.key("attempt:" + attempt + ":" + key)); n != 1 || err != nil {
 				t.Fatalf("%d keys are deleted, %v", n, err)
 			}
 			close(h.goOn)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -29,10 +30,17 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		case s.retiredAt.IsZero() && epoch != 0 && epoch != s.epoch:
 			return 0, flow.ErrOutdone
 		}
-		return s.attempt + 1, nil
+		return nextAttempt(s.attempt), nil
 	})
 	return r, wrap(err, "begin to rebuild the gate of %s", id)
 }
+
+// tokenBits are the lowest bits of an attempt's number, which are random. The others count.
+const tokenBits = 24
+
+// nextAttempt returns the number of the attempt after one. If the ledger fails over to a replica that lagged, two owners may have counted
+// the same. Their tokens differ, so neither does a step of the other's attempt.
+func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | rand.Int64N(1<<tokenBits) }
 
 // begin claims the campaign's row for an attempt, whose number next returns, or an error.
 func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r flow.Rebuild, err error) {

@@ -12,7 +12,7 @@ import (
 // BeginReconcile is BeginRebuild of a campaign whose gate is ahead of the ledger, in whichever epoch. last is the last attempt of which
 // the gate knows: the ledger has forgotten it, and the new one has to be higher.
 func (l *Ledger) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (flow.Rebuild, error) {
-	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) { return max(s.attempt, last) + 1, s.away })
+	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) { return nextAttempt(max(s.attempt, last)), s.away })
 	return r, wrap(err, "begin to reconcile %s", id)
 }
 

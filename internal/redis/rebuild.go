@@ -217,14 +217,16 @@ func (k *keys) loaded(attempt int64) loadedKeys {
 // all returns the keys in the order in which the scripts take them.
 func (k loadedKeys) all() []string { return []string{k.holders, k.line, k.tickets} }
 
-// leftAttempts bounds of how many earlier attempts the keys are removed. More of them do not fail in a row.
-const leftAttempts = 16
-
-// removeLoaded removes what this attempt and those before it loaded.
+// removeLoaded removes what this attempt loaded, and those that froze the campaign before it.
 func (g *Gate) removeLoaded(ctx context.Context, r flow.Rebuild) error {
 	k := keysOf(r.Campaign, r.Marker)
-	var left []string
-	for attempt := max(1, r.Attempt-leftAttempts); attempt <= r.Attempt; attempt++ {
+	froze, err := g.client.Do(ctx, g.client.B().Hget().Key(k.campaign).Field("attempts").Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return classify(err)
+	}
+	left := k.loaded(r.Attempt).all()
+	for text := range strings.FieldsSeq(froze) {
+		attempt, _ := strconv.ParseInt(text, 10, 64)
 		left = append(left, k.loaded(attempt).all()...)
 	}
 	return classify(g.client.Do(ctx, g.client.B().Unlink().Key(left...).Build()).Error())

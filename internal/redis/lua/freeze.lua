@@ -7,9 +7,11 @@
 --   {'outdone'}                                                                        a later attempt was here, or this one has switched
 
 local attempt = tonumber(ARGV[1])
-local c, instead = campaign('frozen', 'attempt', 'decided_at', 'opened_at', 'sold_out_at', 'closed_at', 'line', 'epoch', 'drained_through')
+local c, instead = campaign('frozen', 'attempt', 'decided_at', 'opened_at', 'sold_out_at', 'closed_at', 'line', 'epoch', 'drained_through', 'attempts')
 if not c then return instead end
 if attempt < (tonumber(c[1]) or 0) or attempt <= (tonumber(c[2]) or 0) then return {'outdone'} end
 redis.call('HDEL', campaign_key, '') -- the write that needs no memory
-redis.call('HSET', campaign_key, 'frozen', whole(attempt))
-return {'frozen', this_run(), c[10] or '', c[3] or '', c[4] or '', c[5] or '', c[6] or '', c[7] or '', c[8] or '', c[9] or ''}
+local froze = c[10] or ''
+if attempt ~= tonumber(c[1]) then froze = froze .. ' ' .. whole(attempt) end
+redis.call('HSET', campaign_key, 'frozen', whole(attempt), 'attempts', string.sub(froze, -16 * 17)) -- the last 16, of which removeLoaded removes the keys
+return {'frozen', this_run(), c[11] or '', c[3] or '', c[4] or '', c[5] or '', c[6] or '', c[7] or '', c[8] or '', c[9] or ''}

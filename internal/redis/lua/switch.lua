@@ -13,7 +13,7 @@ local attempt, run, least, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]),
 local people, group, now, marks = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 local holders_from, line_from, tickets_from = KEYS[6], KEYS[7], KEYS[8]
 
-local c, instead = campaign('frozen')
+local c, instead = campaign('frozen', 'attempts')
 if not c then return instead end
 if tonumber(c[1]) ~= attempt then return {'outdone'} end
 local holders, tickets = redis.call('HLEN', holders_from), redis.call('HLEN', tickets_from)
@@ -27,7 +27,7 @@ if holders > 0 then redis.call('RENAME', holders_from, holders_key) end
 if people > 0 then redis.call('RENAME', line_from, line_key) end
 if tickets > 0 then redis.call('RENAME', tickets_from, tickets_key) end
 redis.call('XGROUP', 'CREATE', journal_key, group, '0', 'MKSTREAM')
-redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'run', run, 'in_force', whole(holders),
+redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', whole(attempt), 'attempts', c[2] or '', 'run', run, 'in_force', whole(holders),
   'decided_at', whole(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '', 'was_sold_out', '0')
 redis.call('HSET', campaign_key, unpack(ARGV, 9, #ARGV))
 return {'switched'}

@@ -1,0 +1,51 @@
+//go:build !check
+
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing: the ledger fails over to a replica that has not heard of an attempt. The next owner
+// counts the same. Then the first owner goes on.
+func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
+	onSeasons(t, func(t *testing.T, s *season, name string) {
+		begin := func() flow.Rebuild {
+			r, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
+			stage.Must(t, err)
+			return r
+		}
+		first := begin()
+		execute(t, services.Beside(t, name), `UPDATE campaigns SET attempt = 0, rebuilding_at = NULL`)
+		second := begin()
+		mark, err := s.a.Refills(t.Context(), "c", func(firstcome.Coupon) error { return nil })
+		stage.Must(t, err)
+		finish := func(r flow.Rebuild) error {
+			return stage.Err(s.a.FinishRebuild(t.Context(), r, flow.Loaded{Mark: mark}, flow.Frozen{}))
+		}
+		b := given(stage.Coupon("c", 4))
+		b.Attempt = first.Attempt
+		stage.Must(t, s.a.GiveUpRebuild(t.Context(), first))
+		for what, err := range map[string]error{
+			"a heartbeat": s.a.GoesOn(t.Context(), first), "the end of the epoch": finish(first),
+			"what is adopted": stage.Err(s.a.Adopt(t.Context(), first, flow.Stopped{}, nil, false)),
+		} {
+			if !errors.Is(err, flow.ErrOutdone) {
+				t.Errorf("%s of the first owner: %v", what, err)
+			}
+		}
+		if _, err := s.a.Record(t.Context(), b); !errors.Is(err, flow.ErrRebuilding) {
+			t.Errorf("what the first owner records: %v", err)
+		}
+		s.pass(time.Second)
+		stage.Must(t, s.a.GoesOn(t.Context(), second))
+		stage.Must(t, finish(second))
+	})
+}
