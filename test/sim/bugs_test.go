@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
@@ -149,7 +148,7 @@ func twice(t *town) {
 			a := t.ledger.campaigns[campaign]
 			for _, c := range b.Coupons {
 				if a.coupon(c.Number) != nil {
-					a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: time.Now()})
+					a.coupons = append(a.coupons, stored{c, a.fact(firstcome.CouponIssued, c.Number)})
 				}
 			}
 			return k.Record(ctx, b)
@@ -265,7 +264,7 @@ func TestThePlantedBugsAreFound(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			for from := b.seed; from < b.seed+within; from++ {
 				if breaches, _ := schedule(t, from, &b); len(breaches) > 0 {
-					t.Logf("found with seed %d: %s: %s", from, breaches[0].Promise, breaches[0].Text)
+					t.Logf("found with seed %d: %s: %s", from, breaches[0].promise, breaches[0].text)
 					return
 				}
 			}

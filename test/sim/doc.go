@@ -43,11 +43,11 @@
 //
 // # The promises
 //
-// P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and the ledger is audited by
-// internal/audit. What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was not at a
-// server that keeps all. Of two servers the one in the ledger's epoch is held against them all. Of the other only this is: nobody else is given
-// its numbers, what is not recorded when its epoch ends is lost, and a node that knows that
-// it has ended tells nobody a number of it. A test plants bugs, one after the other, and wants each to be found.
+// P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and by what the ledger has
+// in the end (oracle.go). What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was
+// not at a server that keeps all. Of two servers the one in the ledger's epoch is held against them all. Of the other only this is: nobody
+// else is given its numbers, what is not recorded when its epoch ends is lost, and a node that knows that it has ended tells nobody a number
+// of it. A test plants bugs, one after the other, and wants each to be found.
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
 package sim

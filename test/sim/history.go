@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -22,10 +21,13 @@ type history struct {
 	issues   []issue
 	holds    map[firstcome.UserID]int64 // by what the gate did, not by what it says
 	backs    []time.Time                // when stock came back
-	breaches []audit.Breach
+	breaches []breach
 	lineup   lineup
 	stop     *asked // the last pause or close that was answered, after which nobody may be given anything; nil: none
 }
+
+// A breach is a promise that was broken, and how.
+type breach struct{ promise, text string }
 
 // An asked is one thing that somebody asked of a node, and what they were told.
 type asked struct {
@@ -64,7 +66,7 @@ type look struct {
 func (h *history) breach(promise, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	h.town.say("BREACH of", promise+":", text)
-	h.breaches = append(h.breaches, audit.Breach{Promise: promise, Text: text})
+	h.breaches = append(h.breaches, breach{promise, text})
 }
 
 // watch looks at the gate, after each event.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
@@ -63,7 +62,7 @@ func (h *history) carried(was happening, c *course) {
 	over := slices.ContainsFunc(a.line.Past, func(p flow.PastLine) bool { return p.Generation >= was.generation && p.Reason != reasonLost })
 	passed := func(p inLine) bool {
 		_, holds := c.holders[p.user]
-		return holds || slices.ContainsFunc(a.coupons, func(one audit.Coupon) bool { return one.User == p.user && one.Ticket > 0 })
+		return holds || slices.ContainsFunc(a.coupons, func(one stored) bool { return one.User == p.user && one.Ticket > 0 })
 	}
 	should, is := slices.DeleteFunc(was.lined, passed), slices.DeleteFunc(slices.Clone(c.people), passed)
 	if over {

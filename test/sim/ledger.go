@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
@@ -23,8 +22,8 @@ type Ledger struct {
 
 	mu        sync.Mutex // guards what follows
 	campaigns map[firstcome.CampaignID]*account
-	letters   map[string]audit.Letter // dead letters, by what they are of
-	runs      map[string]bool         // of the gate's server: whether they are durable
+	letters   map[string]letter // dead letters, by what they are of
+	runs      map[string]bool   // of the gate's server: whether they are durable
 }
 
 // An account is what the ledger has of a campaign.
@@ -34,15 +33,33 @@ type account struct {
 	applied, drained   int64     // the last change that the gate has; up to which number all have left the journal
 	decidedAt          time.Time // the latest instant of a change, or of the gate's
 	changes            []deed    // by version, from 1
-	coupons            []audit.Coupon
-	facts              []audit.Run
+	coupons            []stored
+	facts              []fact
 	line               flow.LineState
 	gateRow
 }
 
+// A stored coupon names the position of the fact that it was issued.
+type stored struct {
+	firstcome.Coupon
+	position int64
+}
+
+// A fact says that a coupon was issued or voided.
+type fact struct {
+	position, number int64
+	kind             firstcome.FactKind
+}
+
+// A letter is a dead letter. Its number is 0 if there is no coupon in it.
+type letter struct {
+	number int64
+	user   firstcome.UserID
+}
+
 // NewLedger returns a ledger without campaigns.
 func NewLedger(clock func() time.Time) *Ledger {
-	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]audit.Letter{}, runs: map[string]bool{}}
+	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]letter{}, runs: map[string]bool{}}
 }
 
 // of calls do with a campaign: a transaction that has locked its row.
@@ -71,7 +88,7 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 		case known != nil && same(known.Coupon, c), twice >= 0 && same(fresh[twice], c):
 		case known != nil, twice >= 0:
 			return drained, fmt.Errorf("%w: number %d is another coupon", flow.ErrRefused, c.Number)
-		case l.letters[letterOf(c)].Number > 0:
+		case l.letters[letterOf(c)].number > 0:
 			drained.Letters = append(drained.Letters, c)
 		case a.isLost(c.Number, b.Epoch): // its gate was cut off when it was rebuilt elsewhere
 			drained.Lost++
@@ -95,7 +112,7 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 	slices.SortFunc(fresh, func(x, y firstcome.Coupon) int { return cmp.Compare(x.Number, y.Number) })
 	for _, c := range fresh {
 		a.decidedAt = later(a.decidedAt, c.IssuedAt)
-		a.coupons = append(a.coupons, audit.Coupon{Coupon: c, Position: a.fact(firstcome.CouponIssued, c.Number), RecordedAt: l.Clock()})
+		a.coupons = append(a.coupons, stored{c, a.fact(firstcome.CouponIssued, c.Number)})
 	}
 	if b.Epoch == a.epoch {
 		a.reported(b.Line)
@@ -115,7 +132,7 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 		}
 	}
 	for _, g := range b.Garbage {
-		l.bury(g.Source, audit.Letter{Open: true})
+		l.bury(g.Source, letter{})
 	}
 	if a == nil {
 		return drained, nil
@@ -125,7 +142,7 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 		if known != nil && same(known.Coupon, c) {
 			continue
 		}
-		l.bury(letterOf(c), audit.Letter{Number: c.Number, User: c.User, Open: true})
+		l.bury(letterOf(c), letter{c.Number, c.User})
 		drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || known != nil
 	}
 	if b.Epoch == a.epoch {
@@ -138,8 +155,8 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 // tell says how far a campaign is drained, and adds the dead letters that were not told before.
 func (l *Ledger) tell(a *account, told int64, drained *flow.Drained) {
 	drained.Told, drained.Through, drained.Grant = told, l.through(a), l.grant(a)
-	for of, letter := range l.letters {
-		c := firstcome.Coupon{Campaign: a.ID, Number: letter.Number, User: letter.User}
+	for of, one := range l.letters {
+		c := firstcome.Coupon{Campaign: a.ID, Number: one.number, User: one.user}
 		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
 		if of == letterOf(c) && c.Number > told && c.Number <= drained.Through && !slices.ContainsFunc(drained.Letters, is) {
 			drained.Letters = append(drained.Letters, c)
@@ -148,9 +165,9 @@ func (l *Ledger) tell(a *account, told int64, drained *flow.Drained) {
 	slices.SortStableFunc(drained.Letters, func(x, y firstcome.Coupon) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-func (l *Ledger) bury(of string, letter audit.Letter) {
-	if letter.ID = int64(len(l.letters)) + 1; l.letters[of].ID == 0 {
-		l.letters[of] = letter
+func (l *Ledger) bury(of string, one letter) {
+	if _, known := l.letters[of]; !known {
+		l.letters[of] = one
 	}
 }
 
@@ -173,8 +190,8 @@ func malformed(a *account, c firstcome.Coupon) bool {
 }
 
 // coupon returns the coupon of a number, nil if there is none.
-func (a *account) coupon(number int64) *audit.Coupon {
-	at := slices.IndexFunc(a.coupons, func(c audit.Coupon) bool { return c.Number == number })
+func (a *account) coupon(number int64) *stored {
+	at := slices.IndexFunc(a.coupons, func(c stored) bool { return c.Number == number })
 	if at < 0 {
 		return nil
 	}
@@ -183,7 +200,7 @@ func (a *account) coupon(number int64) *audit.Coupon {
 
 // holder tells whether a user holds a coupon in force.
 func (a *account) holder(user firstcome.UserID) bool {
-	return slices.ContainsFunc(a.coupons, func(c audit.Coupon) bool { return c.User == user && c.VoidedAt.IsZero() })
+	return slices.ContainsFunc(a.coupons, func(c stored) bool { return c.User == user && c.VoidedAt.IsZero() })
 }
 
 func (a *account) inForce() (n int64) {
@@ -197,7 +214,7 @@ func (a *account) inForce() (n int64) {
 
 // fact adds one and returns its position.
 func (a *account) fact(kind firstcome.FactKind, number int64) int64 {
-	a.facts = append(a.facts, audit.Run{Position: int64(len(a.facts)) + 1, Count: 1, Number: number, Kind: kind})
+	a.facts = append(a.facts, fact{int64(len(a.facts)) + 1, number, kind})
 	return int64(len(a.facts))
 }
 
@@ -215,11 +232,7 @@ func (a *account) reported(r flow.LineReport) {
 
 // through returns up to which number each is a coupon, a dead letter or lost.
 func (l *Ledger) through(a *account) int64 {
-	dead := map[int64]bool{}
-	for _, letter := range l.letters {
-		dead[letter.Number] = true
-	}
-	for a.coupon(a.drained+1) != nil || dead[a.drained+1] || a.isLost(a.drained+1, 0) {
+	for a.coupon(a.drained+1) != nil || l.dead(a.drained+1) || a.isLost(a.drained+1, 0) {
 		a.drained++
 	}
 	return a.drained

@@ -115,8 +115,8 @@ func (l *Ledger) Numbered(_ context.Context, id string, above int64, each func(i
 
 // dead tells whether a number is a dead letter. mu is held.
 func (l *Ledger) dead(number int64) bool {
-	for _, letter := range l.letters {
-		if letter.Number == number {
+	for _, one := range l.letters {
+		if one.number == number {
 			return true
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -122,10 +121,15 @@ func (b book) Create(ctx context.Context, id firstcome.CampaignID, terms firstco
 func (b book) Another() flow.Keeper { return b }
 
 // Kept is conform.Book's.
-func (b book) Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error) {
-	source := b.source()
-	err = source.Coupons(ctx, id, func(c audit.Coupon) { coupons = append(coupons, c.Coupon) })
-	return coupons, len(b.letters), err
+func (b book) Kept(_ context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error) {
+	err = b.of(id, func(a *account) error {
+		for _, c := range a.sorted() {
+			coupons = append(coupons, c.Coupon)
+		}
+		letters = len(b.letters)
+		return nil
+	})
+	return coupons, letters, err
 }
 
 // LineOf is conform.Book's.

@@ -101,7 +101,7 @@ func (l *Ledger) Switch(_ context.Context, _ string, id firstcome.CampaignID, _ 
 }
 
 // Void is operate.Ledger's.
-func (l *Ledger) Void(_ context.Context, _ string, id firstcome.CampaignID, number int64, reason string) (voided firstcome.Coupon, err error) {
+func (l *Ledger) Void(_ context.Context, _ string, id firstcome.CampaignID, number int64, _ string) (voided firstcome.Coupon, err error) {
 	err = l.change(id, func(a *account) error {
 		c := a.coupon(number)
 		switch {
@@ -114,7 +114,7 @@ func (l *Ledger) Void(_ context.Context, _ string, id firstcome.CampaignID, numb
 		}
 		made := l.number(a, firstcome.Change{Kind: firstcome.ChangeVoid, Number: number, User: c.User})
 		a.fact(firstcome.CouponVoided, number)
-		c.VoidedAt, c.Reason = a.changes[made-1].At, reason
+		c.VoidedAt = a.changes[made-1].At
 		voided = c.Coupon
 		return nil
 	})

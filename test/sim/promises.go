@@ -1,16 +1,13 @@
 package sim
 
 import (
-	"context"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/test/stage"
 )
 
-// verdict holds a history that has ended against the promises: what everybody was told, then the ledger, by internal/audit.
-func (h *history) verdict() []audit.Breach {
+// verdict holds a history that has ended against the promises: what everybody was told, then the ledger.
+func (h *history) verdict() []breach {
 	for n, a := range h.asked {
 		if a.what != "a coupon" || a.outcome == 0 {
 			continue
@@ -23,11 +20,8 @@ func (h *history) verdict() []audit.Breach {
 		}
 	}
 	h.kept()
-	secret := stage.Secret()
-	report, err := audit.Ledger(context.Background(), h.town.ledger.source(), campaign, &secret)
-	must(err)
-	for _, b := range report.Breaches.Shown {
-		h.breach(b.Promise, "audit: %s", b.Text)
+	for _, b := range h.town.ledger.broken(campaign) {
+		h.breach(b.promise, "ledger: %s", b.text)
 	}
 	return h.breaches
 }
@@ -84,7 +78,7 @@ func (h *history) kept() {
 		}
 	}
 	for _, letter := range h.town.ledger.letters {
-		h.breach("P5", "number %d of %s is a dead letter, and no gate went wrong", letter.Number, letter.User)
+		h.breach("P5", "number %d of %s is a dead letter, and no gate went wrong", letter.number, letter.user)
 	}
 	for _, one := range a.coupons {
 		if held := c.holders[one.User]; one.VoidedAt.IsZero() && held.Number != one.Number {

@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/test/seed"
 )
 
 // schedule lives through the schedule of a seed, and returns what it breaks and its trace.
-func schedule(t *testing.T, seed uint64, b *bug) (breaches []audit.Breach, trace string) {
+func schedule(t *testing.T, seed uint64, b *bug) (breaches []breach, trace string) {
 	synctest.Test(t, func(*testing.T) {
 		town := build(rand.New(rand.NewPCG(seed, 14)), b)
 		town.live()
@@ -46,11 +45,11 @@ func TestEveryScheduleKeepsThePromises(t *testing.T) {
 }
 
 // told returns what a schedule that breaks promises says: the command that lives through it again, the breaches, and the trace.
-func told(from uint64, breaches []audit.Breach, trace string) string {
+func told(from uint64, breaches []breach, trace string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "the schedule of seed %d breaks promises. It comes again with\n\t"+again+"\n", from, from)
 	for _, b := range breaches {
-		fmt.Fprintf(&text, "%s: %s\n", b.Promise, b.Text)
+		fmt.Fprintf(&text, "%s: %s\n", b.promise, b.text)
 	}
 	return text.String() + trace
 }
