@@ -54,7 +54,7 @@ type gateFlags struct {
 	Gate        gateName    `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
 	Role        string      `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
 	NewGate     bool        `help:"Give a Redis a name that has none, though campaigns are decided by another one, and stay lost. For one start, where Redis is meant to be new."`
-	Rebuild     string      `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, one that still has the gate's name, or auto, also one that was emptied. Name auto only where no other Redis can be at the address (default: named)."`
+	Rebuild     string      `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, one that still has the gate's name, or auto, also one that was emptied, or that is in an epoch that has ended while no node reaches another. Name auto only where no other Redis can be at the address (default: named)."`
 	AnyEviction bool        `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
 	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
 	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic that they pass behind Redis, or kafkas:// with TLS; the same at every node (default: redis). FIRSTCOME_JOURNAL keeps the password out of sight."`
@@ -88,7 +88,7 @@ func (c *gateFlags) check() (errs []error) {
 	return errs
 }
 
-// rebuildAuto is the --rebuild of a node that gives an emptied Redis the gate's name again.
+// rebuildAuto is the --rebuild of a node that needs no operator to rebuild: see flow.Rebuilder.
 const rebuildAuto = "auto"
 
 // knownAs returns the name that a Redis without one gets again, given the gates that campaigns name; empty: none. Where they name several,
@@ -98,17 +98,6 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 		return ""
 	}
 	return named[0].Name
-}
-
-// A renaming gate gives its Redis the name again whenever it has none.
-type renaming struct{ *redis.Gate }
-
-// Named is flow.RebuiltGate's.
-func (g renaming) Named(ctx context.Context) (bool, error) {
-	if err := g.Rename(ctx); err != nil {
-		return false, err
-	}
-	return g.Gate.Named(ctx)
 }
 
 // A remoteGate is what a node has in addition where Redis decides.
@@ -212,11 +201,8 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 // join makes what brings changes to the gate, and what it issued to the ledger.
 func (n *node) join() {
 	r := n.remote
-	var rebuilt flow.RebuiltGate = r.gate
-	if n.flags.Rebuild == rebuildAuto {
-		rebuilt = renaming{r.gate}
-	}
-	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(rebuilt), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
+	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(r.gate), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
+	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
 	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)

@@ -66,6 +66,9 @@ type RebuiltGate interface {
 //
 // A gate that is gone for good is rebuilt the same way: then there is nothing to freeze and nothing to empty.
 type Rebuilder struct {
+	// Auto, set before Run, has it also rebuild an emptied server, and a gate in a stale epoch once no node reaches another server.
+	Auto bool
+
 	book    RebuildBook
 	gate    RebuiltGate
 	sink    *Recorder // halves and buries what the ledger refuses
@@ -118,6 +121,10 @@ const (
 	// runsEvery is how often a node looks whether the gate's server is another run; wholeLook, how often it asks each campaign.
 	runsEvery = time.Second
 	wholeLook = time.Minute
+	// reportEvery is how often a node says which run it sees. After agreeTime without a report of another run, all nodes reach one server: a
+	// node that reaches another one has missed three reports by then.
+	reportEvery = 3 * time.Second
+	agreeTime   = 10 * time.Second
 	// signEvery is how often a rebuild gives a sign of life.
 	signEvery = 2 * time.Second
 	// switchTime is how long a rebuild that ended in the ledger has until it switches the gate, before another node rebuilds it, and

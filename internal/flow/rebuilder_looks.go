@@ -13,9 +13,12 @@ import (
 )
 
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
-// keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild. So it is with a gate that
-// is older than the ledger: a campaign whose epoch has ended is asked about at the next look.
+// keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild. So it is with a gate in
+// a stale epoch: a campaign whose epoch has ended is asked about at the next look. With Auto no operator has to.
 func (r *Rebuilder) Run(ctx context.Context) error {
+	var reports sync.WaitGroup
+	defer reports.Wait()
+	reports.Go(func() { r.report(ctx) })
 	var runs []Run
 	var looked time.Time
 	for {
@@ -43,6 +46,32 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// report reports which runs this node sees, also while the node looks or rebuilds.
+func (r *Rebuilder) report(ctx context.Context) {
+	for sleep(ctx, reportEvery) == nil {
+		r.mu.Lock()
+		runs := r.seen
+		r.mu.Unlock()
+		for _, run := range runs {
+			_ = r.book.SeeRun(ctx, run) // the next report comes soon
+		}
+	}
+}
+
+// agreed reports whether every node that the ledger heard lately reaches the server that this node reaches.
+func (r *Rebuilder) agreed(ctx context.Context) bool {
+	r.mu.Lock()
+	runs, since := r.seen, r.since
+	r.mu.Unlock()
+	if time.Since(since) < agreeTime {
+		return false
+	}
+	recent, err := r.book.RecentRuns(ctx, agreeTime)
+	return err == nil && !slices.ContainsFunc(recent, func(id string) bool {
+		return !slices.ContainsFunc(runs, func(run Run) bool { return run.ID == id })
+	})
 }
 
 // see notes the runs of the gate's servers in the ledger, and when this process first saw them.
@@ -145,9 +174,13 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 	}
 	// What empties a server takes the name with the keys. So the name is asked for once keys were missing.
 	named := sync.OnceValue(func() bool {
+		if r.Auto && r.gate.Rename(ctx) != nil {
+			return false
+		}
 		is, err := r.gate.Named(ctx)
 		return is && err == nil
 	})
+	agreed := sync.OnceValue(func() bool { return r.Auto && r.agreed(ctx) })
 	for _, a := range first(active, r.known()) {
 		if some != nil && !some[a.Campaign] {
 			continue
@@ -155,6 +188,10 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 		err := r.stands(ctx, a)
 		if err == nil || NeedsRebuild(err) || refuses(err) {
 			r.Refuse(a.Campaign, err)
+		}
+		if errors.Is(err, ErrStaleEpoch) && agreed() {
+			found <- func() { r.rebuildFound(ctx, a, err) }
+			continue
 		}
 		if refuses(err) { // a rebuild would lose what the gate alone has, or what another gate has
 			err = nil

@@ -14,7 +14,8 @@ var ErrStaleEpoch = errors.New("the gate is older than the ledger")
 // A StaleEpochError is the ErrStaleEpoch of a campaign: the gate decides in an epoch that has ended. The ledger ends an epoch only while the gate
 // that it rebuilds is frozen. So this is another gate, such as a primary in whose place a replica was promoted and rebuilt, and an address
 // leads back to it. All numbers that it gives are lost. Nothing of the campaign is decided, served or changed at it, and nobody rebuilds it
-// without being asked: two halves of a partition would end each other's epochs again and again. An operator says which gate it is to be.
+// without being asked while a node reaches another server: two halves of a partition would end each other's epochs repeatedly. An operator says
+// which gate decides; with Rebuilder.Auto, nodes that all reach this one need no operator.
 type StaleEpochError struct {
 	Campaign     firstcome.CampaignID
 	Gate, Ledger int64 // epochs

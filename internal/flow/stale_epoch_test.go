@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -24,6 +25,9 @@ type agingGate struct {
 	away         error // why the gate does not answer
 	asked        int   // of its campaign
 	begun        int   // rebuilds
+	run          string
+	seen         *sync.Map // when runs were reported
+	hangs        chan struct{}
 }
 
 // set changes it.
@@ -36,12 +40,15 @@ func (g *agingGate) set(do func()) {
 func (g *agingGate) Runs(context.Context) ([]flow.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return []flow.Run{{ID: "the only one"}}, g.away
+	return []flow.Run{{ID: cmp.Or(g.run, "the only one")}}, g.away
 }
 
 func (g *agingGate) Named(context.Context) (bool, error) { return true, nil }
 
 func (g *agingGate) Standing(_ context.Context, r flow.Revision) error {
+	if g.hangs != nil {
+		<-g.hangs
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
@@ -63,7 +70,22 @@ func (g *agingGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error
 	return flow.Stopped{Was: "the only one", Is: "the only one", Epoch: g.gate, Frozen: g.frozen}, g.away
 }
 
-func (g *agingGate) SeeRun(context.Context, flow.Run) error { return nil }
+func (g *agingGate) SeeRun(_ context.Context, run flow.Run) error {
+	if g.seen != nil {
+		g.seen.Store(run.ID, time.Now())
+	}
+	return nil
+}
+
+func (g *agingGate) RecentRuns(_ context.Context, within time.Duration) (runs []string, err error) {
+	g.seen.Range(func(run, at any) bool {
+		if time.Since(at.(time.Time)) < within {
+			runs = append(runs, run.(string))
+		}
+		return true
+	})
+	return runs, nil
+}
 
 func (g *agingGate) Active(context.Context) (all []flow.Revision, err error) {
 	g.mu.Lock()
@@ -134,6 +156,43 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 		synctest.Wait()
 		stage.Same(t, "how often it was told when it comes again", 2, len(*told))
 	})
+}
+
+// TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother has two nodes find that an epoch has ended. Only one of them may rebuild without an operator.
+// The other node does not answer about the campaign for a while, and reports all the same which server it reaches.
+func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		run  string // that the other node reaches
+		want []int  // rebuilds before ten seconds, then, and when the other node has ended
+	}{
+		"one run":  {"stale", []int{0, 1, 1}},
+		"two runs": {"current", []int{0, 0, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				seen := &sync.Map{}
+				near := &agingGate{gate: 1, ledger: 2, run: "stale", seen: seen}
+				far := &agingGate{gate: 1, ledger: 2, run: c.run, seen: seen, hangs: make(chan struct{})}
+				node, other := flow.NewRebuilder(near, near, flow.RebuilderEvents{}), flow.NewRebuilder(far, far, flow.RebuilderEvents{})
+				node.Auto = true
+				defer stage.Run(t, node.Run)()
+				stop := stage.Run(t, other.Run)
+				var got []int
+				begun := func(after time.Duration) {
+					time.Sleep(after)
+					synctest.Wait()
+					near.set(func() { got = append(got, min(near.begun, 1)) })
+				}
+				begun(9900 * time.Millisecond)
+				begun(time.Minute)
+				close(far.hangs)
+				stop()
+				begun(11 * time.Second)
+				stage.Same(t, "whether a rebuild has begun", c.want, got)
+				stage.Same(t, "rebuilds by the node that is not to", 0, far.begun)
+			})
+		})
+	}
 }
 
 // TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes ends an epoch while the gate is away.

@@ -13,6 +13,8 @@ import (
 type VerifyBook interface {
 	SeeRun(ctx context.Context, run Run) error
 	DurableRun(ctx context.Context, run string) (durable, seen bool, err error)
+	// RecentRuns returns the runs that a node saw within an age, by the ledger's clock.
+	RecentRuns(ctx context.Context, within time.Duration) ([]string, error)
 	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)

@@ -49,3 +49,26 @@ func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 		stage.Must(t, finish(second))
 	})
 }
+
+func TestARunIsRecentWhileNodesReportIt(t *testing.T) {
+	onSeasons(t, func(t *testing.T, s *season, _ string) {
+		recent := func(what string, want ...string) {
+			t.Helper()
+			runs, err := s.b.RecentRuns(t.Context(), 10*time.Second)
+			stage.Must(t, err)
+			stage.Same(t, "recent runs "+what, want, runs)
+		}
+		see := func(id string) { stage.Must(t, s.a.SeeRun(t.Context(), flow.Run{ID: id, Durable: true})) }
+		recent("before any report")
+		see("one")
+		see("two")
+		s.pass(9 * time.Second)
+		see("two")
+		recent("nine seconds later", "one", "two")
+		s.pass(time.Second)
+		recent("ten seconds behind the report of one", "two")
+		durable, seen, err := s.b.DurableRun(t.Context(), "one")
+		stage.Must(t, err)
+		stage.Same(t, "whether the other one is known as durable", []bool{true, true}, []bool{durable, seen})
+	})
+}

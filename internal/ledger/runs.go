@@ -10,20 +10,34 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// SeeRun notes a run of a server of this node's gate. Once somebody saw that it is not durable, it never is again: see flow.Run.
+// SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see flow.Run.
 func (l *Ledger) SeeRun(ctx context.Context, run flow.Run) error {
 	err := l.repeat(ctx, func(t *tx) error {
+		now, err := l.now(t)
+		if err != nil {
+			return err
+		}
 		var durable bool
-		err := t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+l.dialect.forUpdate, l.gate, run.ID).Scan(&durable)
+		err = t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+l.dialect.forUpdate, l.gate, run.ID).Scan(&durable)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable) VALUES (?, ?, ?)`, l.gate, run.ID, run.Durable)
-		case err == nil && durable && !run.Durable:
-			_, err = t.change(`UPDATE gate_runs SET durable = FALSE WHERE gate = ? AND run = ?`, l.gate, run.ID)
+			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, l.gate, run.ID, run.Durable, now.UnixMicro())
+		case err == nil:
+			_, err = t.change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), l.gate, run.ID)
 		}
 		return err
 	})
 	return wrap(err, "note a run of the gate's server")
+}
+
+// RecentRuns returns the runs of servers of this node's gate that a node saw within an age.
+func (l *Ledger) RecentRuns(ctx context.Context, within time.Duration) (runs []string, err error) {
+	now, err := l.readNow(ctx)
+	if err == nil {
+		rows, err2 := l.conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, l.gate, now.Add(-within).UnixMicro())
+		runs, err = allRows(rows, err2, one[string])
+	}
+	return runs, wrap(err, "read which runs of the gate's servers were seen")
 }
 
 // DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked, and whether anybody did.

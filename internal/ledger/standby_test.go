@@ -68,6 +68,7 @@ var concludes = map[string][]any{
 	"LastRebuild":      {firstcome.CampaignID("c")},
 	"LettersToResolve": {ledger.Letters{}},
 	"Numbered":         {"c", int64(0), func(int64) {}},
+	"RecentRuns":       {time.Second},
 	"Refills":          {firstcome.CampaignID("c"), func(firstcome.Coupon) error { return nil }},
 	"SeeRun":           {flow.Run{ID: "run"}},
 	"KeepProof":        {ledger.Proof{Campaign: "c", Found: []byte("{}")}},

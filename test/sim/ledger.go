@@ -22,8 +22,9 @@ type Ledger struct {
 
 	mu        sync.Mutex // guards what follows
 	campaigns map[firstcome.CampaignID]*account
-	letters   map[string]letter // dead letters, by what they are of
-	runs      map[string]bool   // of the gate's server: whether they are durable
+	letters   map[string]letter    // dead letters, by what they are of
+	runs      map[string]bool      // of the gate's server: whether they are durable
+	seen      map[string]time.Time // and when a node saw them last
 }
 
 // An account is what the ledger has of a campaign.
@@ -59,7 +60,7 @@ type letter struct {
 
 // NewLedger returns a ledger without campaigns.
 func NewLedger(clock func() time.Time) *Ledger {
-	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]letter{}, runs: map[string]bool{}}
+	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]letter{}, runs: map[string]bool{}, seen: map[string]time.Time{}}
 }
 
 // of calls do with a campaign: a transaction that has locked its row.

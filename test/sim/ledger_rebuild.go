@@ -63,8 +63,29 @@ func (l *Ledger) SeeRun(_ context.Context, run flow.Run) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	durable, seen := l.runs[run.ID]
-	l.runs[run.ID] = run.Durable && (durable || !seen)
+	l.runs[run.ID], l.seen[run.ID] = run.Durable && (durable || !seen), l.Clock()
 	return nil
+}
+
+// knows reports whether the ledger has a run as it is.
+func (l *Ledger) knows(run flow.Run) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	durable, seen := l.runs[run.ID]
+	return seen && durable == run.Durable
+}
+
+// RecentRuns is flow.VerifyBook's.
+func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for run, at := range l.seen {
+		if l.Clock().Sub(at) < within {
+			runs = append(runs, run)
+		}
+	}
+	slices.Sort(runs)
+	return runs, nil
 }
 
 // DurableRun is flow.VerifyBook's.

@@ -72,6 +72,7 @@ func (t *town) boot(name string) *node {
 		book.rebuilds = b.refills(t.ledger)
 	}
 	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
+	rebuilder.Auto = t.auto()
 	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrStaleEpoch) }
 	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }
 	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}

@@ -342,12 +342,15 @@ func (t *town) rests() bool {
 		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
 }
 
+// auto reports whether nodes wait for no owner: in a quarter of the towns.
+func (t *town) auto() bool { return t.ledger.Backlog == 1 }
+
 // owner is whoever orders a rebuild where no node does so by itself: the gate's server has lost its name, or its epoch has ended.
 const owner = "the owner"
 
 // needed tells whether the owner has to order a rebuild. Now and then they order one for nothing, or at an old server.
 func (t *town) needed() bool {
-	return !t.gate.named || errors.Is(t.stands(), flow.ErrStaleEpoch) || t.lose > 0 && t.percent(1)
+	return !t.auto() && (!t.gate.named || errors.Is(t.stands(), flow.ErrStaleEpoch)) || t.lose > 0 && t.percent(1)
 }
 
 // rebuild has the owner order a rebuild.

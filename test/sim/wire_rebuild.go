@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -127,9 +128,17 @@ func (r remote) Switch(ctx context.Context, b flow.Rebuild, f flow.Frozen, loade
 	})
 }
 
-// SeeRun is flow.VerifyBook's.
+// SeeRun is flow.VerifyBook's. A report that changes nothing is no event.
 func (p paper) SeeRun(ctx context.Context, run flow.Run) error {
+	if p.wire != nil && !p.wire.of.isDead() && !p.wire.of.frozen.Load() && p.Ledger.knows(run) {
+		return p.rebuilds.SeeRun(ctx, run)
+	}
 	return order(ctx, p.wire, "the ledger", show("to note", run.ID, run.Durable), func() error { return p.rebuilds.SeeRun(ctx, run) })
+}
+
+// RecentRuns is flow.VerifyBook's.
+func (p paper) RecentRuns(ctx context.Context, within time.Duration) ([]string, error) {
+	return ask(ctx, p.wire, "the ledger", "which runs were seen", func() ([]string, error) { return p.rebuilds.RecentRuns(ctx, within) })
 }
 
 type durable struct{ durable, seen bool }

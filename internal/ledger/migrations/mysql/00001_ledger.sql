@@ -218,6 +218,7 @@ CREATE TABLE IF NOT EXISTS gate_runs (
     gate    VARBINARY(128) NOT NULL,
     run     VARBINARY(64)  NOT NULL,
     durable BOOLEAN        NOT NULL,
+    seen_at BIGINT         NOT NULL,
     PRIMARY KEY (gate, run)
 ) ENGINE = InnoDB;
 

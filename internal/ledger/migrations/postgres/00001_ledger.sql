@@ -216,6 +216,7 @@ CREATE TABLE gate_runs (
     gate    TEXT COLLATE "C" NOT NULL,
     run     TEXT COLLATE "C" NOT NULL,
     durable BOOLEAN          NOT NULL,
+    seen_at BIGINT           NOT NULL,
     PRIMARY KEY (gate, run)
 );
 

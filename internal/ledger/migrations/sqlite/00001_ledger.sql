@@ -216,6 +216,7 @@ CREATE TABLE gate_runs (
     gate    TEXT    NOT NULL,
     run     TEXT    NOT NULL,
     durable INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
     PRIMARY KEY (gate, run)
 ) STRICT, WITHOUT ROWID;
 
