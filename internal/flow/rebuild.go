@@ -125,7 +125,4 @@ var (
 	ErrMoved = errors.New("the ledger has changed meanwhile")
 	// ErrOutdone says that another attempt at a rebuild has begun, so this one ends.
 	ErrOutdone = errors.New("another node rebuilds the gate")
-	// ErrUnverified says that a gate decides nothing, because its server restarted, was replaced by a copy, or is being rebuilt. What
-	// it has may be an older state. A rebuild makes it whole.
-	ErrUnverified = errors.New("the gate's server is not the one that decided last, or the gate is being rebuilt, so it decides nothing")
 )

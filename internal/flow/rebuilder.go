@@ -71,7 +71,7 @@ type Rebuilder struct {
 
 	book    RebuildBook
 	gate    RebuiltGate
-	sink    *Recorder // halves and buries what the ledger refuses
+	sink    Sink // halves and buries what the ledger refuses
 	hears   RebuilderEvents
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
@@ -144,7 +144,7 @@ type RebuilderEvents struct {
 // NewRebuilder returns a Rebuilder of a gate from a book.
 func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Rebuilder {
 	return &Rebuilder{
-		book: book, gate: gate, sink: NewRecorder(nil, book, RecorderLimits{}), hears: hears,
+		book: book, gate: gate, sink: NewSink(book), hears: hears,
 		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
 		refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
 	}
@@ -192,11 +192,6 @@ func (r *Rebuilder) Stats() RebuilderStats {
 
 // firstcomeItself is who rebuilds without being asked, in the audit log.
 const firstcomeItself = "firstcome"
-
-// NeedsRebuild tells whether an error of a gate says that a rebuild makes the campaign whole.
-func NeedsRebuild(err error) bool {
-	return errors.Is(err, ErrUnverified) || errors.Is(err, ErrLost) && !errors.Is(err, firstcome.ErrGateMismatch)
-}
 
 // Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
 // name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a

@@ -102,7 +102,7 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, las
 	}
 	point.Reach(point.Frozen)
 	at := time.Now()
-	var to Sink = r.sink.take
+	to := r.sink
 	if bring != nil {
 		to, err = bring(ctx, &frozen)
 	} else {

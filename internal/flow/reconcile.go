@@ -243,7 +243,7 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 		return err
 	}
 	for some := range slices.Chunk(lacking, giveAtOnce) {
-		drained, err := r.sink.take(ctx, Batch{
+		drained, err := r.sink(ctx, Batch{
 			Campaign: attempt.Campaign, Epoch: done.Adopted.Epoch, Attempt: attempt.Attempt, Marker: attempt.Marker, Coupons: some,
 		})
 		if err != nil {
@@ -296,6 +296,6 @@ func (r *Reconciler) heldOnly(at Revision) Sink {
 				b.Coupons = append(b.Coupons, c)
 			}
 		}
-		return r.sink.take(ctx, b)
+		return r.sink(ctx, b)
 	}
 }

@@ -9,31 +9,6 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ErrLedgerRolledBack says that the ledger is older than a campaign's gate: see LedgerRolledBackError.
-var ErrLedgerRolledBack = errors.New("the ledger is older than the gate")
-
-// An LedgerRolledBackError is the ErrLedgerRolledBack of a campaign. The ledger numbers each change, each epoch and each drained number before the gate hears of
-// it. So a gate that is ahead proves that the ledger was restored from a backup, or failed over to a replica that lagged. What lies between is
-// at the gate alone. Until an operator has it brought back, nothing of the campaign is decided, changed, recorded or rebuilt.
-type LedgerRolledBackError struct {
-	Campaign firstcome.CampaignID
-	Found    string // by what it was noticed; empty: a reconcile was begun and has not ended
-}
-
-func (e *LedgerRolledBackError) Error() string {
-	found := e.Found
-	if found == "" {
-		found = "a reconcile was begun and has not ended"
-	}
-	return fmt.Sprintf("%v of %s (%s), as after a restored backup, so nothing of it is decided or changed. To bring back what the gate has, type: firstcome gate reconcile %s",
-		ErrLedgerRolledBack, e.Campaign, found, e.Campaign)
-}
-
-// Is reports that it is ErrLedgerRolledBack, and firstcome.ErrGateUnavailable, because nothing was done.
-func (e *LedgerRolledBackError) Is(target error) bool {
-	return target == ErrLedgerRolledBack || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
-}
-
 // newestTime bounds how long a change waits for the gate to say whether the ledger is older. A gate that hangs must not hold up an
 // operator for longer.
 const newestTime = 3 * time.Second
