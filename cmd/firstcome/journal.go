@@ -8,6 +8,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
@@ -69,7 +70,7 @@ func (n *node) foundJournal(warnings []string) {
 }
 
 // relayed returns a gate as a Rebuilder needs it: with a topic, what is in that is in the gate's journal, too.
-func (r *remoteGate) relayed(gate flow.RebuiltGate) flow.RebuiltGate {
+func (r *remoteGate) relayed(gate recovery.RebuiltGate) recovery.RebuiltGate {
 	if r.journal == nil {
 		return gate
 	}

@@ -9,18 +9,18 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // An echo keeps the steps of a rebuild that reach the gate, so that they can come again.
 type echo struct {
-	flow.RebuiltGate
+	recovery.RebuiltGate
 	freeze, change func() error
 }
 
-func (e *echo) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+func (e *echo) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	ctx = context.WithoutCancel(ctx)
 	e.freeze = func() error {
 		_, err := e.RebuiltGate.Freeze(ctx, r)
@@ -29,7 +29,7 @@ func (e *echo) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) 
 	return e.RebuiltGate.Freeze(ctx, r)
 }
 
-func (e *echo) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	ctx = context.WithoutCancel(ctx)
 	e.change = func() error { return e.RebuiltGate.Switch(ctx, r, f, loaded, fill) }
 	return e.change()
@@ -40,13 +40,13 @@ func (e *echo) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	e := &echo{RebuiltGate: d.remote.gate}
-	d.rebuilt(flow.NewRebuilder(d.ledger, e, flow.RebuilderEvents{}))
+	d.rebuilt(recovery.NewRebuilder(d.ledger, e, recovery.RebuilderEvents{}))
 	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
-	if err := e.freeze(); !errors.Is(err, flow.ErrOutdone) {
-		t.Errorf("the freeze comes again: %v, want %v", err, flow.ErrOutdone)
+	if err := e.freeze(); !errors.Is(err, recovery.ErrOutdone) {
+		t.Errorf("the freeze comes again: %v, want %v", err, recovery.ErrOutdone)
 	}
-	if err := e.change(); !errors.Is(err, flow.ErrOutdone) {
-		t.Errorf("the switch comes again: %v, want %v", err, flow.ErrOutdone)
+	if err := e.change(); !errors.Is(err, recovery.ErrOutdone) {
+		t.Errorf("the switch comes again: %v, want %v", err, recovery.ErrOutdone)
 	}
 	stage.Same(t, "claims", []string{"already_issued:101", "issued:102"}, d.claims("a", "b"))
 }

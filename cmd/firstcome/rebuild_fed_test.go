@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -253,11 +254,11 @@ func TestF75AnotherFeedEndsTheGenerationAtBoth(t *testing.T) {
 func TestF01ALineOfAFeedGoesOnBehindARestart(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*feeding)
-		want   flow.RebuilderStats
+		want   recovery.RebuilderStats
 	}{
-		"as it is":      {func(*feeding) {}, flow.RebuilderStats{Verified: 1}},
-		"another topic": {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0 other 0 0 1") }, flow.RebuilderStats{Finished: 1}},
-		"no topic":      {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0") }, flow.RebuilderStats{Finished: 1}},
+		"as it is":      {func(*feeding) {}, recovery.RebuilderStats{Verified: 1}},
+		"another topic": {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0 other 0 0 1") }, recovery.RebuilderStats{Finished: 1}},
+		"no topic":      {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0") }, recovery.RebuilderStats{Finished: 1}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -53,7 +54,7 @@ func (r *rewind) records() {
 	marker, err := r.marker(r.t.Context(), "c")
 	stage.Must(r.t, err)
 	r.do("HSET", r.key("campaign"), "frozen", "0")
-	stage.Must(r.t, r.remote.gate.Empty(r.t.Context(), flow.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
+	stage.Must(r.t, r.remote.gate.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
 	r.do("HDEL", r.key("campaign"), "frozen")
 }
 
@@ -353,7 +354,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			h := &halt{r.ledger, r.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -377,7 +378,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			r.joins("new")
 			served := r.serves(1)
 			close(h.goOn)
-			if err := <-ended; err != nil && !errors.Is(err, flow.ErrMoved) {
+			if err := <-ended; err != nil && !errors.Is(err, recovery.ErrMoved) {
 				t.Errorf("the owner goes on, and ends with %v", err)
 			}
 			at := func(user string, ticket int) string { return fmt.Sprintf("%s@%d.%d", user, generation, ticket) }
@@ -421,9 +422,9 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			r.serves(2)
 			r.records()
 			h := &halt{r.ledger, r.remote.gate, "finish", make(chan struct{}), make(chan struct{})}
-			ended := make(chan flow.Rebuilt, 1)
+			ended := make(chan recovery.Rebuilt, 1)
 			go func() {
-				done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+				done, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
 				if err != nil {
 					t.Error(err)
 				}
@@ -451,7 +452,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+				_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -462,7 +463,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 				t.Fatalf("%d keys are deleted, %v", n, err)
 			}
 			close(h.goOn)
-			if err := <-ended; !errors.Is(err, flow.ErrMoved) {
+			if err := <-ended; !errors.Is(err, recovery.ErrMoved) {
 				t.Errorf("the rebuild ends with %v", err)
 			}
 			r.rebuilt(r.rebuilder())

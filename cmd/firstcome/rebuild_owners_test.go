@@ -13,14 +13,15 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
 type halt struct {
-	flow.RebuildBook
-	flow.RebuiltGate
+	recovery.RebuildBook
+	recovery.RebuiltGate
 	step    string
 	reached chan struct{}
 	goOn    chan struct{}
@@ -34,7 +35,7 @@ func (h *halt) at(step string) {
 }
 
 // GoesOn gives no sign of life: a frozen process cannot.
-func (h *halt) GoesOn(context.Context, flow.Rebuild) error { return nil }
+func (h *halt) GoesOn(context.Context, recovery.Rebuild) error { return nil }
 
 func (h *halt) Standing(ctx context.Context, r flow.Revision) error {
 	err := h.RebuiltGate.Standing(ctx, r)
@@ -48,12 +49,12 @@ func (h *halt) Rename(ctx context.Context) error {
 	return err
 }
 
-func (h *halt) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+func (h *halt) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	h.at("freeze")
 	return h.RebuiltGate.Freeze(ctx, r)
 }
 
-func (h *halt) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+func (h *halt) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	h.at("empty")
 	return h.RebuiltGate.Empty(ctx, r, to)
 }
@@ -63,22 +64,22 @@ func (h *halt) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	return h.RebuildBook.Record(ctx, b)
 }
 
-func (h *halt) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+func (h *halt) Loading(ctx context.Context, r recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
 	h.at("load")
 	return h.RebuiltGate.Loading(ctx, r)
 }
 
-func (h *halt) Carry(ctx context.Context, r flow.Rebuild, generation int64) (flow.Carried, error) {
+func (h *halt) Carry(ctx context.Context, r recovery.Rebuild, generation int64) (recovery.Carried, error) {
 	h.at("carry")
 	return h.RebuiltGate.Carry(ctx, r, generation)
 }
 
-func (h *halt) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+func (h *halt) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	h.at("finish")
 	return h.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
 }
 
-func (h *halt) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+func (h *halt) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	h.at("switch")
 	return h.RebuiltGate.Switch(ctx, r, f, loaded, fill)
 }
@@ -95,12 +96,12 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
 			if step != "switch" { // then it has finished in the ledger, and gives no sign of life any more
-				if _, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, flow.ErrOutdone) {
+				if _, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, recovery.ErrOutdone) {
 					t.Errorf("while the owner lives another begins: %v", err)
 				}
 				d.outlive()
@@ -109,7 +110,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			answers := d.claims(append(people("user-", 10), "new")...)
 			keys, status := d.keys("c"), d.status()
 			close(h.goOn)
-			if err := <-ended; err != nil && !errors.Is(err, flow.ErrMoved) { // nil: it says what the other's rebuild came to
+			if err := <-ended; err != nil && !errors.Is(err, recovery.ErrMoved) { // nil: it says what the other's rebuild came to
 				t.Errorf("the owner goes on, and ends with %v", err)
 			}
 			after := d.status()
@@ -133,7 +134,7 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	d.issue("c", people("user-", 3)...)
 	marker, err := d.marker(t.Context(), "c")
 	stage.Must(t, err)
-	r := flow.Rebuild{Campaign: "c", Marker: marker, Attempt: 2}
+	r := recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 2}
 	read := func() (coupons int, err error) {
 		err = d.remote.gate.Empty(t.Context(), r, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 			coupons += len(b.Coupons)
@@ -145,7 +146,7 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 		if frozen != "" {
 			d.do("HSET", d.key("campaign"), "frozen", frozen)
 		}
-		if coupons, err := read(); !errors.Is(err, flow.ErrOutdone) || coupons > 0 {
+		if coupons, err := read(); !errors.Is(err, recovery.ErrOutdone) || coupons > 0 {
 			t.Errorf("frozen by attempt %q: %d coupons, %v", frozen, coupons, err)
 		}
 	}
@@ -168,12 +169,12 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	d.do("FLUSHALL")
 	h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 	type end struct {
-		done flow.Rebuilt
+		done recovery.Rebuilt
 		err  error
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", ifLost)
+		done, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", ifLost)
 		ended <- end{done, err}
 	}()
 	<-h.reached
@@ -184,7 +185,7 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	stage.Must(t, late.err)
 	again, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
 	stage.Must(t, err)
-	for what, got := range map[string]flow.Rebuilt{"who looked before": late.done, "who looks behind it": again} {
+	for what, got := range map[string]recovery.Rebuilt{"who looked before": late.done, "who looks behind it": again} {
 		if got.Epoch != other.Epoch || got.Lost != other.Lost || other.Lost == 0 {
 			t.Errorf("%s hears of epoch %d and %d lost numbers, the other node rebuilt epoch %d and lost %d", what, got.Epoch, got.Lost, other.Epoch, other.Lost)
 		}
@@ -238,14 +239,14 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 
 // A quitter is a ledger in which another node's rebuild fails as soon as it was met.
 type quitter struct {
-	flow.RebuildBook
-	other flow.Rebuild
+	recovery.RebuildBook
+	other recovery.Rebuild
 	met   int // how often the other rebuild was in the way
 }
 
-func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
+func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	r, err := b.RebuildBook.BeginRebuild(ctx, actor, id, epoch)
-	if errors.Is(err, flow.ErrOutdone) {
+	if errors.Is(err, recovery.ErrOutdone) {
 		b.met++
 		err = errors.Join(err, b.GiveUpRebuild(ctx, b.other))
 	}
@@ -263,7 +264,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		stage.Must(t, err)
 		book := &quitter{RebuildBook: d.ledger, other: other}
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done, err := flow.NewRebuilder(book, d.remote.gate, flow.RebuilderEvents{}).Rebuild(within, "op", "c", ifLost)
+		done, err := recovery.NewRebuilder(book, d.remote.gate, recovery.RebuilderEvents{}).Rebuild(within, "op", "c", ifLost)
 		cancel()
 		if err != nil || book.met != 1 || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
@@ -274,7 +275,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 
 // A bystander is another node's way to the gate. Its third question whether the gate stands waits until the rebuild has switched it.
 type bystander struct {
-	flow.RebuiltGate
+	recovery.RebuiltGate
 	asked    atomic.Int64
 	switched func()
 }
@@ -295,7 +296,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	h := &halt{d.ledger, d.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := flow.NewRebuilder(h, h, flow.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+		_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
 		ended <- err
 	}()
 	stage.Next(t, "a rebuild that is about to switch", h.reached)
@@ -304,7 +305,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 		stage.Must(t, stage.Next(t, "the end of the rebuild", ended))
 	})
 	b := &bystander{RebuiltGate: d.remote.gate, switched: switched}
-	r := flow.NewRebuilder(d.ledger, b, flow.RebuilderEvents{})
+	r := recovery.NewRebuilder(d.ledger, b, recovery.RebuilderEvents{})
 	stage.Run(t, r.Run)
 	stage.Await(t, "a campaign that the other node has looked at", true, func() bool {
 		s := r.Stats()
@@ -317,19 +318,19 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 
 // A failOver restores the ledger, before a rebuild ends the epoch, to what it was when the attempt had just begun.
 type failOver struct {
-	flow.RebuildBook
-	flow.RebuiltGate
+	recovery.RebuildBook
+	recovery.RebuiltGate
 	frozen, ends func()
 }
 
-func (f *failOver) GoesOn(context.Context, flow.Rebuild) error { return nil }
+func (f *failOver) GoesOn(context.Context, recovery.Rebuild) error { return nil }
 
-func (f *failOver) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+func (f *failOver) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f.frozen()
 	return f.RebuiltGate.Freeze(ctx, r)
 }
 
-func (f *failOver) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+func (f *failOver) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	f.ends()
 	return f.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
 }
@@ -342,7 +343,7 @@ func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) 
 	var before backup
 	once := sync.OnceFunc(func() { before.restore() })
 	f := &failOver{d.ledger, d.remote.gate, func() { before = d.backup() }, once}
-	done := d.rebuilt(flow.NewRebuilder(f, f, flow.RebuilderEvents{}))
+	done := d.rebuilt(recovery.NewRebuilder(f, f, recovery.RebuilderEvents{}))
 	stage.Same(t, "recorded, and in the new epoch", [2]int64{5, 2}, [2]int64{d.status().Recorded, done.Epoch})
 	for _, answer := range d.claims(users...) {
 		if !strings.HasPrefix(answer, "already_issued") {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -32,7 +32,7 @@ func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 		r.do("CONFIG", "SET", "maxmemory", "1")
 		before, used := r.status(), r.used()
 		_, err := r.rebuilder().Rebuild(t.Context(), "op", "c", false)
-		var full *flow.NoRoomError
+		var full *recovery.NoRoomError
 		if !errors.As(err, &full) || full.Missing < used+2500*128 {
 			t.Errorf("with %s lost: a rebuild beside %d bytes, without room, ends with %v, %+v", lost, used, err, full)
 		}

@@ -16,14 +16,15 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // rebuilder returns one of the desk.
-func (d *desk) rebuilder() *flow.Rebuilder {
-	return flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{})
+func (d *desk) rebuilder() *recovery.Rebuilder {
+	return recovery.NewRebuilder(d.ledger, d.remote.gate, recovery.RebuilderEvents{})
 }
 
 // claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
@@ -64,7 +65,7 @@ func (d *desk) needs(why error) {
 	}
 }
 
-func (d *desk) rebuilt(r *flow.Rebuilder) flow.Rebuilt {
+func (d *desk) rebuilt(r *recovery.Rebuilder) recovery.Rebuilt {
 	d.t.Helper()
 	done, err := r.Rebuild(d.t.Context(), "op", "c", false)
 	stage.Must(d.t, err)
@@ -99,7 +100,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 
 		done := d.rebuilt(d.rebuilder())
 		// The highest number in the ledger is 6, and 96 coupons more may be in force since the void.
-		if want := (flow.Rebuilt{Campaign: "c", Epoch: 2, Lost: 96, Took: done.Took}); done != want {
+		if want := (recovery.Rebuilt{Campaign: "c", Epoch: 2, Lost: 96, Took: done.Took}); done != want {
 			t.Errorf("the rebuild says %+v, want %+v", done, want)
 		}
 		stage.Same(t, "who has a coupon, whose coupon is a dead letter, whose is voided, and whose is lost",
@@ -158,19 +159,19 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 
 // A lateWatch is a gate of whose server's restart nobody hears before the campaign was looked at.
 type lateWatch struct {
-	flow.RebuiltGate
-	before []flow.Run
+	recovery.RebuiltGate
+	before []recovery.Run
 	looked atomic.Bool
 }
 
-func (g *lateWatch) Runs(ctx context.Context) ([]flow.Run, error) {
+func (g *lateWatch) Runs(ctx context.Context) ([]recovery.Run, error) {
 	if g.looked.Load() {
 		return g.RebuiltGate.Runs(ctx)
 	}
 	return g.before, nil
 }
 
-func (g *lateWatch) Stopped(ctx context.Context, r flow.Revision) (flow.Stopped, error) {
+func (g *lateWatch) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
 	defer g.looked.Store(true)
 	return g.RebuiltGate.Stopped(ctx, r)
 }
@@ -186,7 +187,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	r := flow.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, flow.RebuilderEvents{})
+	r := recovery.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, recovery.RebuilderEvents{})
 	stage.Run(t, r.Run)
 	r.Notice("c")
 	d.decides(r)
@@ -194,7 +195,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 }
 
 // watch runs a rebuilder, and returns when it has seen the gate's server.
-func (d *desk) watch() *flow.Rebuilder {
+func (d *desk) watch() *recovery.Rebuilder {
 	d.t.Helper()
 	r := d.rebuilder()
 	stage.Run(d.t, r.Run)
@@ -209,14 +210,14 @@ func (d *desk) watch() *flow.Rebuilder {
 
 // decides waits until a rebuilder has verified or rebuilt the gate, and returns its counters, but for those of attempts: on a busy machine one may fail
 // because Redis or the ledger does not answer in time, and another follows.
-func (d *desk) decides(r *flow.Rebuilder) flow.RebuilderStats {
+func (d *desk) decides(r *recovery.Rebuilder) recovery.RebuilderStats {
 	d.t.Helper()
-	var s flow.RebuilderStats
+	var s recovery.RebuilderStats
 	stage.Await(d.t, "a gate that decides", true, func() bool {
 		s = r.Stats()
 		return s.Finished+s.Verified > 0 && s.Broken == 0
 	})
-	return flow.RebuilderStats{Verified: s.Verified, Finished: s.Finished, Lost: s.Lost}
+	return recovery.RebuilderStats{Verified: s.Verified, Finished: s.Finished, Lost: s.Lost}
 }
 
 // TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has
@@ -291,7 +292,7 @@ func waitsForAPerson(t *testing.T, before bool) {
 		empty()
 	}
 	gate := &slowMaker{RebuiltGate: d.remote.gate, making: empty, made: func() {}}
-	r := flow.NewRebuilder(d.ledger, gate, flow.RebuilderEvents{})
+	r := recovery.NewRebuilder(d.ledger, gate, recovery.RebuilderEvents{})
 	stage.Run(t, r.Run)
 	r.Notice("c") // as a claim does
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
@@ -307,12 +308,12 @@ func waitsForAPerson(t *testing.T, before bool) {
 
 // A slowMaker is a gate with which something happens before it is asked of a campaign, and behind its answer.
 type slowMaker struct {
-	flow.RebuiltGate
+	recovery.RebuiltGate
 	looks        atomic.Int64 // that have begun
 	making, made func()
 }
 
-func (g *slowMaker) Runs(ctx context.Context) ([]flow.Run, error) {
+func (g *slowMaker) Runs(ctx context.Context) ([]recovery.Run, error) {
 	g.looks.Add(1)
 	return g.RebuiltGate.Runs(ctx)
 }
@@ -331,7 +332,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
 		gate := &slowMaker{RebuiltGate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
-		r := flow.NewRebuilder(d.ledger, gate, flow.RebuilderEvents{})
+		r := recovery.NewRebuilder(d.ledger, gate, recovery.RebuilderEvents{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
 			r.Notice("c")

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -22,7 +23,7 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			t.Parallel()
 			d := behind(t, services.Ledgers[services.SQLite](t))
 			cut := &cutOff{d.ledger, d.remote.gate, step}
-			if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, flow.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+			if _, err := recovery.NewReconciler(recovery.NewRebuilder(cut, cut, recovery.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 				t.Fatalf("it ends with %v", err)
 			}
 			r := d.reconciler()
@@ -45,7 +46,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	d.turn(ledger.Pause)
 	d = b.restore()
 	cut := &cutOff{d.ledger, d.remote.gate, "load"}
-	if _, err := flow.NewReconciler(flow.NewRebuilder(cut, cut, flow.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+	if _, err := recovery.NewReconciler(recovery.NewRebuilder(cut, cut, recovery.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
 	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrLedgerRolledBack) {
@@ -53,9 +54,9 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	}
 	r := d.watch()
 	r.Notice("c")
-	stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{RolledBack: 1}, r.Stats)
+	stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.RebuilderStats{RolledBack: 1}, r.Stats)
 	stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
-	stage.Await(t, "a campaign that is well", flow.RebuilderStats{}, r.Stats)
+	stage.Await(t, "a campaign that is well", recovery.RebuilderStats{}, r.Stats)
 	stage.Same(t, "the campaign", true, d.status().Paused)
 	d.sound()
 }
@@ -65,12 +66,12 @@ var errCutOff = errors.New("the process ended")
 // A wholeBook and a wholeGate are what a Reconciler has.
 type (
 	wholeBook interface {
-		flow.RebuildBook
-		flow.ReconcileBook
+		recovery.RebuildBook
+		recovery.ReconcileBook
 	}
 	wholeGate interface {
-		flow.RebuiltGate
-		flow.ReconciledGate
+		recovery.RebuiltGate
+		recovery.ReconciledGate
 	}
 )
 
@@ -88,14 +89,14 @@ func (c *cutOff) at(step string) error {
 	return nil
 }
 
-func (c *cutOff) Freeze(ctx context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+func (c *cutOff) Freeze(ctx context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	if err := c.at("freeze"); err != nil {
 		return f, err
 	}
 	return c.wholeGate.Freeze(ctx, r)
 }
 
-func (c *cutOff) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, absent []firstcome.Coupon, whole bool) (a flow.Adopted, err error) {
+func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	if err := c.at("adopt"); err != nil {
 		return a, err
 	}
@@ -109,28 +110,28 @@ func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	return c.wholeBook.Record(ctx, b)
 }
 
-func (c *cutOff) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+func (c *cutOff) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if err := c.at("empty"); err != nil {
 		return err
 	}
 	return c.wholeGate.Empty(ctx, r, to)
 }
 
-func (c *cutOff) Loading(ctx context.Context, r flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+func (c *cutOff) Loading(ctx context.Context, r recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
 	if err := c.at("load"); err != nil {
 		return nil, nil, err
 	}
 	return c.wholeGate.Loading(ctx, r)
 }
 
-func (c *cutOff) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+func (c *cutOff) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	if err := c.at("finish"); err != nil {
 		return fill, err
 	}
 	return c.wholeBook.FinishRebuild(ctx, r, loaded, frozen)
 }
 
-func (c *cutOff) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+func (c *cutOff) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if err := c.at("switch"); err != nil {
 		return err
 	}

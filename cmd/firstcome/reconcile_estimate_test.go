@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -21,7 +21,7 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 		before, was := d.do("HGETALL", d.key("campaign")), d.status()
 		estimate, err := d.reconciler().Estimate(t.Context(), "c")
 		stage.Must(t, err)
-		want := flow.Estimate{Recovered: 10, Voided: 1, Behind: 1, Version: 5, Ledger: 1, Gate: 1}
+		want := recovery.Estimate{Recovered: 10, Voided: 1, Behind: 1, Version: 5, Ledger: 1, Gate: 1}
 		stage.Same(t, "the estimate", want, estimate)
 		after, is := d.do("HGETALL", d.key("campaign")), d.status()
 		is.Now = was.Now
@@ -30,12 +30,12 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 
 		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
-		got := flow.Estimate{Recovered: done.Recovered, Voided: done.Voided, Unexplained: done.Unexplained, Behind: done.Behind, Version: done.Adopted.Version, Ledger: 1, Gate: 1}
+		got := recovery.Estimate{Recovered: done.Recovered, Voided: done.Voided, Unexplained: done.Unexplained, Behind: done.Behind, Version: done.Adopted.Version, Ledger: 1, Gate: 1}
 		stage.Same(t, "what the reconcile came to", estimate, got)
-		if again, err := d.reconciler().Estimate(t.Context(), "c"); !errors.Is(err, flow.ErrNothingToReconcile) {
+		if again, err := d.reconciler().Estimate(t.Context(), "c"); !errors.Is(err, recovery.ErrNothingToReconcile) {
 			t.Errorf("after the reconcile: %+v, %v", again, err)
 		}
-		if none, err := d.reconciler().Estimate(t.Context(), "none"); !errors.Is(err, flow.ErrNothingToReconcile) {
+		if none, err := d.reconciler().Estimate(t.Context(), "none"); !errors.Is(err, recovery.ErrNothingToReconcile) {
 			t.Errorf("of no campaign: %+v, %v", none, err)
 		}
 	})
@@ -44,7 +44,7 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 // TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted has three coupons voided after the backup. They are void if nothing of Redis can
 // be missing, and else unexplained.
 func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.T) {
-	for fsync, want := range map[string]flow.Adopted{"always": {Voided: 3}, "everysec": {Unexplained: 3}} {
+	for fsync, want := range map[string]recovery.Adopted{"always": {Voided: 3}, "everysec": {Unexplained: 3}} {
 		t.Run(fsync, func(t *testing.T) {
 			server := services.Redis.Server(t, "--appendfsync", fsync)
 			d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
@@ -58,7 +58,7 @@ func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.
 			d = b.restore()
 			estimate, err := d.reconciler().Estimate(t.Context(), "c")
 			stage.Must(t, err)
-			stage.Same(t, "the estimate", flow.Estimate{Voided: want.Voided, Unexplained: want.Unexplained, Behind: 1, Version: 4, Ledger: 1, Gate: 1}, estimate)
+			stage.Same(t, "the estimate", recovery.Estimate{Voided: want.Voided, Unexplained: want.Unexplained, Behind: 1, Version: 4, Ledger: 1, Gate: 1}, estimate)
 			done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
 			stage.Must(t, err)
 			stage.Same(t, "voided, and unexplained", [2]int64{want.Voided, want.Unexplained}, [2]int64{done.Voided, done.Unexplained})
@@ -77,7 +77,7 @@ func TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart(t *testing.T) {
 	d = b.restore()
 	estimate, err := d.reconciler().Estimate(t.Context(), "c")
 	stage.Must(t, err)
-	if diff := cmp.Diff(flow.Estimate{Unexplained: 2, Behind: 1, Version: 2, Ledger: 1, Gate: 1}, estimate); diff != "" {
+	if diff := cmp.Diff(recovery.Estimate{Unexplained: 2, Behind: 1, Version: 2, Ledger: 1, Gate: 1}, estimate); diff != "" {
 		t.Errorf("the estimate (-want +got):\n%s", diff)
 	}
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // reconciler returns one of the desk.
-func (d *desk) reconciler() *flow.Reconciler {
-	return flow.NewReconciler(d.rebuilder(), d.ledger, d.remote.gate)
+func (d *desk) reconciler() *recovery.Reconciler {
+	return recovery.NewReconciler(d.rebuilder(), d.ledger, d.remote.gate)
 }
 
 // A backup is that of a ledger: a file, or a copy of the tables that tell of campaigns.
@@ -139,7 +140,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		var told []error
-		r := flow.NewRebuilder(d.ledger, d.remote.gate, flow.RebuilderEvents{Refused: func(err error) { told = append(told, err) }})
+		r := recovery.NewRebuilder(d.ledger, d.remote.gate, recovery.RebuilderEvents{Refused: func(err error) { told = append(told, err) }})
 		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
@@ -185,9 +186,9 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 			}
 			r := d.watch()
 			r.Notice("c")
-			stage.Await(t, "a campaign that is refused, and of which nothing is done", flow.RebuilderStats{RolledBack: 1}, r.Stats)
+			stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.RebuilderStats{RolledBack: 1}, r.Stats)
 			d.do("HSET", d.key("campaign"), "last_number", "3", field, was)
-			stage.Same(t, "what a gate that is not ahead any longer comes to", flow.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
+			stage.Same(t, "what a gate that is not ahead any longer comes to", recovery.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
 		})
 	}
 }
@@ -201,7 +202,7 @@ func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 		d.isWhole(done)
 		stage.Same(t, "what was brought back", [4]int64{10, 0, 1, 0}, [4]int64{done.Recovered, done.Letters, done.Voided, done.Unexplained})
 		stage.Same(t, "the lost number, and the versions before", [3]int64{1, 1, 5}, [3]int64{done.Lost, done.Behind, done.Adopted.Version})
-		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, flow.ErrNothingToReconcile) {
+		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, recovery.ErrNothingToReconcile) {
 			t.Errorf("a second reconcile: %v", err)
 		}
 	})
@@ -273,7 +274,7 @@ func (r *rewind) settleAll(drained flow.Drained) {
 }
 
 // isWhole expects of a desk that was behind that everybody has what they were told.
-func (d *desk) isWhole(done flow.Reconciled) {
+func (d *desk) isWhole(done recovery.Reconciled) {
 	d.t.Helper()
 	s := d.status()
 	stage.Same(d.t, "quantity, close and pause", []any{int64(120), closing, true, false}, []any{s.Quantity, s.ClosesAt, s.Paused, s.Closed})

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
@@ -88,7 +89,7 @@ func (c *gateFlags) check() (errs []error) {
 	return errs
 }
 
-// rebuildAuto is the --rebuild of a node that needs no operator to rebuild: see flow.Rebuilder.
+// rebuildAuto is the --rebuild of a node that needs no operator to rebuild: see recovery.Rebuilder.
 const rebuildAuto = "auto"
 
 // knownAs returns the name that a Redis without one gets again, given the gates that campaigns name; empty: none. Where they name several,
@@ -105,8 +106,8 @@ type remoteGate struct {
 	gate     *redis.Gate
 	over     *flow.Over
 	changer  *flow.Changer
-	retirer  *flow.Retirer
-	rebuild  *flow.Rebuilder
+	retirer  *recovery.Retirer
+	rebuild  *recovery.Rebuilder
 	waiter   *flow.Waiter   // nil: this node answers nobody
 	recorder *flow.Recorder // nil: this node does not record
 	journal  *kafka.Journal // the topic that coupons pass; nil: they pass none
@@ -201,11 +202,11 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 // join makes what brings changes to the gate, and what it issued to the ledger.
 func (n *node) join() {
 	r := n.remote
-	r.rebuild = flow.NewRebuilder(n.ledger, r.relayed(r.gate), flow.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
+	r.rebuild = recovery.NewRebuilder(n.ledger, r.relayed(r.gate), recovery.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
 	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
-	r.retirer = flow.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
+	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
 		r.waiter = flow.NewWaiter(r.over)
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -65,7 +65,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	want("open", r.claims("a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
 	r.clock.Add(int64(time.Second))
 	r.reaches("c", stage.Err(r.ledger.Switch(ctx, "test", "c", 0, ledger.Close)))
-	for _, pause := range []time.Duration{flow.DefaultRetireAfter, time.Minute} {
+	for _, pause := range []time.Duration{recovery.DefaultRetireAfter, time.Minute} {
 		r.clock.Add(int64(pause))
 		stage.Must(t, r.remote.retirer.Look(ctx))
 		want("over", r.claims("a", "d"), firstcome.AlreadyIssued, firstcome.Closed)
@@ -101,7 +101,7 @@ func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 	terms := stage.Terms(2)
 	terms.ClosesAt = closesAt
 	r.reaches("c", r.ledger.Create(t.Context(), "test", "c", terms))
-	r.clock.Store(closesAt.Add(flow.DefaultRetireAfter).UnixNano())
+	r.clock.Store(closesAt.Add(recovery.DefaultRetireAfter).UnixNano())
 	stage.Must(t, r.remote.retirer.Look(t.Context()))
 	if c, err := r.ledger.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {
 		t.Fatalf("it is not marked: %+v, %v", c, err)

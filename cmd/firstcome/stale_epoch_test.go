@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -27,7 +28,7 @@ type leadBack struct {
 	proxy *services.Proxy
 
 	gate    *redis.Gate // as a node has it
-	rebuild *flow.Rebuilder
+	rebuild *recovery.Rebuilder
 	over    *flow.Over
 	mu      sync.Mutex // guards told
 	told    []error
@@ -45,7 +46,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	terms.Answer = answer
 	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
 	l.gate = l.opens(at)
-	l.rebuild = flow.NewRebuilder(l.ledger, l.gate, flow.RebuilderEvents{Refused: func(err error) {
+	l.rebuild = recovery.NewRebuilder(l.ledger, l.gate, recovery.RebuilderEvents{Refused: func(err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
@@ -81,7 +82,7 @@ func (l *leadBack) leads(to *services.Server) {
 	stage.Must(l.t, err)
 	for _, gate := range []interface {
 		flow.RemoteGate
-		Runs(ctx context.Context) ([]flow.Run, error)
+		Runs(ctx context.Context) ([]recovery.Run, error)
 	}{l.remote.gate, l.gate} {
 		stage.Await(l.t, "an answer of the server on each connection", true, func() bool {
 			for range 30 { // the client has some, and chooses
@@ -327,19 +328,19 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
-	cut := flow.NewRebuilder(d.ledger, unswitched{d.remote.gate}, flow.RebuilderEvents{})
+	cut := recovery.NewRebuilder(d.ledger, unswitched{d.remote.gate}, recovery.RebuilderEvents{})
 	if _, err := cut.Rebuild(t.Context(), "op", "c", false); err == nil {
 		t.Fatal("it switched")
 	}
 	r := d.watch()
 	r.Notice("c")
-	stage.Same(t, "a rebuild, and the lost numbers", flow.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
+	stage.Same(t, "a rebuild, and the lost numbers", recovery.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
 	stage.Same(t, "the epoch", int64(3), d.status().Epoch)
 }
 
 // An unswitched gate is one whose rebuild ends before its switch.
-type unswitched struct{ flow.RebuiltGate }
+type unswitched struct{ recovery.RebuiltGate }
 
-func (unswitched) Switch(context.Context, flow.Rebuild, flow.Frozen, flow.Loaded, flow.Refill) error {
+func (unswitched) Switch(context.Context, recovery.Rebuild, recovery.Frozen, recovery.Loaded, recovery.Refill) error {
 	return errors.New("cut off")
 }

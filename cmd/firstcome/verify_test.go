@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -82,9 +83,9 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 			}
 			stage.Must(t, server.Kill())
 			stage.Must(t, server.Restart(t.Context()))
-			want := flow.RebuilderStats{Finished: 1}
+			want := recovery.RebuilderStats{Finished: 1}
 			if strings.HasPrefix(name, "nothing") && lose != nil {
-				want = flow.RebuilderStats{Verified: 1}
+				want = recovery.RebuilderStats{Verified: 1}
 			}
 			got := d.decides(r)
 			got.Lost = 0
@@ -106,19 +107,19 @@ func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	stage.Must(t, err)
 	verified, err := d.remote.gate.Stopped(t.Context(), active[0])
 	stage.Must(t, err)
-	refused := func(what string, verdict flow.Stopped) {
+	refused := func(what string, verdict recovery.Stopped) {
 		t.Helper()
-		if err := d.remote.gate.Verified(t.Context(), active[0], verdict); !errors.Is(err, flow.ErrMoved) {
+		if err := d.remote.gate.Verified(t.Context(), active[0], verdict); !errors.Is(err, recovery.ErrMoved) {
 			t.Errorf("%s: the verdict is answered %v", what, err)
 		}
 		d.needs(flow.ErrUnverified)
 	}
-	for what, edit := range map[string]func(*flow.Stopped){
-		"another run decided last": func(s *flow.Stopped) { s.Was = "yet another" },
-		"another run is asked":     func(s *flow.Stopped) { s.Is = s.Was },
-		"another epoch":            func(s *flow.Stopped) { s.Epoch++ },
-		"another version":          func(s *flow.Stopped) { s.Version-- },
-		"another number":           func(s *flow.Stopped) { s.LastNumber-- },
+	for what, edit := range map[string]func(*recovery.Stopped){
+		"another run decided last": func(s *recovery.Stopped) { s.Was = "yet another" },
+		"another run is asked":     func(s *recovery.Stopped) { s.Is = s.Was },
+		"another epoch":            func(s *recovery.Stopped) { s.Epoch++ },
+		"another version":          func(s *recovery.Stopped) { s.Version-- },
+		"another number":           func(s *recovery.Stopped) { s.LastNumber-- },
 	} {
 		other := verified
 		edit(&other)

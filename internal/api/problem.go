@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // Header values that every answer shares. They are never written to.
@@ -66,7 +67,7 @@ func problemOf(err error) *client.Problem {
 	if fields := fieldErrors(err); len(fields) > 0 {
 		return notAllowed(fields...)
 	}
-	var full *flow.NoRoomError
+	var full *recovery.NoRoomError
 	var older *flow.LedgerRolledBackError
 	var behind *flow.StaleEpochError
 	switch {
@@ -90,8 +91,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(deadLetterResolved, firstcome.ErrResolvedLetter.Error())
 	case errors.Is(err, operate.ErrNoRemoteGate):
 		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
-	case errors.Is(err, flow.ErrNothingToReconcile):
-		return newProblem(nothingToReconcile, flow.ErrNothingToReconcile.Error())
+	case errors.Is(err, recovery.ErrNothingToReconcile):
+		return newProblem(nothingToReconcile, recovery.ErrNothingToReconcile.Error())
 	case errors.Is(err, flow.ErrRetired):
 		return newProblem(noGate, flow.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):
@@ -130,7 +131,7 @@ func problemOf(err error) *client.Problem {
 		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")
 	case errors.As(err, &full):
 		return unavailable(gateFull, full.Error())
-	case errors.Is(err, flow.ErrOutdone):
+	case errors.Is(err, recovery.ErrOutdone):
 		return unavailable(gateUnavailable, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, errManyUnmet):
 		return unavailable(busy, "too many campaigns that this node has not met are asked for at this moment. Ask again: it is safe")

@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -166,8 +167,8 @@ var errings = []erring{
 	{firstcome.ErrNoPartition, 409, "This cannot be done now", "every partition", ""},
 	{operate.ErrNoRemoteGate, 409, "This cannot be done now", "there is no gate to rebuild", ""},
 	{flow.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
-	{&flow.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
-	{flow.ErrOutdone, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
+	{&recovery.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
+	{recovery.ErrOutdone, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
 	{flow.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},

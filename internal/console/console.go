@@ -32,6 +32,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // Config is what a Console stands on.
@@ -113,7 +114,7 @@ type Losses interface {
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
-	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
+	LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
 }
 
 // Keys are the API keys, with which people log in.

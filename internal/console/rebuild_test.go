@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A mender rebuilds gates: what is wrong with a campaign's is over then.
@@ -58,24 +59,24 @@ func (m *mender) ordered() string {
 // Newest is operate.Rebuilder's.
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
-func (m *mender) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
-	return flow.Estimate{}, flow.ErrNothingToReconcile
+func (m *mender) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimate, error) {
+	return recovery.Estimate{}, recovery.ErrNothingToReconcile
 }
 
 func (m *mender) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
 // Rebuild is operate.Rebuilder's.
-func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error) {
+func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (recovery.Rebuilt, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.wrong, id)
 	m.orders = append(m.orders, fmt.Sprintf("%s by %s, if lost: %t", id, actor, ifLost))
-	return flow.Rebuilt{Campaign: id, Epoch: 2}, nil
+	return recovery.Rebuilt{Campaign: id, Epoch: 2}, nil
 }
 
 // Reconcile is operate.Rebuilder's.
-func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
-	return flow.Reconciled{}, nil
+func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (recovery.Reconciled, error) {
+	return recovery.Reconciled{}, nil
 }
 
 func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {

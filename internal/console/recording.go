@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A Journal is what a node knows of the way from the gate to the ledger.
@@ -24,7 +25,7 @@ type Journal struct {
 	Recorder func() flow.RecorderStats
 	// Relay returns this node's relay into a topic; nil: it has none.
 	Relay func() flow.RecorderStats
-	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see flow.Rebuilder. Nil: it does not look.
+	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Rebuilder. Nil: it does not look.
 	Troubles func() map[firstcome.CampaignID]error
 }
 
@@ -65,7 +66,7 @@ func (p recordingPage) Behind() bool { return p.Backlog != nil && *p.Backlog > a
 type lostNumbers struct {
 	Campaign firstcome.CampaignID
 	Ranges   []ledger.Range
-	Last     flow.Rebuilt
+	Last     recovery.Rebuilt
 }
 
 const lettersPerPage = 50
@@ -212,7 +213,7 @@ func (c *Console) lost(ctx context.Context, of firstcome.CampaignID) (all []lost
 		}
 		var ranges []ledger.Range
 		if ranges, err = c.Ledger.Lost(ctx, campaigns[n].ID); len(ranges) > 0 {
-			var last flow.Rebuilt
+			var last recovery.Rebuilt
 			last, err = c.Ledger.LastRebuild(ctx, campaigns[n].ID)
 			all = append(all, lostNumbers{campaigns[n].ID, ranges, last})
 		}

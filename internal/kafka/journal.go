@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A Ledger is what a Journal asks of the ledger, beside its sink.
@@ -37,7 +38,7 @@ type Gate interface {
 	// Stands returns flow.ErrUnverified if a campaign's holders may be those of an older state.
 	Stands(ctx context.Context, r flow.Revision) error
 	// Held calls each with the coupon in force of every holder of a campaign.
-	Held(ctx context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error
+	Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error
 }
 
 // JournalOptions are what a Journal needs beside the URL of a topic. The zero value of a duration or a number means its default.

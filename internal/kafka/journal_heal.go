@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 var (
@@ -89,7 +90,7 @@ func (j *Journal) heal(ctx context.Context, q *queue, to flow.Sink) error {
 
 // held returns the coupons in force that are not drained, in number order.
 func (j *Journal) held(ctx context.Context, q *queue, u flow.Undrained) (coupons []firstcome.Coupon, err error) {
-	err = j.options.Gate.Held(ctx, flow.Rebuild{Campaign: q.id, Marker: q.marker}, func(c firstcome.Coupon) error {
+	err = j.options.Gate.Held(ctx, recovery.Rebuild{Campaign: q.id, Marker: q.marker}, func(c firstcome.Coupon) error {
 		if c.Number > u.Drained && c.Number <= u.Last {
 			coupons = append(coupons, c)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -105,7 +106,7 @@ func (g *relayed) Stands(context.Context, flow.Revision) error {
 	return g.older
 }
 
-func (g *relayed) Held(_ context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error {
+func (g *relayed) Held(_ context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
 	g.mu.Lock()
 	coupons := slices.Clone(g.issued[r.Campaign])
 	g.mu.Unlock()

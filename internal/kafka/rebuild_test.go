@@ -12,17 +12,18 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A frozenGate is a gate whose own journal is read while others do something.
 type frozenGate struct {
-	flow.RebuiltGate
+	recovery.RebuiltGate
 	reading func(to func(flow.Batch) error) error
 }
 
-func (g frozenGate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+func (g frozenGate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	return g.reading(func(b flow.Batch) error {
 		b.Attempt = r.Attempt
 		return stage.Err(to(ctx, b))
@@ -70,7 +71,7 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 		return to(flow.Batch{Campaign: "c", Epoch: 1, Marker: marker, Coupons: append(stage.Coupons("c", 20, 20), g.issue("c", 2)...)})
 	}}, Journal: open(t, at, g)}
 	got := map[int64]bool{}
-	stage.Must(t, gate.Empty(t.Context(), flow.Rebuild{Campaign: "c", Marker: marker, Attempt: 7}, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.Must(t, gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 7}, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "c" || b.Marker != marker || b.Attempt != 7 || b.Epoch != 1 {
 			t.Errorf("the sink got %+v", b)
 		}
@@ -87,7 +88,7 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 		t.Errorf("the owner got other numbers (-want +got):\n%s", diff)
 	}
 	refused := errors.New("refused")
-	err := gate.Empty(t.Context(), flow.Rebuild{Campaign: "c", Marker: marker}, func(context.Context, flow.Batch) (flow.Drained, error) {
+	err := gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, func(context.Context, flow.Batch) (flow.Drained, error) {
 		return flow.Drained{}, refused
 	})
 	if !errors.Is(err, refused) {

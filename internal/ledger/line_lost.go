@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // reasonLost is why a generation ended whose gate has lost it: nobody can say any more who was in line.
@@ -77,7 +78,7 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 // carryLine ends the generation, because nobody knows any more which of its tickets were given, and begins the next one with
 // the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
 // a gate tells.
-func (t *tx) carryLine(s *stock, carried flow.Carried, now time.Time) (past []flow.PastLine, err error) {
+func (t *tx) carryLine(s *stock, carried recovery.Carried, now time.Time) (past []flow.PastLine, err error) {
 	lined, err := t.mayBeLined(s)
 	if err != nil {
 		return nil, err

@@ -11,16 +11,17 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // attemptTime is how long a rebuild may give no sign of life before another node begins one.
 const attemptTime = 10 * time.Second
 
 // BeginRebuild claims the campaign's row for a new attempt at a rebuild. Until FinishRebuild only a batch of this attempt adds
-// coupons. flow.ErrOutdone says that another attempt is under way, which gave a sign of life within the last ten seconds, or that
+// coupons. recovery.ErrOutdone says that another attempt is under way, which gave a sign of life within the last ten seconds, or that
 // the campaign is not in the given epoch any more, so somebody was faster. Epoch 0 is any: then a campaign that another Redis decided is this
 // node's gate's from then on. Else that is firstcome.ErrGateMismatch.
-func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error) {
+func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) {
 		switch {
 		case s.away != nil && epoch != 0:
@@ -28,7 +29,7 @@ func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		case s.retiredAt.IsZero() && isUnmade(s.applied, s.lastNumber, s.drained):
 			return 0, fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
 		case s.retiredAt.IsZero() && epoch != 0 && epoch != s.epoch:
-			return 0, flow.ErrOutdone
+			return 0, recovery.ErrOutdone
 		}
 		return nextAttempt(s.attempt), nil
 	})
@@ -43,7 +44,7 @@ const tokenBits = 24
 func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | rand.Int64N(1<<tokenBits) }
 
 // begin claims the campaign's row for an attempt, whose number next returns, or an error.
-func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r flow.Rebuild, err error) {
+func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
 	err = l.update(ctx, func(t *tx) error {
 		s, err := l.rowToChange(t, id)
 		if err != nil {
@@ -67,17 +68,17 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 		case !s.retiredAt.IsZero():
 			return flow.ErrRetired
 		case !s.rebuildingAt.IsZero() && now.Before(s.rebuildingAt.Add(attemptTime)) && !now.Before(s.rebuildingAt):
-			return flow.ErrOutdone
+			return recovery.ErrOutdone
 		}
-		r = flow.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
+		r = recovery.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
 		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.gate, string(id))
 		return err
 	})
 	return r, err
 }
 
-// GoesOn is a sign of life of a rebuild. flow.ErrOutdone says that another attempt has begun.
-func (l *Ledger) GoesOn(ctx context.Context, r flow.Rebuild) error {
+// GoesOn is a sign of life of a rebuild. recovery.ErrOutdone says that another attempt has begun.
+func (l *Ledger) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	err := l.update(ctx, func(t *tx) error {
 		now, err := l.now(t)
 		if err != nil {
@@ -86,7 +87,7 @@ func (l *Ledger) GoesOn(ctx context.Context, r flow.Rebuild) error {
 		n, err := t.change(`UPDATE campaigns SET rebuilding_at = ? WHERE id = ? AND attempt = ? AND rebuilding_at IS NOT NULL`,
 			now.UnixMicro(), string(r.Campaign), r.Attempt)
 		if err == nil && n == 0 {
-			err = flow.ErrOutdone
+			err = recovery.ErrOutdone
 		}
 		return err
 	})
@@ -94,7 +95,7 @@ func (l *Ledger) GoesOn(ctx context.Context, r flow.Rebuild) error {
 }
 
 // GiveUpRebuild ends an attempt that failed, so that another may begin at once. The gate stays frozen.
-func (l *Ledger) GiveUpRebuild(ctx context.Context, r flow.Rebuild) error {
+func (l *Ledger) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 	err := l.update(ctx, func(t *tx) error {
 		_, err := t.change(`UPDATE campaigns SET rebuilding_at = NULL WHERE id = ? AND attempt = ?`, string(r.Campaign), r.Attempt)
 		return err
@@ -104,7 +105,7 @@ func (l *Ledger) GiveUpRebuild(ctx context.Context, r flow.Rebuild) error {
 
 // LastRebuild returns what the last rebuild of a campaign's gate came to. Of a gate that was never rebuilt that is epoch 1, in which
 // nothing was lost.
-func (l *Ledger) LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error) {
+func (l *Ledger) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	was := storedRebuild{Epoch: 1}
 	var payload string
 	err := l.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
@@ -115,7 +116,7 @@ func (l *Ledger) LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow
 	case err == nil:
 		err = json.Unmarshal([]byte(payload), &was)
 	}
-	return flow.Rebuilt{Campaign: id, Epoch: was.Epoch, Lost: was.Lost, Carried: was.Carried, LostPlaces: was.LostPlaces}, wrap(err, "read the last rebuild of %s", id)
+	return recovery.Rebuilt{Campaign: id, Epoch: was.Epoch, Lost: was.Lost, Carried: was.Carried, LostPlaces: was.LostPlaces}, wrap(err, "read the last rebuild of %s", id)
 }
 
 // fenced refuses new coupons while the gate is rebuilt, but those of that very attempt.

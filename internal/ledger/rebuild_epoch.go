@@ -8,25 +8,26 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
 // is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
-// begins the next epoch with. flow.ErrMoved says that the ledger is not in the state any more that was loaded, flow.ErrOutdone that another
+// begins the next epoch with. recovery.ErrMoved says that the ledger is not in the state any more that was loaded, recovery.ErrOutdone that another
 // attempt has begun, flow.ErrRetired that the campaign is retired: nothing is done then.
-func (l *Ledger) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
-			return flow.ErrOutdone
+			return recovery.ErrOutdone
 		}
 		if !s.retiredAt.IsZero() {
 			return flow.ErrRetired
 		}
-		var now flow.Mark
+		var now recovery.Mark
 		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
 		now.SoldOutAt = loaded.SoldOutAt // which follows from the coupons and changes
 		if err == nil && now != loaded.Mark {
-			err = flow.ErrMoved
+			err = recovery.ErrMoved
 		}
 		if err == nil {
 			err = l.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
@@ -85,7 +86,7 @@ type storedRebuild struct {
 }
 
 // nextEpoch writes the lost numbers, the change, the line and the row.
-func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, carried flow.Carried) (fill flow.Refill, err error) {
+func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen, carried recovery.Carried) (fill recovery.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
 	if frozen.Through > 0 {
 		ended = max(frozen.Through, s.lastNumber, s.drained)
@@ -120,7 +121,7 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, car
 		s.OpenedAt, err = t.firstIssue(s)
 	}
 	s.Version = made.Version
-	fill = flow.Refill{
+	fill = recovery.Refill{
 		Campaign: s.Campaign, TermsVersion: s.termsVersion, Epoch: s.epoch, LastNumber: ended, Ceiling: ceiling,
 		Issued: s.issued, DecidedAt: made.At, Line: s.line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
 	}
@@ -130,7 +131,7 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen flow.Frozen, car
 // takesLine tells whether a line goes on as its frozen gate has it. Where a feed keeps the line, those whose tickets ended without that the
 // journal said so are read again, and passed over again: the ledger knows who holds a coupon and who left. So nobody is passed over whose coupon
 // is lost. In a reconcile the ledger has forgotten some of that, perhaps that the generation has begun, and only the gate knows.
-func (s *stock) takesLine(frozen flow.Frozen) bool {
+func (s *stock) takesLine(frozen recovery.Frozen) bool {
 	l := frozen.Line
 	same := s.Feed != nil && l.Generation == s.line.Generation
 	switch {

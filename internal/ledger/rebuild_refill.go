@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // Refills calls each with what a rebuilt gate of the campaign has to have as holders, at one instant: first the coupons of open dead
 // letters, then the coupons in force. A user may come twice: the later one holds. Among them are the coupons that were issued to a ticket
 // and are void, with VoidedAt: their users hold none, and were served. Where a feed keeps the line, those who left it come last instead, each as a
 // coupon without a number that is void, of the ticket through which they left. The mark says which state of the ledger it was.
-func (l *Ledger) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark flow.Mark, err error) {
+func (l *Ledger) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
 	err = l.conclude.atOnce(ctx, func(s *snapshot) error {
 		if err := s.QueryRowContext(ctx, markQuery, string(id)).Scan(fieldsOf(&mark)...); err != nil {
 			return err
@@ -71,7 +71,7 @@ func refillLetter(take scan, fed bool, each func(firstcome.Coupon) error) error 
 const markQuery = `SELECT version, position, ` + openLetters + `, generation,
 	(SELECT COALESCE(MAX(p.generation), 0) FROM past_lines p WHERE p.campaign_id = campaigns.id AND p.reason <> '` + reasonLost + `') FROM campaigns WHERE id = ?`
 
-func fieldsOf(m *flow.Mark) []any {
+func fieldsOf(m *recovery.Mark) []any {
 	return []any{&m.Version, &m.Position, &m.Letters, &m.Generation, &m.Ended}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -17,7 +18,7 @@ import (
 // counts the same. Then the first owner goes on.
 func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 	onSeasons(t, func(t *testing.T, s *season, name string) {
-		begin := func() flow.Rebuild {
+		begin := func() recovery.Rebuild {
 			r, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
 			stage.Must(t, err)
 			return r
@@ -27,17 +28,17 @@ func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 		second := begin()
 		mark, err := s.a.Refills(t.Context(), "c", func(firstcome.Coupon) error { return nil })
 		stage.Must(t, err)
-		finish := func(r flow.Rebuild) error {
-			return stage.Err(s.a.FinishRebuild(t.Context(), r, flow.Loaded{Mark: mark}, flow.Frozen{}))
+		finish := func(r recovery.Rebuild) error {
+			return stage.Err(s.a.FinishRebuild(t.Context(), r, recovery.Loaded{Mark: mark}, recovery.Frozen{}))
 		}
 		b := given(stage.Coupon("c", 4))
 		b.Attempt = first.Attempt
 		stage.Must(t, s.a.GiveUpRebuild(t.Context(), first))
 		for what, err := range map[string]error{
 			"a heartbeat": s.a.GoesOn(t.Context(), first), "the end of the epoch": finish(first),
-			"what is adopted": stage.Err(s.a.Adopt(t.Context(), first, flow.Stopped{}, nil, false)),
+			"what is adopted": stage.Err(s.a.Adopt(t.Context(), first, recovery.Stopped{}, nil, false)),
 		} {
-			if !errors.Is(err, flow.ErrOutdone) {
+			if !errors.Is(err, recovery.ErrOutdone) {
 				t.Errorf("%s of the first owner: %v", what, err)
 			}
 		}
@@ -58,7 +59,7 @@ func TestARunIsRecentWhileNodesReportIt(t *testing.T) {
 			stage.Must(t, err)
 			stage.Same(t, "recent runs "+what, want, runs)
 		}
-		see := func(id string) { stage.Must(t, s.a.SeeRun(t.Context(), flow.Run{ID: id, Durable: true})) }
+		see := func(id string) { stage.Must(t, s.a.SeeRun(t.Context(), recovery.Run{ID: id, Durable: true})) }
 		recent("before any report")
 		see("one")
 		see("two")

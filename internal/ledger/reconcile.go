@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // BeginReconcile is BeginRebuild of a campaign whose gate is ahead of the ledger, in whichever epoch. last is the last attempt of which
 // the gate knows: the ledger has forgotten it, and the new one has to be higher.
-func (l *Ledger) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (flow.Rebuild, error) {
+func (l *Ledger) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
 	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) { return nextAttempt(max(s.attempt, last)), s.away })
 	return r, wrap(err, "begin to reconcile %s", id)
 }
@@ -39,11 +39,11 @@ type storedReconcile struct {
 // pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
 // it is pending until FinishRebuild. The coupons of absent are those that the gate does not have. They are voided if the gate is whole, and if they are
 // not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because
-// those that were told after the backup had the positions that others get now. Adopting again does nothing. flow.ErrOutdone: another attempt has begun.
-func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, absent []firstcome.Coupon, whole bool) (a flow.Adopted, err error) {
+// those that were told after the backup had the positions that others get now. Adopting again does nothing. recovery.ErrOutdone: another attempt has begun.
+func (l *Ledger) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
-			return flow.ErrOutdone
+			return recovery.ErrOutdone
 		}
 		done, is, err := t.reconciling(s)
 		if err != nil || is {
@@ -56,8 +56,8 @@ func (l *Ledger) Adopt(ctx context.Context, r flow.Rebuild, g flow.Stopped, abse
 	return a, wrap(err, "adopt what the gate of %s has", r.Campaign)
 }
 
-func (s *storedReconcile) adopted() flow.Adopted {
-	return flow.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained, FactsFrom: s.FactsFrom, Followers: s.Followers}
+func (s *storedReconcile) adopted() recovery.Adopted {
+	return recovery.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained, FactsFrom: s.FactsFrom, Followers: s.Followers}
 }
 
 // reconciling returns the reconcile of a campaign that has not ended, if there is one.
@@ -75,7 +75,7 @@ func (t *tx) reconciling(s stock) (r storedReconcile, is bool, err error) {
 }
 
 // adopt is Adopt in its transaction.
-func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, absent []firstcome.Coupon, whole bool) (a flow.Adopted, err error) {
+func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	terms, before, err := l.gateTerms(t, &s, g)
 	if err != nil {
 		return a, err
@@ -118,7 +118,7 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g flow.Stopped, absent []fi
 
 // gateTerms returns the terms that the gate decides by, and the payload of the ledger's. What no gate has is as the ledger knows it. A change
 // that the ledger numbered and that the gate does not have is done first, as a rebuild does it.
-func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Terms, before string, err error) {
+func (l *Ledger) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
 	if s.Version > g.Version {
 		if err := l.concludeRebuilt(t, s); err != nil {
 			return terms, "", err
@@ -140,7 +140,7 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g flow.Stopped) (terms firstcome.Ter
 
 // knownTerms returns the last terms of a ledger, and the payload of the last ones that were not refused. Those that were only proposed are the
 // last ones if the gate decides by them.
-func (t *tx) knownTerms(s *stock, g flow.Stopped) (terms firstcome.Terms, last string, err error) {
+func (t *tx) knownTerms(s *stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
 	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
 	if err != nil {
 		return terms, "", err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // over tells whether the campaign never issues again: an operator closed it, or it
@@ -16,7 +17,7 @@ func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
 
 // Retiring returns the campaigns of this node's gate that have been closed for an age, by an operator or by their
 // window, and whose changes the gate has; and those that were retired an age ago and not forgotten. Retire looks closer.
-func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([]flow.Retiring, error) {
+func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([]recovery.Retiring, error) {
 	now, err := l.readNow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
@@ -27,9 +28,9 @@ func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
-	var all []flow.Retiring
+	var all []recovery.Retiring
 	for n, r := range append(marked, over...) {
-		all = append(all, flow.Retiring{Campaign: r.Campaign, Marked: n < len(marked)})
+		all = append(all, recovery.Retiring{Campaign: r.Campaign, Marked: n < len(marked)})
 	}
 	return all, nil
 }

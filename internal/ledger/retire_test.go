@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,7 +35,7 @@ func TestACampaignIsRetiredAWeekAfterItsEndAndForgottenAMinuteLater(t *testing.T
 		s.look("a minute later", true, true)
 		s.look("and again", true, true)
 		stage.Same(t, "the gate forgot once", 1, s.forgot)
-		stage.Same(t, "counted", flow.RetirerStats{Retired: 1, Forgotten: 1}, s.retirer.Stats())
+		stage.Same(t, "counted", recovery.RetirerStats{Retired: 1, Forgotten: 1}, s.retirer.Stats())
 	})
 }
 
@@ -110,7 +111,7 @@ func TestARebuildOfARetiredCampaignDoesNotEndItsEpoch(t *testing.T) {
 		attempt, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
 		stage.Must(t, err)
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET retired_at = 1`)
-		if _, err := s.a.FinishRebuild(t.Context(), attempt, flow.Loaded{}, flow.Frozen{}); !errors.Is(err, flow.ErrRetired) {
+		if _, err := s.a.FinishRebuild(t.Context(), attempt, recovery.Loaded{}, recovery.Frozen{}); !errors.Is(err, flow.ErrRetired) {
 			t.Errorf("the rebuild of a retired campaign is %v", err)
 		}
 	})
@@ -163,7 +164,7 @@ func TestANodeMayDieBetweenAnyTwoStepsOfRetiring(t *testing.T) {
 		s.expect("deleted, and dead", true, true)
 		stage.Same(t, "failed", int64(1), s.retirer.Stats().Failed)
 
-		s.retirer = flow.NewRetirer(s.b, s, 0, nil)
+		s.retirer = recovery.NewRetirer(s.b, s, 0, nil)
 		s.look("another node deletes again", true, true)
 		s.look("and no more", true, true)
 		stage.Same(t, "the gate was told", 2, s.forgot)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see flow.Run.
-func (l *Ledger) SeeRun(ctx context.Context, run flow.Run) error {
+// SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see recovery.Run.
+func (l *Ledger) SeeRun(ctx context.Context, run recovery.Run) error {
 	err := l.repeat(ctx, func(t *tx) error {
 		now, err := l.now(t)
 		if err != nil {
@@ -64,12 +64,12 @@ func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, eac
 }
 
 // Standard returns what the gate of a campaign has to be in, with terms, pause and close as of a version that the gate has.
-func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (flow.Standard, error) {
+func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
 	s, err := l.Campaign(ctx, id)
 	if err != nil {
-		return flow.Standard{}, err
+		return recovery.Standard{}, err
 	}
-	standard := flow.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
+	standard := recovery.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
 	if standard.Terms, err = l.Terms(ctx, id, version); err != nil {
 		return standard, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -23,7 +24,7 @@ const (
 type season struct {
 	*shop
 	ahead   atomic.Int64          // of stage.Epoch
-	retirer *flow.Retirer         // node a's
+	retirer *recovery.Retirer     // node a's
 	over    *flow.Over            // node b's
 	tells   func(*flow.GateState) // changes what the gate tells of its state; nil: nothing does
 	forgot  int                   // calls of Retire
@@ -45,7 +46,7 @@ func newSeason(t testing.TB, name string) *season {
 	s.open(name, s.over, s.now)
 	create(t, s.a.Ledger, "c", 5)
 	s.over.Book = s.b
-	s.retirer = flow.NewRetirer(s.a, s, 0, nil)
+	s.retirer = recovery.NewRetirer(s.a, s, 0, nil)
 	finish(t, s.a, 1)
 	s.issue(3)
 	s.record()
@@ -57,7 +58,7 @@ func (s *season) now() time.Time { return stage.Epoch.Add(time.Duration(s.ahead.
 
 func (s *season) pass(d time.Duration) { s.ahead.Add(int64(d)) }
 
-// Retire is flow.Forgetter's.
+// Retire is recovery.Forgetter's.
 func (s *season) Retire(ctx context.Context, id firstcome.CampaignID) error {
 	s.forgot++
 	err := s.fails

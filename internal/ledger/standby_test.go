@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -58,19 +59,19 @@ var concludes = map[string][]any{
 	"Active":           {},
 	"AddKey":           {"test", firstcome.Key{ID: "k", Name: "k", Role: firstcome.Admin}},
 	"Applied":          {firstcome.Change{Campaign: "c", Version: 1}, false},
-	"Adopt":            {flow.Rebuild{Campaign: "c", Attempt: 1}, flow.Stopped{}, []firstcome.Coupon(nil), true},
+	"Adopt":            {recovery.Rebuild{Campaign: "c", Attempt: 1}, recovery.Stopped{}, []firstcome.Coupon(nil), true},
 	"BeginReconcile":   {"test", firstcome.CampaignID("c"), int64(0)},
 	"BeginRebuild":     {"test", firstcome.CampaignID("c"), int64(0)},
 	"DurableRun":       {"run"},
-	"FinishRebuild":    {flow.Rebuild{Campaign: "c", Attempt: 1}, flow.Loaded{}, flow.Frozen{}},
-	"GiveUpRebuild":    {flow.Rebuild{Campaign: "c", Attempt: 1}},
-	"GoesOn":           {flow.Rebuild{Campaign: "c", Attempt: 1}},
+	"FinishRebuild":    {recovery.Rebuild{Campaign: "c", Attempt: 1}, recovery.Loaded{}, recovery.Frozen{}},
+	"GiveUpRebuild":    {recovery.Rebuild{Campaign: "c", Attempt: 1}},
+	"GoesOn":           {recovery.Rebuild{Campaign: "c", Attempt: 1}},
 	"LastRebuild":      {firstcome.CampaignID("c")},
 	"LettersToResolve": {ledger.Letters{}},
 	"Numbered":         {"c", int64(0), func(int64) {}},
 	"RecentRuns":       {time.Second},
 	"Refills":          {firstcome.CampaignID("c"), func(firstcome.Coupon) error { return nil }},
-	"SeeRun":           {flow.Run{ID: "run"}},
+	"SeeRun":           {recovery.Run{ID: "run"}},
 	"KeepProof":        {ledger.Proof{Campaign: "c", Found: []byte("{}")}},
 	"Standard":         {firstcome.CampaignID("c"), int64(1)},
 	"Bury":             {flow.Batch{Campaign: "c", Garbage: []flow.Garbage{{Source: "s", Payload: "p"}}}, ""},

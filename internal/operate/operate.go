@@ -16,6 +16,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // Campaigns is the part of a ledger that changes campaigns for an Operator: see ledger.Ledger.
@@ -52,13 +53,13 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
-// A Rebuilder makes a campaign's gate anew, and says where the ledger is older than its gate: see flow.Reconciler.
+// A Rebuilder makes a campaign's gate anew, and says where the ledger is older than its gate: see recovery.Reconciler.
 type Rebuilder interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
-	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (flow.Rebuilt, error)
-	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (flow.Reconciled, error)
-	Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error)
+	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (recovery.Rebuilt, error)
+	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (recovery.Reconciled, error)
+	Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error)
 }
 
 // Claims answer direct issues: see flow.Answerer.
@@ -240,8 +241,8 @@ func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.Campai
 // ErrNoRemoteGate says that the ledger decides, so there is no gate to rebuild.
 var ErrNoRemoteGate = errors.New("the ledger decides the claims of this node's campaigns, so there is no gate to rebuild")
 
-// Rebuild makes a campaign's gate anew from what the ledger has: see flow.Rebuilder.
-func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (done flow.Rebuilt, err error) {
+// Rebuild makes a campaign's gate anew from what the ledger has: see recovery.Rebuilder.
+func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (done recovery.Rebuilt, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
 	}
@@ -252,8 +253,8 @@ func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.Campa
 	return done, err
 }
 
-// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see flow.Reconciler.
-func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done flow.Reconciled, err error) {
+// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see recovery.Reconciler.
+func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done recovery.Reconciled, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
 	}
@@ -264,10 +265,10 @@ func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.Cam
 	return done, err
 }
 
-// Estimate says what a reconcile would come to, and changes nothing: see flow.Reconciler.
-func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (flow.Estimate, error) {
+// Estimate says what a reconcile would come to, and changes nothing: see recovery.Reconciler.
+func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error) {
 	if o.rebuild == nil {
-		return flow.Estimate{}, ErrNoRemoteGate
+		return recovery.Estimate{}, ErrNoRemoteGate
 	}
 	return o.rebuild.Estimate(ctx, id)
 }

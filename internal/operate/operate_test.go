@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -120,16 +121,16 @@ func (d *desk) Created(context.Context, firstcome.CampaignID) (bool, error) {
 	return d.made, d.fails["made"]
 }
 
-func (d *desk) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
-	return flow.Reconciled{}, d.step("reconcile")
+func (d *desk) Reconcile(context.Context, string, firstcome.CampaignID) (recovery.Reconciled, error) {
+	return recovery.Reconciled{}, d.step("reconcile")
 }
 
-func (d *desk) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
-	return flow.Estimate{}, d.step("estimate")
+func (d *desk) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimate, error) {
+	return recovery.Estimate{}, d.step("estimate")
 }
 
-func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (flow.Rebuilt, error) {
-	return flow.Rebuilt{}, d.step("rebuild")
+func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (recovery.Rebuilt, error) {
+	return recovery.Rebuilt{}, d.step("rebuild")
 }
 
 // local and remote return an Operator at the desk.

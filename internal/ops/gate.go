@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // gateMetrics are the metrics of a node whose gate is not the ledger.
@@ -68,7 +69,7 @@ func classOf(err error) string {
 // ChangeFailed logs that changes do not reach the gate: see flow.NewChanger.
 func (m *Monitor) ChangeFailed(err error) { m.Warn("changes do not reach the gate", "err", err) }
 
-// RetireFailed logs that a campaign is not retired, at most once an hour: see flow.NewRetirer.
+// RetireFailed logs that a campaign is not retired, at most once an hour: see recovery.NewRetirer.
 func (m *Monitor) RetireFailed(err error) {
 	m.log.Warn("a campaign that is over was not retired", "err", err)
 }
@@ -85,9 +86,9 @@ func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
 }
 
 // Rebuilt logs the end of a rebuild of a campaign's gate.
-func (m *Monitor) Rebuilt(r flow.Rebuilt) {
+func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 	switch {
-	case errors.Is(r.Err, flow.ErrOutdone):
+	case errors.Is(r.Err, recovery.ErrOutdone):
 	case r.Err != nil:
 		m.Warn("a gate was not rebuilt, and it will be tried again", "campaign", r.Campaign, "err", r.Err)
 	default:
@@ -96,7 +97,7 @@ func (m *Monitor) Rebuilt(r flow.Rebuilt) {
 	}
 }
 
-// Refused logs that of ledger and gate of a campaign one is older than the other: see flow.RebuilderEvents.
+// Refused logs that of ledger and gate of a campaign one is older than the other: see recovery.RebuilderEvents.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
 // Record is flow.RecorderLimits.OnRecord.
@@ -124,8 +125,8 @@ func (m *Monitor) Relayed(one flow.Recording) {
 type Gate struct {
 	Name      string // the name that campaigns have for the gate
 	Changer   *flow.Changer
-	Retirer   *flow.Retirer
-	Rebuilder *flow.Rebuilder
+	Retirer   *recovery.Retirer
+	Rebuilder *recovery.Rebuilder
 	// Ping returns nil if the gate answers.
 	Ping func(context.Context) error
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
@@ -195,7 +196,7 @@ func (m *Monitor) watchChanger(c *flow.Changer) {
 	})
 }
 
-func (m *Monitor) watchRetirer(r *flow.Retirer) {
+func (m *Monitor) watchRetirer(r *recovery.Retirer) {
 	m.results("firstcome_retirements_total", "Campaigns that this node retired or had the gate forget, and attempts that failed.", map[string]func() int64{
 		"retired":   func() int64 { return r.Stats().Retired },
 		"forgotten": func() int64 { return r.Stats().Forgotten },
@@ -203,7 +204,7 @@ func (m *Monitor) watchRetirer(r *flow.Retirer) {
 	})
 }
 
-func (m *Monitor) watchRebuilder(r *flow.Rebuilder) {
+func (m *Monitor) watchRebuilder(r *recovery.Rebuilder) {
 	m.results("firstcome_gate_rebuilds_total", "Campaigns that this node verified or rebuilt after the gate's server restarted, was replaced or lost keys, and attempts that failed.", map[string]func() int64{
 		"verified": func() int64 { return r.Stats().Verified },
 		"rebuilt":  func() int64 { return r.Stats().Finished },

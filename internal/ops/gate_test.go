@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -25,8 +26,8 @@ func lost() *stage.Gate {
 // gate returns what a Monitor watches of a gate that has lost its campaigns.
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
-		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: flow.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
-		Rebuilder: flow.NewRebuilder(nil, nil, flow.RebuilderEvents{}),
+		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
+		Rebuilder: recovery.NewRebuilder(nil, nil, recovery.RebuilderEvents{}),
 		Lag:       func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
 	}
 }
@@ -139,8 +140,8 @@ func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
 // A bookOfTwo is a ledger with a campaign to retire and one to forget.
 type bookOfTwo struct{}
 
-func (bookOfTwo) Retiring(context.Context, time.Duration, time.Duration) ([]flow.Retiring, error) {
-	return []flow.Retiring{{Campaign: "retired", Marked: true}, {Campaign: "over"}}, nil
+func (bookOfTwo) Retiring(context.Context, time.Duration, time.Duration) ([]recovery.Retiring, error) {
+	return []recovery.Retiring{{Campaign: "retired", Marked: true}, {Campaign: "over"}}, nil
 }
 
 func (bookOfTwo) Retire(context.Context, firstcome.CampaignID, flow.GateState, time.Duration) (bool, error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -15,14 +15,14 @@ import (
 // numbers of their attempts do not follow each other, because a part of them is random.
 func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 5)
-	load := func(r flow.Rebuild) (end func() error) {
+	load := func(r recovery.Rebuild) (end func() error) {
 		put, end, err := s.gate.Loading(t.Context(), r)
 		stage.Must(t, err)
 		stage.Must(t, put(stage.Coupon("c", 1)))
 		return end
 	}
-	freeze := func(attempt int64) (flow.Rebuild, flow.Frozen) {
-		r := flow.Rebuild{Campaign: "c", Marker: "-", Attempt: attempt}
+	freeze := func(attempt int64) (recovery.Rebuild, recovery.Frozen) {
+		r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: attempt}
 		f, err := s.gate.Freeze(t.Context(), r)
 		stage.Must(t, err)
 		return r, f
@@ -38,8 +38,8 @@ func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 	stage.Must(t, load(second)())
 	stage.Must(t, late())
 	stage.Same(t, "what two owners loaded", 2, left())
-	fill := flow.Refill{Epoch: 2, LastNumber: 5}
-	stage.Must(t, s.gate.Switch(t.Context(), second, frozen, flow.Loaded{Least: 1, Most: 1}, fill))
+	fill := recovery.Refill{Epoch: 2, LastNumber: 5}
+	stage.Must(t, s.gate.Switch(t.Context(), second, frozen, recovery.Loaded{Least: 1, Most: 1}, fill))
 	stage.Same(t, "what is left of the first one's", 1, left())
 	freeze(2<<24 + 5)
 	stage.Same(t, "what is left behind the next freeze", 0, left())

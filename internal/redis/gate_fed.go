@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // Of a line that a feed keeps, Redis has no tickets. The field line of the campaign's hash has the feed, the generation, the offset of its
@@ -163,7 +164,7 @@ const markPage = 1000
 // A marking loads through which tickets users left into an attempt's keys.
 type marking struct {
 	gate *Gate
-	r    flow.Rebuild
+	r    recovery.Rebuild
 	args []string
 }
 

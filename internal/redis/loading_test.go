@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -26,7 +26,7 @@ func TestF01AServerThatStillReadsItsFileIsNotOneThatKeepsNone(t *testing.T) {
 	stage.Must(t, server.Kill())
 	back := make(chan error, 1)
 	go func() { back <- server.Restart(t.Context()) }()
-	var runs []flow.Run
+	var runs []recovery.Run
 	reading := 0
 	stage.Await(t, "an answer", 1, func() int {
 		runs, err = g.Runs(t.Context())

@@ -12,9 +12,10 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, flow.ErrAhead
+// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, recovery.ErrAhead
 // that it knows more than the revision says, a flow.StaleEpochError that its epoch has ended.
 func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -55,16 +56,16 @@ func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) e
 }
 
 // standings are what the words of lua/standing.lua mean.
-var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": flow.ErrAhead}
+var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": recovery.ErrAhead}
 
 var errLoading = fmt.Errorf("%w: the server still reads its file", firstcome.ErrGateUnavailable)
 
 // Runs returns the runs of the servers of the gate that answer, in the order of their names. It is an error if none does. A server that
 // still reads its file does not answer.
-func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
+func (g *Gate) Runs(ctx context.Context) ([]recovery.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var runs []flow.Run
+	var runs []recovery.Run
 	var failed error
 	for _, node := range g.client.Nodes() {
 		text, err := node.Do(ctx, node.B().Info().Build()).ToString()
@@ -87,12 +88,12 @@ func (g *Gate) Runs(ctx context.Context) ([]flow.Run, error) {
 				continue
 			}
 		}
-		runs = append(runs, flow.Run{ID: runOf(info), Durable: durable})
+		runs = append(runs, recovery.Run{ID: runOf(info), Durable: durable})
 	}
 	if len(runs) == 0 {
 		return nil, failed
 	}
-	slices.SortFunc(runs, func(a, b flow.Run) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(runs, func(a, b recovery.Run) int { return strings.Compare(a.ID, b.ID) })
 	return runs, nil
 }
 
@@ -153,8 +154,8 @@ func (g *Gate) Rename(ctx context.Context) error {
 }
 
 // Freeze has the gate decide and settle nothing more of a campaign until Switch, or until a later attempt freezes it, and returns
-// what it told last. flow.ErrOutdone: a later attempt did. It removes what earlier attempts left.
-func (g *Gate) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+// what it told last. recovery.ErrOutdone: a later attempt did. It removes what earlier attempts left.
+func (g *Gate) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := g.freezeCampaign(ctx, r)
 	if err == nil {
 		err = g.removeLoaded(ctx, r)
@@ -162,7 +163,7 @@ func (g *Gate) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) 
 	return f, wrap(err, "freeze %s", r.Campaign)
 }
 
-func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+func (g *Gate) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	word, parts, err := g.run(ctx, g.freeze, g.keyring.renew(r.Campaign, r.Marker), whole10(r.Attempt))
@@ -170,7 +171,7 @@ func (g *Gate) freezeCampaign(ctx context.Context, r flow.Rebuild) (f flow.Froze
 	case err != nil:
 		return f, err
 	case word == "outdone":
-		return f, flow.ErrOutdone
+		return f, recovery.ErrOutdone
 	case word != "frozen" || len(parts) != 9:
 		return f, fmt.Errorf("the freeze script answered %q and %d parts", word, len(parts))
 	}
@@ -218,7 +219,7 @@ func (k *keys) loaded(attempt int64) loadedKeys {
 func (k loadedKeys) all() []string { return []string{k.holders, k.line, k.tickets} }
 
 // removeLoaded removes what this attempt loaded, and those that froze the campaign before it.
-func (g *Gate) removeLoaded(ctx context.Context, r flow.Rebuild) error {
+func (g *Gate) removeLoaded(ctx context.Context, r recovery.Rebuild) error {
 	k := keysOf(r.Campaign, r.Marker)
 	froze, err := g.client.Do(ctx, g.client.B().Hget().Key(k.campaign).Field("attempts").Build()).ToString()
 	if err != nil && !rueidis.IsRedisNil(err) {
@@ -232,7 +233,7 @@ func (g *Gate) removeLoaded(ctx context.Context, r flow.Rebuild) error {
 	return classify(g.client.Do(ctx, g.client.B().Unlink().Key(left...).Build()).Error())
 }
 
-// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. flow.ErrOutdone: it is not frozen by that, at the
+// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. recovery.ErrOutdone: it is not frozen by that, at the
 // server that answers.
 func (g *Gate) frozenJournal(ctx context.Context, k *keys, attempt int64) pager {
 	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
@@ -243,7 +244,7 @@ func (g *Gate) frozenJournal(ctx context.Context, k *keys, attempt int64) pager 
 		case err != nil:
 			return nil, err
 		case word == "outdone":
-			return nil, flow.ErrOutdone
+			return nil, recovery.ErrOutdone
 		case word != "entries" || len(parts) != 1:
 			return nil, fmt.Errorf("the empty script answered %q and %d parts", word, len(parts))
 		}
@@ -251,9 +252,9 @@ func (g *Gate) frozenJournal(ctx context.Context, k *keys, attempt int64) pager 
 	}
 }
 
-// Empty gives all that is in the journal of a campaign to a sink, which this attempt has frozen. flow.ErrOutdone says that it has not: the
+// Empty gives all that is in the journal of a campaign to a sink, which this attempt has frozen. recovery.ErrOutdone says that it has not: the
 // server is older, or another attempt has begun. Entries of a newer firstcome are an error.
-func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	k := keysOf(r.Campaign, r.Marker)
 	var items []item
 	give := func() error {
@@ -316,7 +317,7 @@ func (l *loading) end(ctx context.Context) error {
 
 // Loading returns what loads an attempt's keys, which begin anew: put takes a coupon, and end says that all came. A coupon that is void
 // makes no holder; it says that its ticket is over, and without a number that its user left, with all tickets up to that one.
-func (g *Gate) Loading(ctx context.Context, r flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
+func (g *Gate) Loading(ctx context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	k := keysOf(r.Campaign, r.Marker)
 	to := k.loaded(r.Attempt)
 	holders, tickets, marks := &loading{gate: g, key: to.holders}, &loading{gate: g, key: to.tickets}, &marking{gate: g, r: r}
@@ -364,8 +365,8 @@ func holderEntry(c firstcome.Coupon) []byte {
 	return entry
 }
 
-// Switch puts what was loaded into the place of the frozen campaign. flow.ErrOutdone and flow.ErrMoved say that nothing was switched.
-func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+// Switch puts what was loaded into the place of the frozen campaign. recovery.ErrOutdone and recovery.ErrMoved say that nothing was switched.
+func (g *Gate) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	k := g.keyring.renew(r.Campaign, r.Marker)
 	marks, err := g.loadedMarks(ctx, k.loaded(r.Attempt), fill.Feed)
 	if err != nil {
@@ -395,9 +396,9 @@ func (g *Gate) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded
 	case "switched":
 		return nil
 	case "outdone":
-		err = flow.ErrOutdone
+		err = recovery.ErrOutdone
 	case "moved":
-		err = flow.ErrMoved
+		err = recovery.ErrMoved
 	default:
 		err = fmt.Errorf("the switch script answered %q", word)
 	}
@@ -419,7 +420,7 @@ func ceilingArg(ceiling int64) string {
 }
 
 // Stopped returns what an unverified campaign is at the gate.
-func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, err error) {
+func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s recovery.Stopped, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := g.keysIn(r)
@@ -458,7 +459,7 @@ func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s flow.Stopped, er
 }
 
 // Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.
-func (g *Gate) Held(ctx context.Context, r flow.Rebuild, each func(firstcome.Coupon) error) error {
+func (g *Gate) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
 	err := g.eachHolder(ctx, keysOf(r.Campaign, r.Marker), func(c firstcome.Coupon) error {
 		c.Code = g.options.Secret.Code(c.Campaign, c.Number)
 		c.Buried = false
@@ -499,13 +500,13 @@ func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstco
 	return held, nil
 }
 
-// Verified has the gate decide claims of a campaign again that was verified as stopped says. flow.ErrMoved: it is another one by now.
-func (g *Gate) Verified(ctx context.Context, r flow.Revision, s flow.Stopped) error {
+// Verified has the gate decide claims of a campaign again that was verified as stopped says. recovery.ErrMoved: it is another one by now.
+func (g *Gate) Verified(ctx context.Context, r flow.Revision, s recovery.Stopped) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	word, _, err := g.run(ctx, g.verify, g.keysIn(r), s.Was, s.Is, whole10(s.Epoch), whole10(s.Version), whole10(s.LastNumber))
 	if err == nil && word != "verified" {
-		err = flow.ErrMoved
+		err = recovery.ErrMoved
 	}
 	return wrap(err, "note that %s is verified", r.Campaign)
 }

@@ -9,18 +9,19 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // carryPage is how many tickets one script carries over: some three milliseconds of Redis.
 const carryPage = 1000
 
 // Carry carries a frozen campaign's line over into an attempt's new keys, which have the holders by then: each ticket with its number, in
-// a generation that no ticket is of yet. flow.ErrOutdone: a later attempt froze the campaign.
-func (g *Gate) Carry(ctx context.Context, r flow.Rebuild, generation int64) (c flow.Carried, err error) {
+// a generation that no ticket is of yet. recovery.ErrOutdone: a later attempt froze the campaign.
+func (g *Gate) Carry(ctx context.Context, r recovery.Rebuild, generation int64) (c recovery.Carried, err error) {
 	for behind, more := "", true; more; more = behind != "" {
-		var page flow.Carried
+		var page recovery.Carried
 		if page, behind, err = g.carryPage(ctx, r, generation, behind); err != nil {
-			return flow.Carried{}, wrap(err, "carry the line of %s over", r.Campaign)
+			return recovery.Carried{}, wrap(err, "carry the line of %s over", r.Campaign)
 		}
 		c.Passed += page.Passed
 		if page.People == 0 {
@@ -35,7 +36,7 @@ func (g *Gate) Carry(ctx context.Context, r flow.Rebuild, generation int64) (c f
 }
 
 // carryPage carries the page behind an entry, and returns its last entry, ” behind the last page.
-func (g *Gate) carryPage(ctx context.Context, r flow.Rebuild, generation int64, behind string) (c flow.Carried, last string, err error) {
+func (g *Gate) carryPage(ctx context.Context, r recovery.Rebuild, generation int64, behind string) (c recovery.Carried, last string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := keysOf(r.Campaign, r.Marker)
@@ -46,7 +47,7 @@ func (g *Gate) carryPage(ctx context.Context, r flow.Rebuild, generation int64, 
 	}
 	switch word, _ := answer[0].ToString(); {
 	case word == "outdone":
-		return c, "", flow.ErrOutdone
+		return c, "", recovery.ErrOutdone
 	case word != "carried" || len(answer) != 6:
 		return c, "", fmt.Errorf("the carry script answered %q and %d parts", word, len(answer)-1)
 	}
@@ -82,7 +83,7 @@ func isOfAnotherType(err error) bool {
 }
 
 // lineFields returns the fields of the campaign's hash that have the line, if there ever was one: see lua/line.lua.
-func lineFields(fill flow.Refill, marks int64) []string {
+func lineFields(fill recovery.Refill, marks int64) []string {
 	l := fill.Line
 	if fill.Pace == nil && fill.Feed == nil && l.Generation <= 1 {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // How many bytes a rebuild loads for each: as measured (docs/operate.md), with user ids of some 36 bytes, and rounded up.
@@ -14,9 +14,9 @@ const (
 	ticketsOf   = 128
 )
 
-// Room returns a flow.NoRoomError if the campaign's keys do not fit into Redis twice, as far as can be said before they are loaded. It
+// Room returns a recovery.NoRoomError if the campaign's keys do not fit into Redis twice, as far as can be said before they are loaded. It
 // removes what earlier attempts left.
-func (g *Gate) Room(ctx context.Context, r flow.Rebuild) error {
+func (g *Gate) Room(ctx context.Context, r recovery.Rebuild) error {
 	err := g.removeLoaded(ctx, r)
 	if err == nil {
 		err = g.room(ctx, r)
@@ -24,7 +24,7 @@ func (g *Gate) Room(ctx context.Context, r flow.Rebuild) error {
 	return wrap(err, "look for room to rebuild %s", r.Campaign)
 }
 
-func (g *Gate) room(ctx context.Context, r flow.Rebuild) error {
+func (g *Gate) room(ctx context.Context, r recovery.Rebuild) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, parts, err := g.run(ctx, g.memory, keysOf(r.Campaign, r.Marker))
@@ -42,7 +42,7 @@ func (g *Gate) room(ctx context.Context, r flow.Rebuild) error {
 	}
 	needs := max(holders, r.InForce)*holderBytes + people*inLineBytes + tickets*ticketsOf
 	if most > 0 && used+needs > most {
-		return &flow.NoRoomError{Missing: used + needs - most}
+		return &recovery.NoRoomError{Missing: used + needs - most}
 	}
 	return nil
 }

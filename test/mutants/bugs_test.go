@@ -339,43 +339,43 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuild does not wait until the leases have ended",
-		file: "internal/flow/rebuilder_attempt.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
+		file: "internal/recovery/attempt.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
 		bug:  "a restart is taken for harmless, though the server did not sync",
-		file: "internal/flow/verify.go", old: "case !durable:", new: "case !durable && false:",
+		file: "internal/recovery/verify.go", old: "case !durable:", new: "case !durable && false:",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
 		bug:  "a rebuild whose owner died before it froze the gate is done by nobody",
-		file: "internal/flow/rebuilder_looks.go", old: "case a.Rebuilding:", new: "case false:",
+		file: "internal/recovery/looks.go", old: "case a.Rebuilding:", new: "case false:",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
 		bug:  "campaigns are rebuilt in the order of their ids",
-		file: "internal/flow/rebuilder_looks.go", old: "range first(active, r.known())", new: "range active",
-		pkg: "./internal/flow", test: "TestF01OpenCampaignsAreRebuiltFirst",
+		file: "internal/recovery/looks.go", old: "range first(active, r.known())", new: "range active",
+		pkg: "./internal/recovery", test: "TestF01OpenCampaignsAreRebuiltFirst",
 	},
 	{
 		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
-		file: "internal/flow/rebuilder_looks.go", old: "		if r.standing(ctx, a) == nil {\n", new: "		if false {\n",
-		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+		file: "internal/recovery/looks.go", old: "		if r.standing(ctx, a) == nil {\n", new: "		if false {\n",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "behind another node's attempt that was given up a gate is rebuilt whatever it says",
-		file: "internal/flow/rebuilder_looks.go", old: "	a.Rebuilding = false // by another attempt, as the look found\n", new: "",
-		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+		file: "internal/recovery/looks.go", old: "	a.Rebuilding = false // by another attempt, as the look found\n", new: "",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "a rebuild that is about to switch its frozen gate is given no time",
-		file: "internal/flow/rebuilder_looks.go", old: "asks = switchAsks", new: "asks = 1",
-		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+		file: "internal/recovery/looks.go", old: "asks = switchAsks", new: "asks = 1",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "a rebuild whose owner died before the freeze is taken for needless",
-		file: "internal/flow/rebuilder_looks.go", old: "	if attempt.Left {\n", new: "	if false {\n",
-		pkg: "./internal/flow", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+		file: "internal/recovery/looks.go", old: "	if attempt.Left {\n", new: "	if false {\n",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{
 		bug:  "whoever takes over facts does not read what the topic has",
@@ -442,12 +442,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
-		file: "internal/flow/rebuilder.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
+		file: "internal/recovery/rebuilder.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{
 		bug:  "a ledger is not taken for an older one by its version",
-		file: "internal/flow/rolled_back.go", old: "case s.Version > r.Version:", new: "case false:",
+		file: "internal/recovery/rolled_back.go", old: "case s.Version > r.Version:", new: "case false:",
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
 	},
 	{
@@ -477,7 +477,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile does not bring the holders back",
-		file: "internal/flow/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
+		file: "internal/recovery/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
 		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
 	},
 	{
@@ -492,33 +492,33 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",
-		file: "internal/flow/rebuilder_looks.go", old: "	case a.Reconciling:\n		return &LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
+		file: "internal/recovery/looks.go", old: "	case a.Reconciling:\n		return &flow.LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
 		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
-		file: "internal/flow/stale_epoch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
-		pkg: "./internal/flow", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
+		file: "internal/recovery/stale_epoch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		pkg: "./internal/recovery", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
 	},
 	{
 		bug:  "a gate that does not answer when its epoch ends is not asked again",
-		file: "internal/flow/rebuilder_looks.go", old: "	for id := range r.doubted {\n		ids[id] = true\n	}\n", new: "	clear(r.doubted)\n",
-		pkg: "./internal/flow", test: "TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes",
+		file: "internal/recovery/looks.go", old: "	for id := range r.doubted {\n		ids[id] = true\n	}\n", new: "	clear(r.doubted)\n",
+		pkg: "./internal/recovery", test: "TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes",
 	},
 	{
 		bug:  "a campaign that another gate decides is refused for ever",
-		file: "internal/flow/stale_epoch.go", old: "isOver(id) && errors.Is(why, ErrStaleEpoch)", new: "false && errors.Is(why, ErrStaleEpoch)",
-		pkg: "./internal/flow", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
+		file: "internal/recovery/stale_epoch.go", old: "isOver(id) && errors.Is(why, flow.ErrStaleEpoch)", new: "false && errors.Is(why, flow.ErrStaleEpoch)",
+		pkg: "./internal/recovery", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
 	},
 	{
 		bug:  "a recorder that is handed an older gate's coupons tells nobody",
-		file: "internal/flow/rolled_back.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
-		pkg: "./internal/flow", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
+		file: "internal/recovery/rolled_back.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
+		pkg: "./internal/recovery", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
 	},
 	{
 		bug:  "a gate that is rebuilt is taken for an older one",
-		file: "internal/flow/stale_epoch.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
-		pkg: "./internal/flow", test: "TestF18AFrozenGateIsNoOlderOne",
+		file: "internal/recovery/stale_epoch.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
+		pkg: "./internal/recovery", test: "TestF18AFrozenGateIsNoOlderOne",
 	},
 	{
 		bug:  "a server that followed another one and leads again is the run that it was",
@@ -552,7 +552,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
-		file: "internal/flow/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		file: "internal/recovery/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, flow.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
 		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
 	{

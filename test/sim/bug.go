@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A bug is a mistake that a test plants, to see that the schedules find it: a part of the models, or between models and rooms, that is
@@ -18,7 +19,7 @@ type bug struct {
 	keeper  func(*wire, flow.Keeper) flow.Keeper         // what its Recorder asks
 	book    func(*wire, flow.ChangeBook) flow.ChangeBook // what its Changer asks of the ledger
 	applier func(*wire, flow.Applier) flow.Applier       // and of the gate
-	remade  func(*Gate) flow.RebuiltGate                 // the gate, as its Rebuilder asks it
+	remade  func(*Gate) recovery.RebuiltGate             // the gate, as its Rebuilder asks it
 	refills func(*Ledger) rebuilds                       // and the ledger
 	// heedless has whoever records settle entries whatever epoch they are of.
 	heedless bool

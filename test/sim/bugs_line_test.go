@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A muddled gate is the model of one, of which a bug changes the line before each claim, or before each service, or answers instead of it
@@ -85,11 +86,11 @@ var lineBugs = []bug{
 			c.people, c.line = nil, firstcome.Line{Generation: c.line.Generation + 1}
 		}
 	}})},
-	{name: "a rebuild forgets the line", remade: func(g *Gate) flow.RebuiltGate {
-		return carrying{g, func(context.Context, flow.Rebuild) (flow.Carried, error) { return flow.Carried{}, nil }}
+	{name: "a rebuild forgets the line", remade: func(g *Gate) recovery.RebuiltGate {
+		return carrying{g, func(context.Context, recovery.Rebuild) (recovery.Carried, error) { return recovery.Carried{}, nil }}
 	}},
-	{name: "a rebuild turns the line round", remade: func(g *Gate) flow.RebuiltGate {
-		return carrying{g, func(ctx context.Context, r flow.Rebuild) (flow.Carried, error) {
+	{name: "a rebuild turns the line round", remade: func(g *Gate) recovery.RebuiltGate {
+		return carrying{g, func(ctx context.Context, r recovery.Rebuild) (recovery.Carried, error) {
 			carried, err := g.Carry(ctx, r, 0)
 			if l := g.loaded[r.Attempt]; l != nil {
 				slices.Reverse(l.people)
@@ -97,13 +98,13 @@ var lineBugs = []bug{
 			return carried, err
 		}}
 	}},
-	{name: "a rebuild carries holders over", remade: func(g *Gate) flow.RebuiltGate {
-		return carrying{g, func(ctx context.Context, r flow.Rebuild) (flow.Carried, error) {
+	{name: "a rebuild carries holders over", remade: func(g *Gate) recovery.RebuiltGate {
+		return carrying{g, func(ctx context.Context, r recovery.Rebuild) (recovery.Carried, error) {
 			carried, err := g.Carry(ctx, r, 0)
 			l, c := g.loaded[r.Attempt], g.campaigns[r.Campaign]
 			if err == nil && carried.Passed > 0 {
 				l.people = slices.Clone(c.people)
-				carried = flow.Carried{First: l.people[0].ticket, Last: l.people[len(l.people)-1].ticket, People: int64(len(l.people))}
+				carried = recovery.Carried{First: l.people[0].ticket, Last: l.people[len(l.people)-1].ticket, People: int64(len(l.people))}
 			}
 			return carried, err
 		}}
@@ -133,19 +134,19 @@ func (s stale) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 // A carrying gate is one of which a bug carries the line over.
 type carrying struct {
 	*Gate
-	carry func(context.Context, flow.Rebuild) (flow.Carried, error)
+	carry func(context.Context, recovery.Rebuild) (recovery.Carried, error)
 }
 
-// Carry is flow.RebuiltGate's.
-func (c carrying) Carry(ctx context.Context, r flow.Rebuild, _ int64) (flow.Carried, error) {
+// Carry is recovery.RebuiltGate's.
+func (c carrying) Carry(ctx context.Context, r recovery.Rebuild, _ int64) (recovery.Carried, error) {
 	return c.carry(ctx, r)
 }
 
 // A regenerating ledger has the line go on with the generation that ends.
 type regenerating struct{ *Ledger }
 
-// FinishRebuild is flow.RebuildBook's.
-func (r regenerating) FinishRebuild(ctx context.Context, one flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+// FinishRebuild is recovery.RebuildBook's.
+func (r regenerating) FinishRebuild(ctx context.Context, one recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	fill, err := r.Ledger.FinishRebuild(ctx, one, loaded, frozen)
 	if fill.Line.Generation > 1 {
 		fill.Line.Generation--

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // unheeding is the model of a gate that does something before each claim.
@@ -38,11 +39,11 @@ type steps struct {
 	*Gate
 	freeze func(c *course)
 	empty  bool // the journal is emptied to nobody
-	toward func(c *course, r flow.Rebuild)
+	toward func(c *course, r recovery.Rebuild)
 }
 
-// Freeze is flow.RebuiltGate's.
-func (s steps) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) {
+// Freeze is recovery.RebuiltGate's.
+func (s steps) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := s.Gate.Freeze(ctx, r)
 	if s.freeze != nil && err == nil {
 		s.freeze(s.campaigns[r.Campaign])
@@ -50,16 +51,16 @@ func (s steps) Freeze(ctx context.Context, r flow.Rebuild) (flow.Frozen, error) 
 	return f, err
 }
 
-// Empty is flow.RebuiltGate's.
-func (s steps) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+// Empty is recovery.RebuiltGate's.
+func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if s.empty {
 		return nil
 	}
 	return s.Gate.Empty(ctx, r, to)
 }
 
-// Switch is flow.RebuiltGate's.
-func (s steps) Switch(ctx context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+// Switch is recovery.RebuiltGate's.
+func (s steps) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if c := s.campaigns[r.Campaign]; s.toward != nil && c != nil {
 		s.toward(c, r)
 	}
@@ -71,17 +72,17 @@ type books struct {
 	*Ledger
 	durable bool // every run is
 	refill  func(a *account, each func(firstcome.Coupon) error) error
-	finish  func(a *account, r *flow.Rebuild, loaded *flow.Loaded) (after func())
+	finish  func(a *account, r *recovery.Rebuild, loaded *recovery.Loaded) (after func())
 }
 
-// DurableRun is flow.VerifyBook's.
+// DurableRun is recovery.VerifyBook's.
 func (b books) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
 	durable, seen, err = b.Ledger.DurableRun(ctx, run)
 	return durable || b.durable, seen, err
 }
 
-// Refills is flow.VerifyBook's.
-func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (flow.Mark, error) {
+// Refills is recovery.VerifyBook's.
+func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (recovery.Mark, error) {
 	mark, err := b.Ledger.Refills(ctx, id, each)
 	if b.refill != nil && err == nil {
 		err = b.refill(b.campaigns[id], each)
@@ -89,8 +90,8 @@ func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// FinishRebuild is flow.RebuildBook's.
-func (b books) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error) {
+// FinishRebuild is recovery.RebuildBook's.
+func (b books) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	after := func() {}
 	if b.finish != nil {
 		after = b.finish(b.campaigns[r.Campaign], &r, &loaded)
@@ -102,9 +103,9 @@ func (b books) FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Lo
 	return fill, err
 }
 
-func finishes(do func(l *Ledger, a *account, r *flow.Rebuild, loaded *flow.Loaded) (after func())) func(*Ledger) rebuilds {
+func finishes(do func(l *Ledger, a *account, r *recovery.Rebuild, loaded *recovery.Loaded) (after func())) func(*Ledger) rebuilds {
 	return func(l *Ledger) rebuilds {
-		return books{Ledger: l, finish: func(a *account, r *flow.Rebuild, loaded *flow.Loaded) func() { return do(l, a, r, loaded) }}
+		return books{Ledger: l, finish: func(a *account, r *recovery.Rebuild, loaded *recovery.Loaded) func() { return do(l, a, r, loaded) }}
 	}
 }
 
@@ -145,32 +146,32 @@ func overreaches(t *town) {
 var rebuildBugs = []bug{
 	{name: "a gate does not ask whether its server is the one that decided last", models: before(func(g *Gate, c *course) { c.run = g.run.ID })},
 	{name: "every restart is taken for harmless", refills: func(l *Ledger) rebuilds { return books{Ledger: l, durable: true} }},
-	{name: "a frozen gate decides", models: before(func(_ *Gate, c *course) { c.frozen = 0 }), remade: func(g *Gate) flow.RebuiltGate {
-		return steps{Gate: g, toward: func(c *course, r flow.Rebuild) { c.frozen = r.Attempt }}
+	{name: "a frozen gate decides", models: before(func(_ *Gate, c *course) { c.frozen = 0 }), remade: func(g *Gate) recovery.RebuiltGate {
+		return steps{Gate: g, toward: func(c *course, r recovery.Rebuild) { c.frozen = r.Attempt }}
 	}},
-	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) flow.RebuiltGate {
-		return steps{Gate: g, toward: func(c *course, r flow.Rebuild) { c.frozen = r.Attempt }}
+	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) recovery.RebuiltGate {
+		return steps{Gate: g, toward: func(c *course, r recovery.Rebuild) { c.frozen = r.Attempt }}
 	}},
-	{name: "an owner ends the epoch though another attempt has begun", seed: 29145, refills: finishes(func(_ *Ledger, a *account, r *flow.Rebuild, _ *flow.Loaded) func() {
+	{name: "an owner ends the epoch though another attempt has begun", seed: 29145, refills: finishes(func(_ *Ledger, a *account, r *recovery.Rebuild, _ *recovery.Loaded) func() {
 		r.Attempt = a.attempt
 		if a.rebuildingAt.IsZero() {
 			a.rebuildingAt = time.Now()
 		}
 		return func() {}
 	})},
-	{name: "an owner does not empty the journal", remade: func(g *Gate) flow.RebuiltGate { return steps{Gate: g, empty: true} }},
-	{name: "the ledger may have changed since it was loaded", seed: 465, refills: finishes(func(l *Ledger, a *account, _ *flow.Rebuild, loaded *flow.Loaded) func() {
+	{name: "an owner does not empty the journal", remade: func(g *Gate) recovery.RebuiltGate { return steps{Gate: g, empty: true} }},
+	{name: "the ledger may have changed since it was loaded", seed: 465, refills: finishes(func(l *Ledger, a *account, _ *recovery.Rebuild, loaded *recovery.Loaded) func() {
 		loaded.Mark = l.mark(a)
 		return func() {}
 	})},
-	{name: "numbers go on behind the ledger's last", refills: finishes(func(_ *Ledger, a *account, _ *flow.Rebuild, _ *flow.Loaded) func() {
+	{name: "numbers go on behind the ledger's last", refills: finishes(func(_ *Ledger, a *account, _ *recovery.Rebuild, _ *recovery.Loaded) func() {
 		a.ceiling = 0
 		return func() {}
 	})},
-	{name: "nobody notes which numbers are lost", refills: finishes(func(_ *Ledger, a *account, _ *flow.Rebuild, _ *flow.Loaded) func() {
+	{name: "nobody notes which numbers are lost", refills: finishes(func(_ *Ledger, a *account, _ *recovery.Rebuild, _ *recovery.Loaded) func() {
 		return func() { a.lost = nil }
 	})},
-	{name: "a change that waits is not done by a rebuild", refills: finishes(func(_ *Ledger, a *account, _ *flow.Rebuild, _ *flow.Loaded) func() {
+	{name: "a change that waits is not done by a rebuild", refills: finishes(func(_ *Ledger, a *account, _ *recovery.Rebuild, _ *recovery.Loaded) func() {
 		a.applied = a.Version
 		return func() {}
 	})},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -32,8 +33,8 @@ type Gate struct {
 
 // A memory is what the gate's server has, and may lose.
 type memory struct {
-	run       flow.Run // of the server
-	named     bool     // it has the gate's name
+	run       recovery.Run // of the server
+	named     bool         // it has the gate's name
 	campaigns map[firstcome.CampaignID]*course
 	loaded    map[int64]*load // what rebuilds loaded, by attempt
 	entries   int64           // appended ever: the last one's id
@@ -100,12 +101,12 @@ func (h *happening) words() string {
 func NewGate(clock func() time.Time) *Gate {
 	return &Gate{
 		Clock: clock, Quarantine: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
-		memory: blank(flow.Run{ID: "run 1"}), logs: map[firstcome.CampaignID]*[]happening{}, appended: make(chan struct{}),
+		memory: blank(recovery.Run{ID: "run 1"}), logs: map[firstcome.CampaignID]*[]happening{}, appended: make(chan struct{}),
 	}
 }
 
 // blank returns the memory of a server that has nothing but the gate's name.
-func blank(run flow.Run) memory {
+func blank(run recovery.Run) memory {
 	return memory{run: run, named: true, campaigns: map[firstcome.CampaignID]*course{}, loaded: map[int64]*load{}}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A gateRow is what the ledger has of a campaign's gate.
@@ -58,8 +59,8 @@ func (a *account) fence(attempt int64) error {
 	return fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding)
 }
 
-// SeeRun is flow.VerifyBook's.
-func (l *Ledger) SeeRun(_ context.Context, run flow.Run) error {
+// SeeRun is recovery.VerifyBook's.
+func (l *Ledger) SeeRun(_ context.Context, run recovery.Run) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	durable, seen := l.runs[run.ID]
@@ -68,14 +69,14 @@ func (l *Ledger) SeeRun(_ context.Context, run flow.Run) error {
 }
 
 // knows reports whether the ledger has a run as it is.
-func (l *Ledger) knows(run flow.Run) bool {
+func (l *Ledger) knows(run recovery.Run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	durable, seen := l.runs[run.ID]
 	return seen && durable == run.Durable
 }
 
-// RecentRuns is flow.VerifyBook's.
+// RecentRuns is recovery.VerifyBook's.
 func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +89,7 @@ func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []str
 	return runs, nil
 }
 
-// DurableRun is flow.VerifyBook's.
+// DurableRun is recovery.VerifyBook's.
 func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,10 +97,10 @@ func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, 
 	return durable, seen, nil
 }
 
-// Standard is flow.VerifyBook's.
-func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s flow.Standard, err error) {
+// Standard is recovery.VerifyBook's.
+func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s recovery.Standard, err error) {
 	err = l.of(id, func(a *account) error {
-		s = flow.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
+		s = recovery.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
 		if version < a.Version { // what waits has not come to the gate
 			switch a.changes[version].Kind {
 			case firstcome.ChangePause, firstcome.ChangeResume:
@@ -122,7 +123,7 @@ func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version 
 	return s, err
 }
 
-// Numbered is flow.VerifyBook's.
+// Numbered is recovery.VerifyBook's.
 func (l *Ledger) Numbered(_ context.Context, id string, above int64, each func(int64)) error {
 	return l.of(firstcome.CampaignID(id), func(a *account) error {
 		for n := above + 1; n <= a.highest(); n++ {
@@ -145,8 +146,8 @@ func (l *Ledger) dead(number int64) bool {
 }
 
 // mark returns which state of the ledger it is. mu is held.
-func (l *Ledger) mark(a *account) flow.Mark {
-	m := flow.Mark{Version: a.Version, Position: int64(len(a.facts)), Letters: int64(len(l.letters)), Generation: a.line.Line.Generation}
+func (l *Ledger) mark(a *account) recovery.Mark {
+	m := recovery.Mark{Version: a.Version, Position: int64(len(a.facts)), Letters: int64(len(l.letters)), Generation: a.line.Line.Generation}
 	for _, p := range a.line.Past {
 		if p.Reason != reasonLost {
 			m.Ended = max(m.Ended, p.Generation)
@@ -155,8 +156,8 @@ func (l *Ledger) mark(a *account) flow.Mark {
 	return m
 }
 
-// Refills is flow.VerifyBook's.
-func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark flow.Mark, err error) {
+// Refills is recovery.VerifyBook's.
+func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
 	err = l.of(id, func(a *account) error {
 		mark = l.mark(a)
 		for _, c := range a.coupons {
@@ -172,7 +173,7 @@ func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// Active is flow.RebuildBook's.
+// Active is recovery.RebuildBook's.
 func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,33 +187,33 @@ func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
 	return all, nil
 }
 
-// BeginRebuild is flow.RebuildBook's.
-func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r flow.Rebuild, err error) {
+// BeginRebuild is recovery.RebuildBook's.
+func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r recovery.Rebuild, err error) {
 	err = l.of(id, func(a *account) error {
 		if epoch != 0 && epoch != a.epoch || !a.rebuildingAt.IsZero() && l.Clock().Before(a.rebuildingAt.Add(attemptTime)) {
-			return flow.ErrOutdone
+			return recovery.ErrOutdone
 		}
 		left := !a.rebuildingAt.IsZero()
 		a.attempt, a.rebuildingAt = a.attempt+1, l.Clock()
-		r = flow.Rebuild{Campaign: id, Attempt: a.attempt, Epoch: a.epoch, Actor: actor, InForce: a.inForce(), Left: left}
+		r = recovery.Rebuild{Campaign: id, Attempt: a.attempt, Epoch: a.epoch, Actor: actor, InForce: a.inForce(), Left: left}
 		return nil
 	})
 	return r, err
 }
 
-// GoesOn is flow.RebuildBook's.
-func (l *Ledger) GoesOn(_ context.Context, r flow.Rebuild) error {
+// GoesOn is recovery.RebuildBook's.
+func (l *Ledger) GoesOn(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt != r.Attempt || a.rebuildingAt.IsZero() {
-			return flow.ErrOutdone
+			return recovery.ErrOutdone
 		}
 		a.rebuildingAt = l.Clock()
 		return nil
 	})
 }
 
-// GiveUpRebuild is flow.RebuildBook's.
-func (l *Ledger) GiveUpRebuild(_ context.Context, r flow.Rebuild) error {
+// GiveUpRebuild is recovery.RebuildBook's.
+func (l *Ledger) GiveUpRebuild(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt == r.Attempt {
 			a.rebuildingAt = time.Time{}
@@ -221,23 +222,23 @@ func (l *Ledger) GiveUpRebuild(_ context.Context, r flow.Rebuild) error {
 	})
 }
 
-// LastRebuild is flow.RebuildBook's.
-func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r flow.Rebuilt, err error) {
+// LastRebuild is recovery.RebuildBook's.
+func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r recovery.Rebuilt, err error) {
 	err = l.of(id, func(a *account) error {
-		r = flow.Rebuilt{Campaign: id, Epoch: a.epoch}
+		r = recovery.Rebuilt{Campaign: id, Epoch: a.epoch}
 		return nil
 	})
 	return r, err
 }
 
-// FinishRebuild is flow.RebuildBook's.
-func (l *Ledger) FinishRebuild(_ context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (fill flow.Refill, err error) {
+// FinishRebuild is recovery.RebuildBook's.
+func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {
 		case a.attempt != r.Attempt, a.rebuildingAt.IsZero():
-			return flow.ErrOutdone
+			return recovery.ErrOutdone
 		case l.mark(a) != loaded.Mark:
-			return flow.ErrMoved
+			return recovery.ErrMoved
 		}
 		if a.applied < a.Version { // as the gate would have done it
 			d := a.changes[a.applied]
@@ -253,7 +254,7 @@ func (l *Ledger) FinishRebuild(_ context.Context, r flow.Rebuild, loaded flow.Lo
 }
 
 // nextEpoch ends an epoch: every number that may have been given, and that nobody has, is lost.
-func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen, carried flow.Carried) flow.Refill {
+func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, carried recovery.Carried) recovery.Refill {
 	ended := max(a.ceiling, a.highest())
 	a.epoch++
 	lost := int64(0)
@@ -273,7 +274,7 @@ func (l *Ledger) nextEpoch(a *account, frozen flow.Frozen, carried flow.Carried)
 			begins.OpenedAt = c.IssuedAt
 		}
 	}
-	return flow.Refill{
+	return recovery.Refill{
 		Campaign: begins, TermsVersion: a.termsVersion, Epoch: a.epoch, LastNumber: ended, Ceiling: l.grant(a).Ceiling,
 		Issued: int64(len(a.coupons)), DecidedAt: a.decidedAt, Lost: lost,
 		Line: a.line.Line, Past: slices.Clone(a.line.Past), LostPlaces: lostPlaces,
@@ -285,7 +286,7 @@ const reasonLost = "lost"
 
 // carry ends the line's generation, as lost, and begins the next one with those who were carried over. It returns how many are not in line any
 // more, at least.
-func (a *account) carry(frozen firstcome.Line, carried flow.Carried) (lostPlaces int64) {
+func (a *account) carry(frozen firstcome.Line, carried recovery.Carried) (lostPlaces int64) {
 	l := &a.line.Line
 	if frozen.Later(*l) {
 		*l = frozen
@@ -313,7 +314,7 @@ func (l *Ledger) LoseLine(_ context.Context, id firstcome.CampaignID) error {
 	return l.of(id, func(a *account) error {
 		ended := len(a.line.Past) > 0 && a.line.Past[0].Reason == reasonLost && a.line.Line.LastTicket == 0
 		if a.Closed && !ended {
-			a.carry(a.line.Line, flow.Carried{})
+			a.carry(a.line.Line, recovery.Carried{})
 		}
 		return nil
 	})

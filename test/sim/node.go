@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A node is a process of firstcome, from its start until it stops or crashes: the rooms as they are, wired as cmd/firstcome does.
@@ -41,18 +42,18 @@ func (n *node) isDead() bool {
 
 // unasked is a Rebuilder whose ledger is never restored from a backup. So no change asks the gate whether it was, which would only be two
 // more events.
-type unasked struct{ *flow.Rebuilder }
+type unasked struct{ *recovery.Rebuilder }
 
 func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
 
 func (u unasked) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
-func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (flow.Reconciled, error) {
-	return flow.Reconciled{}, flow.ErrNothingToReconcile
+func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (recovery.Reconciled, error) {
+	return recovery.Reconciled{}, recovery.ErrNothingToReconcile
 }
 
-func (u unasked) Estimate(context.Context, firstcome.CampaignID) (flow.Estimate, error) {
-	return flow.Estimate{}, flow.ErrNothingToReconcile
+func (u unasked) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimate, error) {
+	return recovery.Estimate{}, recovery.ErrNothingToReconcile
 }
 
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
@@ -71,7 +72,7 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	rebuilder := flow.NewRebuilder(book, end, flow.RebuilderEvents{})
+	rebuilder := recovery.NewRebuilder(book, end, recovery.RebuilderEvents{})
 	rebuilder.Auto = t.auto()
 	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrStaleEpoch) }
 	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -41,7 +42,7 @@ func settled(t *testing.T) (*Ledger, *account) {
 	a.ceiling = 6
 	r, err := l.BeginRebuild(ctx, "", campaign, 1)
 	do(err)
-	do(stage.Err(l.FinishRebuild(ctx, r, flow.Loaded{Mark: l.mark(a)}, flow.Frozen{})))
+	do(stage.Err(l.FinishRebuild(ctx, r, recovery.Loaded{Mark: l.mark(a)}, recovery.Frozen{})))
 	do(stage.Err(l.Record(ctx, flow.Batch{Campaign: campaign, Epoch: 2, Coupons: []firstcome.Coupon{coupon(7, 0, "c")}})))
 	return l, a
 }

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A server is what becomes of the gate's memory in a schedule.
@@ -20,9 +20,9 @@ type server struct {
 func (s *server) lasts() bool { return s.durable && !s.broken }
 
 // another returns another run of the server.
-func (s *server) another() flow.Run {
+func (s *server) another() recovery.Run {
 	s.runs++
-	return flow.Run{ID: fmt.Sprint("run ", s.runs), Durable: s.durable}
+	return recovery.Run{ID: fmt.Sprint("run ", s.runs), Durable: s.durable}
 }
 
 // outage has one happen to the gate's server. Only one that is not durable comes back with less than it had.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // copied returns a copy of a memory, as a replica or a file has one.
@@ -27,14 +28,14 @@ func (m *memory) copied() memory {
 }
 
 // becomes has another server take the place of the gate's, or the same one after a restart: with a memory, and as a run of its own.
-func (g *Gate) becomes(m memory, run flow.Run) {
+func (g *Gate) becomes(m memory, run recovery.Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.memory, g.run = m, run
 }
 
 // goesBack has the gate be another run of its server, or another server, which lacks what happened last.
-func (g *Gate) goesBack(m memory, run flow.Run) {
+func (g *Gate) goesBack(m memory, run recovery.Run) {
 	g.becomes(m, run)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,7 +62,7 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 	return err
 }
 
-// Standing is flow.RebuiltGate's.
+// Standing is recovery.RebuiltGate's.
 func (g *Gate) Standing(_ context.Context, r flow.Revision) error {
 	return cmp.Or(g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
 }
@@ -90,21 +91,21 @@ func (g *Gate) last(id firstcome.CampaignID) (epoch, number int64) {
 	return epoch, number
 }
 
-// Runs is flow.RebuiltGate's.
-func (g *Gate) Runs(context.Context) ([]flow.Run, error) {
+// Runs is recovery.RebuiltGate's.
+func (g *Gate) Runs(context.Context) ([]recovery.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return []flow.Run{g.run}, nil
+	return []recovery.Run{g.run}, nil
 }
 
-// Named is flow.RebuiltGate's.
+// Named is recovery.RebuiltGate's.
 func (g *Gate) Named(context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.named, nil
 }
 
-// Rename is flow.RebuiltGate's.
+// Rename is recovery.RebuiltGate's.
 func (g *Gate) Rename(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,22 +113,22 @@ func (g *Gate) Rename(context.Context) error {
 	return nil
 }
 
-// Stopped is flow.VerifiedGate's.
-func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s flow.Stopped, err error) {
+// Stopped is recovery.VerifiedGate's.
+func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s recovery.Stopped, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil || c.Version == 0 {
 		return s, flow.ErrLost
 	}
-	return flow.Stopped{
+	return recovery.Stopped{
 		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
 		InForce: c.inForce(), Holders: c.inForce(), Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
 		DecidedAt: c.seen, Line: c.lined, Pace: c.Pace, Waitlist: c.Waitlist,
 	}, nil
 }
 
-// Holds is flow.VerifiedGate's.
+// Holds is recovery.VerifiedGate's.
 func (g *Gate) Holds(_ context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
 	err = g.of(r.Campaign, func(c *course) {
 		for _, one := range coupons {
@@ -139,7 +140,7 @@ func (g *Gate) Holds(_ context.Context, r flow.Revision, coupons []firstcome.Cou
 	return held, err
 }
 
-// Unrecorded is flow.VerifiedGate's.
+// Unrecorded is recovery.VerifiedGate's.
 func (g *Gate) Unrecorded(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	for _, e := range g.entriesOf(id) {
 		for _, c := range e.Coupons {
@@ -162,23 +163,23 @@ func (g *Gate) entriesOf(id firstcome.CampaignID) (all []entry) {
 	return all
 }
 
-// Verified is flow.VerifiedGate's.
-func (g *Gate) Verified(_ context.Context, r flow.Revision, s flow.Stopped) error {
+// Verified is recovery.VerifiedGate's.
+func (g *Gate) Verified(_ context.Context, r flow.Revision, s recovery.Stopped) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil || c.frozen > 0 || c.run != s.Was || g.run.ID != s.Is || c.epoch != s.Epoch || c.Version != s.Version || c.last != s.LastNumber {
-		return flow.ErrMoved
+		return recovery.ErrMoved
 	}
 	c.run = s.Is
 	return nil
 }
 
-// Room is flow.RebuiltGate's: there is room.
-func (g *Gate) Room(context.Context, flow.Rebuild) error { return nil }
+// Room is recovery.RebuiltGate's: there is room.
+func (g *Gate) Room(context.Context, recovery.Rebuild) error { return nil }
 
-// Freeze is flow.RebuiltGate's.
-func (g *Gate) Freeze(_ context.Context, r flow.Rebuild) (f flow.Frozen, err error) {
+// Freeze is recovery.RebuiltGate's.
+func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
@@ -187,30 +188,30 @@ func (g *Gate) Freeze(_ context.Context, r flow.Rebuild) (f flow.Frozen, err err
 		g.campaigns[r.Campaign] = c
 	}
 	if r.Attempt < c.frozen || r.Attempt <= c.attempt {
-		return f, flow.ErrOutdone
+		return f, recovery.ErrOutdone
 	}
 	c.frozen = r.Attempt
 	g.forget(r)
-	return flow.Frozen{RunID: g.run.ID, Version: c.Version, DecidedAt: c.seen, Instants: c.Instants, Line: c.line}, nil
+	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, DecidedAt: c.seen, Instants: c.Instants, Line: c.line}, nil
 }
 
 // forget removes what this attempt and those before it loaded. mu is held.
-func (g *Gate) forget(r flow.Rebuild) {
+func (g *Gate) forget(r recovery.Rebuild) {
 	maps.DeleteFunc(g.loaded, func(attempt int64, _ *load) bool { return attempt <= r.Attempt })
 }
 
 // isFrozen tells whether an attempt has frozen its campaign here.
-func (g *Gate) isFrozen(r flow.Rebuild) bool {
+func (g *Gate) isFrozen(r recovery.Rebuild) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	return c != nil && c.frozen == r.Attempt
 }
 
-// Empty is flow.RebuiltGate's.
-func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
+// Empty is recovery.RebuiltGate's.
+func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if !g.isFrozen(r) {
-		return flow.ErrOutdone
+		return recovery.ErrOutdone
 	}
 	for _, e := range g.entriesOf(r.Campaign) {
 		e.Batch.Attempt = r.Attempt
@@ -221,8 +222,8 @@ func (g *Gate) Empty(ctx context.Context, r flow.Rebuild, to flow.Sink) error {
 	return nil
 }
 
-// Loading is flow.RebuiltGate's.
-func (g *Gate) Loading(_ context.Context, r flow.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
+// Loading is recovery.RebuiltGate's.
+func (g *Gate) Loading(_ context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget(r)
@@ -247,20 +248,20 @@ type load struct {
 }
 
 // load returns what an attempt has loaded so far. mu is held.
-func (g *Gate) load(r flow.Rebuild) *load {
+func (g *Gate) load(r recovery.Rebuild) *load {
 	if g.loaded[r.Attempt] == nil {
 		g.loaded[r.Attempt] = &load{holders: map[firstcome.UserID]firstcome.Coupon{}, over: map[firstcome.UserID]firstcome.Coupon{}}
 	}
 	return g.loaded[r.Attempt]
 }
 
-// Carry is flow.RebuiltGate's: everybody in line but those who have been served, as the ledger knows.
-func (g *Gate) Carry(_ context.Context, r flow.Rebuild, _ int64) (carried flow.Carried, err error) {
+// Carry is recovery.RebuiltGate's: everybody in line but those who have been served, as the ledger knows.
+func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried recovery.Carried, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil || c.frozen != r.Attempt {
-		return carried, flow.ErrOutdone
+		return carried, recovery.ErrOutdone
 	}
 	l := g.load(r)
 	l.people = nil
@@ -279,8 +280,8 @@ func (g *Gate) Carry(_ context.Context, r flow.Rebuild, _ int64) (carried flow.C
 	return carried, nil
 }
 
-// Switch is flow.RebuiltGate's.
-func (g *Gate) Switch(_ context.Context, r flow.Rebuild, f flow.Frozen, loaded flow.Loaded, fill flow.Refill) error {
+// Switch is recovery.RebuiltGate's.
+func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
@@ -289,9 +290,9 @@ func (g *Gate) Switch(_ context.Context, r flow.Rebuild, f flow.Frozen, loaded f
 	case c == nil:
 		return flow.ErrLost
 	case c.frozen != r.Attempt:
-		return flow.ErrOutdone
+		return recovery.ErrOutdone
 	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most, int64(len(l.people)) != loaded.People:
-		return flow.ErrMoved
+		return recovery.ErrMoved
 	}
 	clock := g.Clock().UTC()
 	made := &course{

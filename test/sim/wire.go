@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A wire is how a node asks the gate, the journal and the ledger. Each question is an event, and so is its answer: the seed says when
@@ -109,21 +110,21 @@ func spell(value any, err error) string {
 		return show(numbers(v.Coupons), "and", v.Waiting, "wait", v.Ended)
 	case stand:
 		return show("ticket", v.place.Ticket, "or number", v.held.Number)
-	case firstcome.Coupon, ledger.Status, holders, refills, flow.Standard, flow.Stopped, struct{}:
+	case firstcome.Coupon, ledger.Status, holders, refills, recovery.Standard, recovery.Stopped, struct{}:
 		return "done"
 	case []firstcome.Coupon:
 		return show(numbers(v))
 	case []flow.Batch:
 		return show(len(v), "batches")
-	case flow.Rebuild:
+	case recovery.Rebuild:
 		return show("attempt", v.Attempt, "in epoch", v.Epoch)
-	case flow.Frozen:
+	case recovery.Frozen:
 		return show("frozen at version", v.Version)
-	case flow.Refill:
+	case recovery.Refill:
 		return show("epoch", v.Epoch, "behind number", v.LastNumber, "up to", v.Ceiling, "and", v.Lost, "lost")
-	case flow.Rebuilt:
+	case recovery.Rebuilt:
 		return show("epoch", v.Epoch)
-	case flow.Carried:
+	case recovery.Carried:
 		return show(v.People, "wait, and", v.Passed, "were served")
 	case []firstcome.Change:
 		return show(len(v), "changes")
@@ -140,13 +141,13 @@ func spellDecision(d firstcome.Decision) string {
 
 // rebuilds is a ledger as a Rebuilder needs it, but for what its recorder asks.
 type rebuilds interface {
-	flow.VerifyBook
+	recovery.VerifyBook
 	Active(ctx context.Context) ([]flow.Revision, error)
-	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (flow.Rebuild, error)
-	GoesOn(ctx context.Context, r flow.Rebuild) error
-	GiveUpRebuild(ctx context.Context, r flow.Rebuild) error
-	LastRebuild(ctx context.Context, id firstcome.CampaignID) (flow.Rebuilt, error)
-	FinishRebuild(ctx context.Context, r flow.Rebuild, loaded flow.Loaded, frozen flow.Frozen) (flow.Refill, error)
+	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error)
+	GoesOn(ctx context.Context, r recovery.Rebuild) error
+	GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error
+	LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
+	FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error)
 }
 
 // gated is what nodes ask of a gate.
@@ -156,7 +157,7 @@ type gated flow.RemoteGate
 type remote struct {
 	gated
 	*wire
-	rebuilt flow.RebuiltGate
+	rebuilt recovery.RebuiltGate
 	old     func() *Gate // what the node reaches instead; nil: the gate
 	main    *Gate        // the gate itself
 	epoch   func() int64 // the ledger's, as far as the node knows
@@ -216,7 +217,7 @@ func decides[T any](ctx context.Context, r remote, what string, do func() (T, er
 	return answer, err
 }
 
-func (r remote) made() flow.RebuiltGate {
+func (r remote) made() recovery.RebuiltGate {
 	if old := r.old(); old != nil {
 		return old
 	}

@@ -328,7 +328,7 @@ func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstco
 	return nil
 }
 
-// Retire is flow.Forgetter's.
+// Retire is recovery.Forgetter's.
 func (g *Gate) Retire(_ context.Context, id firstcome.CampaignID) error {
 	g.Set(func() {
 		if c := g.campaigns[id]; c != nil {

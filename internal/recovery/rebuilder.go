@@ -1,4 +1,6 @@
-package flow
+// Package recovery decides what becomes of a remote gate that may have forgotten, and of a campaign that is over: the gate is verified, rebuilt,
+// reconciled or retired.
+package recovery
 
 import (
 	"context"
@@ -10,14 +12,15 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A RebuildBook is a ledger as a Rebuilder needs it: see ledger.Ledger.
 type RebuildBook interface {
-	Keeper
+	flow.Keeper
 	VerifyBook
 	Attempts
-	Active(ctx context.Context) ([]Revision, error)
+	Active(ctx context.Context) ([]flow.Revision, error)
 	// LastRebuild returns what the last rebuild came to, but for Took and Why.
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error)
 }
@@ -33,9 +36,9 @@ type Attempts interface {
 // A RebuiltGate is a remote gate as a Rebuilder needs it: see redis.Gate.
 type RebuiltGate interface {
 	VerifiedGate
-	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild, ErrAhead if its epoch,
-	// version or drained number is above the revision's, a StaleEpochError if it is not frozen and its epoch is below the revision's.
-	Standing(ctx context.Context, r Revision) error
+	// Standing returns nil if the gate decides claims of a campaign, flow.ErrUnverified or flow.ErrLost if it needs a rebuild, ErrAhead if its epoch,
+	// version or drained number is above the revision's, a flow.StaleEpochError if it is not frozen and its epoch is below the revision's.
+	Standing(ctx context.Context, r flow.Revision) error
 	// Runs returns the runs of the servers of the gate that decide and answer, in the order of their names.
 	Runs(ctx context.Context) ([]Run, error)
 	// Named tells whether the gate's server still has the gate's name. Rename gives it the name again, if it has none.
@@ -46,7 +49,7 @@ type RebuiltGate interface {
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	// Empty gives what is in the journal of the campaign, which this attempt has frozen, to a sink. ErrOutdone: it has not, at the server
 	// that answers.
-	Empty(ctx context.Context, r Rebuild, to Sink) error
+	Empty(ctx context.Context, r Rebuild, to flow.Sink) error
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
 	Carry(ctx context.Context, r Rebuild, generation int64) (Carried, error)
 	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
@@ -71,7 +74,7 @@ type Rebuilder struct {
 
 	book    RebuildBook
 	gate    RebuiltGate
-	sink    Sink // halves and buries what the ledger refuses
+	sink    flow.Sink // halves and buries what the ledger refuses
 	hears   RebuilderEvents
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
@@ -144,7 +147,7 @@ type RebuilderEvents struct {
 // NewRebuilder returns a Rebuilder of a gate from a book.
 func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Rebuilder {
 	return &Rebuilder{
-		book: book, gate: gate, sink: NewSink(book), hears: hears,
+		book: book, gate: gate, sink: flow.NewSink(book), hears: hears,
 		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
 		refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
 	}
@@ -158,8 +161,8 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 	}
 }
 
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: ErrLost, ErrUnverified, ErrRebuilding, ErrLedgerRolledBack or
-// ErrStaleEpoch.
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: flow.ErrLost, flow.ErrUnverified, flow.ErrRebuilding, flow.ErrLedgerRolledBack or
+// flow.ErrStaleEpoch.
 func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,12 +176,12 @@ func (r *Rebuilder) Stats() RebuilderStats {
 	r.mu.Lock()
 	broken, rebuilding, rolledBack := len(r.broken), 0, 0
 	for _, why := range r.broken {
-		if errors.Is(why, ErrRebuilding) {
+		if errors.Is(why, flow.ErrRebuilding) {
 			rebuilding++
 		}
 	}
 	for _, why := range r.refused {
-		if errors.Is(why, ErrLedgerRolledBack) {
+		if errors.Is(why, flow.ErrLedgerRolledBack) {
 			rolledBack++
 		}
 	}
@@ -233,7 +236,7 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 		switch {
 		case err == nil:
 			return r.book.LastRebuild(ctx, id)
-		case errors.Is(err, errUnmade), errors.Is(err, ErrLedgerRolledBack):
+		case errors.Is(err, errUnmade), errors.Is(err, flow.ErrLedgerRolledBack):
 			return Rebuilt{}, err
 		}
 	}
@@ -249,11 +252,11 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 }
 
 // revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.
-func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now Revision, known bool, err error) {
+func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now flow.Revision, known bool, err error) {
 	active, err := r.book.Active(ctx)
-	n := slices.IndexFunc(active, func(a Revision) bool { return a.Campaign == id })
+	n := slices.IndexFunc(active, func(a flow.Revision) bool { return a.Campaign == id })
 	if err != nil || n < 0 {
-		return Revision{}, false, err
+		return flow.Revision{}, false, err
 	}
 	return active[n], true, nil
 }

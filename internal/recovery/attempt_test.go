@@ -1,4 +1,4 @@
-package flow_test
+package recovery_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -20,38 +21,38 @@ type lateBook struct {
 // answerTime is longer than a rebuild goes without a heartbeat.
 const answerTime = 3 * time.Second
 
-func (b *lateBook) GoesOn(context.Context, flow.Rebuild) error {
+func (b *lateBook) GoesOn(context.Context, recovery.Rebuild) error {
 	if b.ended {
-		return flow.ErrOutdone
+		return recovery.ErrOutdone
 	}
 	return nil
 }
 
-func (b *lateBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) (flow.Mark, error) {
-	return flow.Mark{}, nil
+func (b *lateBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) (recovery.Mark, error) {
+	return recovery.Mark{}, nil
 }
 
-func (b *lateBook) FinishRebuild(ctx context.Context, _ flow.Rebuild, _ flow.Loaded, _ flow.Frozen) (flow.Refill, error) {
+func (b *lateBook) FinishRebuild(ctx context.Context, _ recovery.Rebuild, _ recovery.Loaded, _ recovery.Frozen) (recovery.Refill, error) {
 	b.ended = true
-	return flow.Refill{Epoch: 2}, lasts(ctx)
+	return recovery.Refill{Epoch: 2}, lasts(ctx)
 }
 
 // A slowSwitch is an empty gate that is switched later than the next heartbeat.
 type slowSwitch struct{ fragileGate }
 
-func (g *slowSwitch) Room(context.Context, flow.Rebuild) error { return nil }
+func (g *slowSwitch) Room(context.Context, recovery.Rebuild) error { return nil }
 
-func (g *slowSwitch) Freeze(context.Context, flow.Rebuild) (flow.Frozen, error) {
-	return flow.Frozen{}, nil
+func (g *slowSwitch) Freeze(context.Context, recovery.Rebuild) (recovery.Frozen, error) {
+	return recovery.Frozen{}, nil
 }
 
-func (g *slowSwitch) Empty(context.Context, flow.Rebuild, flow.Sink) error { return nil }
+func (g *slowSwitch) Empty(context.Context, recovery.Rebuild, flow.Sink) error { return nil }
 
-func (g *slowSwitch) Loading(context.Context, flow.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
+func (g *slowSwitch) Loading(context.Context, recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
 	return nil, func() error { return nil }, nil
 }
 
-func (g *slowSwitch) Switch(ctx context.Context, _ flow.Rebuild, _ flow.Frozen, _ flow.Loaded, _ flow.Refill) error {
+func (g *slowSwitch) Switch(ctx context.Context, _ recovery.Rebuild, _ recovery.Frozen, _ recovery.Loaded, _ recovery.Refill) error {
 	return lasts(ctx)
 }
 
@@ -70,10 +71,10 @@ func lasts(ctx context.Context) error {
 func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lateBook{plainBook: plainBook{slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}}}}
-		r := flow.NewRebuilder(b, &slowSwitch{}, flow.RebuilderEvents{})
+		r := recovery.NewRebuilder(b, &slowSwitch{}, recovery.RebuilderEvents{})
 		done, err := r.Rebuild(t.Context(), "op", "c", false)
 		stage.Must(t, err)
 		stage.Same(t, "the epoch that began", int64(2), done.Epoch)
-		stage.Same(t, "attempts", flow.RebuilderStats{Begun: 1, Finished: 1}, r.Stats())
+		stage.Same(t, "attempts", recovery.RebuilderStats{Begun: 1, Finished: 1}, r.Stats())
 	})
 }

@@ -1,4 +1,4 @@
-package flow
+package recovery
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -26,7 +27,7 @@ type ReconciledGate interface {
 	// Held calls each with the coupon in force of every holder, in no order, perhaps twice.
 	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
 	// HoldsEach tells for each coupon whether its user is the holder of it.
-	HoldsEach(ctx context.Context, r Revision, coupons []firstcome.Coupon) ([]bool, error)
+	HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) ([]bool, error)
 	// Created reports whether the gate's ledger ever created a campaign of an id there.
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
@@ -89,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	if err != nil || !known {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, ErrLedgerRolledBack) {
+	if older := r.isOlder(ctx, a); !errors.Is(older, flow.ErrLedgerRolledBack) {
 		return r.endReconcile(ctx, actor, a)
 	}
 	before, err := r.gate.Stopped(ctx, a)
@@ -101,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 		return done, err
 	}
 	attempt.InForce = max(attempt.InForce, before.InForce)
-	done.Rebuilt, err = r.attempt(ctx, attempt, r.Refusal(id), func(ctx context.Context, frozen *Frozen) (Sink, error) {
+	done.Rebuilt, err = r.attempt(ctx, attempt, r.Refusal(id), func(ctx context.Context, frozen *Frozen) (flow.Sink, error) {
 		return r.bringBack(ctx, attempt, frozen, &done)
 	})
 	return done, err
@@ -124,7 +125,7 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 	if err != nil || !known {
 		return e, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, ErrLedgerRolledBack) {
+	if older := r.isOlder(ctx, a); !errors.Is(older, flow.ErrLedgerRolledBack) {
 		return e, cmp.Or(older, ErrNothingToReconcile)
 	}
 	s, err := r.gate.Stopped(ctx, a)
@@ -149,9 +150,9 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 }
 
 // endReconcile does what is left of a reconcile that was cut off before the gate had its end.
-func (r *Reconciler) endReconcile(ctx context.Context, actor string, a Revision) (done Reconciled, err error) {
+func (r *Reconciler) endReconcile(ctx context.Context, actor string, a flow.Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
-	if !errors.Is(err, ErrUnverified) {
+	if !errors.Is(err, flow.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
 	done.Rebuilt, err = r.rebuild(ctx, actor, a.Campaign, err, a.Epoch)
@@ -159,8 +160,8 @@ func (r *Reconciler) endReconcile(ctx context.Context, actor string, a Revision)
 }
 
 // bringBack has the ledger adopt and bring back what the frozen gate has. It returns the sink of the journal's coupons.
-func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Frozen, done *Reconciled) (Sink, error) {
-	at := Revision{Campaign: attempt.Campaign, Marker: attempt.Marker}
+func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Frozen, done *Reconciled) (flow.Sink, error) {
+	at := flow.Revision{Campaign: attempt.Campaign, Marker: attempt.Marker}
 	s, err := r.gate.Stopped(ctx, at)
 	if err != nil {
 		return nil, err
@@ -206,7 +207,7 @@ func (r *Reconciler) whole(ctx context.Context, s Stopped) (bool, error) {
 
 // absent returns the coupons that are in force by the ledger, and that the gate gave and does not have. If the gate is whole, changes that the ledger has
 // forgotten voided them.
-func (r *Reconciler) absent(ctx context.Context, at Revision, s Stopped) (absent []firstcome.Coupon, err error) {
+func (r *Reconciler) absent(ctx context.Context, at flow.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
 		held, err := r.holds.HoldsEach(ctx, at, some)
@@ -243,7 +244,7 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 		return err
 	}
 	for some := range slices.Chunk(lacking, giveAtOnce) {
-		drained, err := r.sink(ctx, Batch{
+		drained, err := r.sink(ctx, flow.Batch{
 			Campaign: attempt.Campaign, Epoch: done.Adopted.Epoch, Attempt: attempt.Attempt, Marker: attempt.Marker, Coupons: some,
 		})
 		if err != nil {
@@ -283,11 +284,11 @@ func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []fi
 
 // heldOnly is the sink of a journal of which only the holders' coupons are recorded. The ledger that was had another recorded and voided, and
 // the journal still has it: its number is lost.
-func (r *Reconciler) heldOnly(at Revision) Sink {
-	return func(ctx context.Context, b Batch) (Drained, error) {
+func (r *Reconciler) heldOnly(at flow.Revision) flow.Sink {
+	return func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		held, err := r.holds.HoldsEach(ctx, at, b.Coupons)
 		if err != nil {
-			return Drained{}, err
+			return flow.Drained{}, err
 		}
 		all := b.Coupons
 		b.Coupons = nil

@@ -1,4 +1,4 @@
-package flow
+package recovery
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
@@ -98,12 +99,12 @@ func (r *Rebuilder) await(ctx context.Context) error {
 		return ctx.Err()
 	case <-wait.C:
 	case id := <-r.noticed:
-		r.note(id, ErrUnverified)
+		r.note(id, flow.ErrUnverified)
 	}
 	for {
 		select {
 		case id := <-r.noticed:
-			r.note(id, ErrUnverified)
+			r.note(id, flow.ErrUnverified)
 		default:
 			return nil
 		}
@@ -144,8 +145,8 @@ func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
 }
 
 // first puts open campaigns first, and of those the ones that somebody asked for.
-func first(all []Revision, noticed map[firstcome.CampaignID]bool) []Revision {
-	rank := func(a Revision) int {
+func first(all []flow.Revision, noticed map[firstcome.CampaignID]bool) []flow.Revision {
+	rank := func(a flow.Revision) int {
 		switch {
 		case a.Open && noticed[a.Campaign]:
 			return 0
@@ -156,12 +157,12 @@ func first(all []Revision, noticed map[firstcome.CampaignID]bool) []Revision {
 		}
 		return 3
 	}
-	return slices.SortedStableFunc(slices.Values(all), func(a, b Revision) int { return rank(a) - rank(b) })
+	return slices.SortedStableFunc(slices.Values(all), func(a, b flow.Revision) int { return rank(a) - rank(b) })
 }
 
 // look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it. A rebuild begins as soon as its campaign is found
 // and fewer than sideBySide are under way; the look goes on beside it.
-func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstcome.CampaignID]bool) {
+func (r *Rebuilder) look(ctx context.Context, active []flow.Revision, some map[firstcome.CampaignID]bool) {
 	var silent []firstcome.CampaignID
 	found := make(chan func(), len(active))
 	var rebuilds sync.WaitGroup
@@ -186,10 +187,10 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 			continue
 		}
 		err := r.stands(ctx, a)
-		if err == nil || NeedsRebuild(err) || refuses(err) {
+		if err == nil || flow.NeedsRebuild(err) || refuses(err) {
 			r.Refuse(a.Campaign, err)
 		}
-		if errors.Is(err, ErrStaleEpoch) && agreed() {
+		if errors.Is(err, flow.ErrStaleEpoch) && agreed() {
 			found <- func() { r.rebuildFound(ctx, a, err) }
 			continue
 		}
@@ -197,12 +198,12 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 			err = nil
 		}
 		switch {
-		case err == nil || NeedsRebuild(err):
+		case err == nil || flow.NeedsRebuild(err):
 			r.note(a.Campaign, err)
 		case some == nil: // gate or ledger did not answer
 			silent = append(silent, a.Campaign)
 		}
-		if NeedsRebuild(err) && named() {
+		if flow.NeedsRebuild(err) && named() {
 			found <- func() { r.rebuildFound(ctx, a, err) }
 		}
 	}
@@ -212,7 +213,7 @@ func (r *Rebuilder) look(ctx context.Context, active []Revision, some map[firstc
 }
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
-func (r *Rebuilder) rebuildFound(ctx context.Context, a Revision, why error) {
+func (r *Rebuilder) rebuildFound(ctx context.Context, a flow.Revision, why error) {
 	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, a.Campaign, a.Epoch)
 	if err != nil {
 		return
@@ -229,7 +230,7 @@ func (r *Rebuilder) rebuildFound(ctx context.Context, a Revision, why error) {
 // have ended in the ledger and switched the gate a moment later: a look in between takes that gate for lost, or finds the attempt of
 // another node whose look did. So a frozen gate is given a moment: a rebuild of it while its owner lives would end an epoch in which
 // nobody was issued anything. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
-func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a Revision, why error) bool {
+func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a flow.Revision, why error) bool {
 	if attempt.Left {
 		return false
 	}
@@ -251,18 +252,18 @@ func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a Revision, w
 
 // errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides
 // what nobody records.
-var errUnfinished = fmt.Errorf("%w: %w", ErrUnverified, ErrRebuilding)
+var errUnfinished = fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding)
 
 // errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
 var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrGateUnavailable)
 
 // standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
-func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
+func (r *Rebuilder) standing(ctx context.Context, a flow.Revision) error {
 	switch {
 	case a.Unmade:
 		return errUnmade
 	case a.Reconciling:
-		return &LedgerRolledBackError{Campaign: a.Campaign}
+		return &flow.LedgerRolledBackError{Campaign: a.Campaign}
 	case a.Rebuilding:
 		return cmp.Or(r.refusalOf(ctx, a), errUnfinished)
 	}
@@ -274,9 +275,9 @@ func (r *Rebuilder) standing(ctx context.Context, a Revision) error {
 }
 
 // stands is standing after a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
-func (r *Rebuilder) stands(ctx context.Context, a Revision) error {
+func (r *Rebuilder) stands(ctx context.Context, a flow.Revision) error {
 	err := r.standing(ctx, a)
-	if !errors.Is(err, ErrUnverified) || a.Rebuilding {
+	if !errors.Is(err, flow.ErrUnverified) || a.Rebuilding {
 		return err
 	}
 	switch not := verify(ctx, r.book, witnessed{r.gate, r}, a); {

@@ -1,4 +1,4 @@
-package flow
+package recovery
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -38,7 +39,7 @@ func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bri
 	}
 	if err != nil {
 		r.stats.failed.Add(1)
-		r.note(id, cmp.Or(why, ErrUnverified)) // the next look finds what it is
+		r.note(id, cmp.Or(why, flow.ErrUnverified)) // the next look finds what it is
 		r.giveUp(ctx, attempt)
 	} else {
 		r.stats.finished.Add(1)
@@ -88,7 +89,7 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 }
 
 // A bring does what a reconcile does after the freeze, and returns the sink of the frozen journal.
-type bring func(ctx context.Context, frozen *Frozen) (Sink, error)
+type bring func(ctx context.Context, frozen *Frozen) (flow.Sink, error)
 
 // steps are those of one attempt; last is that of signs.
 func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, last func(func() error) error) (fill Refill, loaded Loaded, err error) {
@@ -173,4 +174,13 @@ func (r *Rebuilder) load(ctx context.Context, attempt Rebuild, line firstcome.Li
 		l.Carried, err = r.gate.Carry(ctx, attempt, max(line.Generation, l.Generation)+1)
 	}
 	return l, err
+}
+
+// sleep waits for so long, or until ctx ends, whose error it then returns.
+func sleep(ctx context.Context, long time.Duration) error {
+	select {
+	case <-time.After(long):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
 }

@@ -1,4 +1,4 @@
-package flow_test
+package recovery_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -24,15 +25,15 @@ type retireBook struct {
 	looks  []time.Time
 }
 
-func (b *retireBook) Retiring(context.Context, time.Duration, time.Duration) (all []flow.Retiring, err error) {
+func (b *retireBook) Retiring(context.Context, time.Duration, time.Duration) (all []recovery.Retiring, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.looks = append(b.looks, time.Now())
 	for _, id := range b.marked {
-		all = append(all, flow.Retiring{Campaign: id, Marked: true})
+		all = append(all, recovery.Retiring{Campaign: id, Marked: true})
 	}
 	for _, id := range b.over {
-		all = append(all, flow.Retiring{Campaign: id})
+		all = append(all, recovery.Retiring{Campaign: id})
 	}
 	return all, nil
 }
@@ -55,7 +56,7 @@ func (b *retireBook) Forgotten(_ context.Context, id firstcome.CampaignID) error
 func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &retireBook{over: []firstcome.CampaignID{"a", "b"}}
-		r := flow.NewRetirer(b, stage.NewGate(1, "a", "b"), 0, nil)
+		r := recovery.NewRetirer(b, stage.NewGate(1, "a", "b"), 0, nil)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
@@ -68,7 +69,7 @@ func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 				t.Errorf("look %d was %v after the one before", n+2, pause)
 			}
 		}
-		if diff := cmp.Diff(flow.RetirerStats{Retired: 2, Forgotten: 2}, r.Stats()); diff != "" {
+		if diff := cmp.Diff(recovery.RetirerStats{Retired: 2, Forgotten: 2}, r.Stats()); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -81,7 +82,7 @@ func TestACampaignThatCannotBeRetiredDoesNotHoldUpTheOthers(t *testing.T) {
 		return map[firstcome.CampaignID]error{"a": lost}[id]
 	}
 	var told []error
-	r := flow.NewRetirer(b, g, 0, func(err error) { told = append(told, err) })
+	r := recovery.NewRetirer(b, g, 0, func(err error) { told = append(told, err) })
 	if err := r.Look(t.Context()); !errors.Is(err, lost) || len(told) != 1 || !errors.Is(told[0], lost) {
 		t.Errorf("got %v, and told %v", err, told)
 	}

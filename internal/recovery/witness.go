@@ -1,10 +1,11 @@
-package flow
+package recovery
 
 import (
 	"context"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // witnessTime is how long a gate whose server restarted is not verified, for nodes that know better: each looks once a second, and needs
@@ -18,7 +19,7 @@ type witnessed struct {
 }
 
 // Verified waits for what other nodes were told. Where nobody is told a number before it is recorded, the ledger knows as much as they do.
-func (w witnessed) Verified(ctx context.Context, a Revision, s Stopped) error {
+func (w witnessed) Verified(ctx context.Context, a flow.Revision, s Stopped) error {
 	want, err := w.book.Standard(ctx, a.Campaign, s.Version)
 	if err == nil && want.Answer == firstcome.Decided {
 		w.mu.Lock()

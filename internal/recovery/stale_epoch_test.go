@@ -1,4 +1,4 @@
-package flow_test
+package recovery_test
 
 import (
 	"cmp"
@@ -11,13 +11,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // An agingGate is one server that never restarts, in an epoch, and a ledger of one campaign, c.
 type agingGate struct {
-	flow.RebuiltGate
-	flow.RebuildBook
+	recovery.RebuiltGate
+	recovery.RebuildBook
 
 	mu           sync.Mutex // guards what follows
 	gate, ledger int64      // epochs; ledger 0: the campaign is another gate's
@@ -37,10 +38,10 @@ func (g *agingGate) set(do func()) {
 	do()
 }
 
-func (g *agingGate) Runs(context.Context) ([]flow.Run, error) {
+func (g *agingGate) Runs(context.Context) ([]recovery.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return []flow.Run{{ID: cmp.Or(g.run, "the only one")}}, g.away
+	return []recovery.Run{{ID: cmp.Or(g.run, "the only one")}}, g.away
 }
 
 func (g *agingGate) Named(context.Context) (bool, error) { return true, nil }
@@ -63,14 +64,14 @@ func (g *agingGate) Standing(_ context.Context, r flow.Revision) error {
 	return nil
 }
 
-func (g *agingGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
+func (g *agingGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
-	return flow.Stopped{Was: "the only one", Is: "the only one", Epoch: g.gate, Frozen: g.frozen}, g.away
+	return recovery.Stopped{Was: "the only one", Is: "the only one", Epoch: g.gate, Frozen: g.frozen}, g.away
 }
 
-func (g *agingGate) SeeRun(_ context.Context, run flow.Run) error {
+func (g *agingGate) SeeRun(_ context.Context, run recovery.Run) error {
 	if g.seen != nil {
 		g.seen.Store(run.ID, time.Now())
 	}
@@ -96,9 +97,9 @@ func (g *agingGate) Active(context.Context) (all []flow.Revision, err error) {
 	return all, nil
 }
 
-func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (flow.Rebuild, error) {
+func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (recovery.Rebuild, error) {
 	g.set(func() { g.begun++ })
-	return flow.Rebuild{}, flow.ErrOutdone
+	return recovery.Rebuild{}, recovery.ErrOutdone
 }
 
 // Record is flow.Keeper's: what is of an earlier epoch is lost.
@@ -117,10 +118,10 @@ func (g *agingGate) Bury(context.Context, flow.Batch, string) (flow.Drained, err
 }
 
 // aging runs a Rebuilder of one in a bubble, and tells what was refused.
-func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *flow.Rebuilder, told *[]error)) {
+func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Rebuilder, told *[]error)) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told := &agingGate{gate: 1, ledger: 1}, &[]error{}
-		r := flow.NewRebuilder(g, g, flow.RebuilderEvents{Refused: func(err error) { *told = append(*told, err) }})
+		r := recovery.NewRebuilder(g, g, recovery.RebuilderEvents{Refused: func(err error) { *told = append(*told, err) }})
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		time.Sleep(1500 * time.Millisecond) // it has looked twice, and looks again in half a second
@@ -133,7 +134,7 @@ func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *flow.Rebuilder
 // TestF03AGateIsAskedASecondAfterItsEpochEnded ends an epoch in the ledger, by a rebuild of another server, while this one goes on. A node asks
 // once a second whether epochs have ended, and each campaign only once a minute.
 func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, told *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, told *[]error) {
 		g.set(func() { g.ledger = 2 })
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -173,7 +174,7 @@ func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 				seen := &sync.Map{}
 				near := &agingGate{gate: 1, ledger: 2, run: "stale", seen: seen}
 				far := &agingGate{gate: 1, ledger: 2, run: c.run, seen: seen, hangs: make(chan struct{})}
-				node, other := flow.NewRebuilder(near, near, flow.RebuilderEvents{}), flow.NewRebuilder(far, far, flow.RebuilderEvents{})
+				node, other := recovery.NewRebuilder(near, near, recovery.RebuilderEvents{}), recovery.NewRebuilder(far, far, recovery.RebuilderEvents{})
 				node.Auto = true
 				defer stage.Run(t, node.Run)()
 				stop := stage.Run(t, other.Run)
@@ -197,7 +198,7 @@ func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 
 // TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes ends an epoch while the gate is away.
 func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, _ *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, _ *[]error) {
 		g.set(func() { g.ledger, g.away = 2, errFull })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -213,7 +214,7 @@ func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
 
 // TestF03AGateThatIsNobodysAnyMoreIsNotRefused has an operator make another Redis, with a name of its own, the gate.
 func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, _ *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, _ *[]error) {
 		g.set(func() { g.ledger = 2 })
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -228,7 +229,7 @@ func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
 
 // TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce gives batches to the ledger between two looks.
 func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, told *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, told *[]error) {
 		keeper := r.Guard(g)
 		give := func(epoch int64) {
 			t.Helper()
@@ -258,7 +259,7 @@ func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 
 // TestF18AFrozenGateIsNoOlderOne ends an epoch in the ledger before its gate is switched.
 func TestF18AFrozenGateIsNoOlderOne(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *flow.Rebuilder, _ *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, _ *[]error) {
 		g.set(func() { g.frozen, g.ledger = true, 2 })
 		stage.Same(t, "a change", nil, r.Newest(t.Context(), "c"))
 		time.Sleep(time.Second)

@@ -1,4 +1,4 @@
-package flow
+package recovery
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A Rebuild is one attempt at making a campaign's gate anew from what the ledger has. A later attempt has a higher number, and
@@ -105,9 +106,9 @@ type Refill struct {
 	Issued     int64
 	DecidedAt  time.Time
 	Line       firstcome.Line
-	Past       []PastLine // the last ones, newest first
-	Lost       int64      // numbers that were lost: they may have been given, and nobody has them
-	LostPlaces int64      // at least this many people were in line who are not any more
+	Past       []flow.PastLine // the last ones, newest first
+	Lost       int64           // numbers that were lost: they may have been given, and nobody has them
+	LostPlaces int64           // at least this many people were in line who are not any more
 }
 
 // A NoRoomError says that a gate's server has no memory for a second copy of a campaign's keys, which a rebuild loads.

@@ -1,4 +1,4 @@
-package flow
+package recovery
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // newestTime bounds how long a change waits for the gate to say whether the ledger is older. A gate that hangs must not hold up an
@@ -14,7 +15,7 @@ import (
 const newestTime = 3 * time.Second
 
 // ahead says what a gate knows that the ledger's revision does not; empty: nothing.
-func ahead(r Revision, s Stopped) string {
+func ahead(r flow.Revision, s Stopped) string {
 	switch {
 	case s.Epoch > r.Epoch:
 		return fmt.Sprintf("it is in epoch %d, the ledger in %d", s.Epoch, r.Epoch)
@@ -31,7 +32,7 @@ var ErrAhead = errors.New("the gate has more than the ledger said")
 
 // standsAhead is standing of a gate that has more than a revision says. If that is so because the ledger has gone on, the gate is asked once
 // more; ErrAhead says that it goes on still.
-func (r *Rebuilder) standsAhead(ctx context.Context, a Revision) error {
+func (r *Rebuilder) standsAhead(ctx context.Context, a flow.Revision) error {
 	if err := r.compare(ctx, a); err != nil {
 		return err
 	}
@@ -43,31 +44,31 @@ func (r *Rebuilder) standsAhead(ctx context.Context, a Revision) error {
 }
 
 // refusalOf is compare, of which only what refuses the campaign counts.
-func (r *Rebuilder) refusalOf(ctx context.Context, a Revision) error {
+func (r *Rebuilder) refusalOf(ctx context.Context, a flow.Revision) error {
 	if err := r.compare(ctx, a); refuses(err) {
 		return err
 	}
 	return nil
 }
 
-// frozenAhead returns an LedgerRolledBackError if a frozen gate is ahead of the ledger that would be loaded into it.
+// frozenAhead returns an flow.LedgerRolledBackError if a frozen gate is ahead of the ledger that would be loaded into it.
 func (r *Rebuilder) frozenAhead(ctx context.Context, attempt Rebuild, frozen Frozen) error {
 	s := Stopped{Epoch: frozen.Epoch, Version: frozen.Version, DrainedThrough: frozen.Drained}
-	if ahead(Revision{Epoch: attempt.Epoch, Version: attempt.Version, Drained: attempt.Drained}, s) == "" {
+	if ahead(flow.Revision{Epoch: attempt.Epoch, Version: attempt.Version, Drained: attempt.Drained}, s) == "" {
 		return nil
 	}
 	err := r.confirm(ctx, attempt.Campaign, s)
-	if errors.Is(err, ErrLedgerRolledBack) {
+	if errors.Is(err, flow.ErrLedgerRolledBack) {
 		r.Refuse(attempt.Campaign, err)
 	}
 	return err
 }
 
-// compare returns an LedgerRolledBackError, a StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
+// compare returns an flow.LedgerRolledBackError, a flow.StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
 // ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
-func (r *Rebuilder) compare(ctx context.Context, a Revision) error {
+func (r *Rebuilder) compare(ctx context.Context, a flow.Revision) error {
 	if a.Reconciling {
-		return &LedgerRolledBackError{Campaign: a.Campaign}
+		return &flow.LedgerRolledBackError{Campaign: a.Campaign}
 	}
 	s, err := r.gate.Stopped(ctx, a)
 	switch {
@@ -86,13 +87,13 @@ func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stop
 		return err
 	}
 	if found := ahead(now, s); found != "" {
-		return &LedgerRolledBackError{id, found}
+		return &flow.LedgerRolledBackError{Campaign: id, Found: found}
 	}
 	return nil
 }
 
 // isOlder compares, and notes what it finds. Of a gate that does not say, or has nothing, what was known before still holds.
-func (r *Rebuilder) isOlder(ctx context.Context, a Revision) error {
+func (r *Rebuilder) isOlder(ctx context.Context, a flow.Revision) error {
 	err := r.compare(ctx, a)
 	if err == nil || refuses(err) {
 		r.Refuse(a.Campaign, err)
@@ -102,10 +103,10 @@ func (r *Rebuilder) isOlder(ctx context.Context, a Revision) error {
 
 // refuses tells whether an error says that ledger and gate are not of one age, so that nothing of the campaign is decided or changed.
 func refuses(err error) bool {
-	return errors.Is(err, ErrLedgerRolledBack) || errors.Is(err, ErrStaleEpoch)
+	return errors.Is(err, flow.ErrLedgerRolledBack) || errors.Is(err, flow.ErrStaleEpoch)
 }
 
-// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an LedgerRolledBackError or a StaleEpochError. Any other error,
+// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an flow.LedgerRolledBackError or a flow.StaleEpochError. Any other error,
 // and nil, says that nothing refuses it.
 func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
 	is := refuses(why)
@@ -117,20 +118,20 @@ func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
 		delete(r.refused, id)
 	}
 	r.mu.Unlock()
-	same := before != nil && errors.Is(before, ErrLedgerRolledBack) == errors.Is(why, ErrLedgerRolledBack)
+	same := before != nil && errors.Is(before, flow.ErrLedgerRolledBack) == errors.Is(why, flow.ErrLedgerRolledBack)
 	if is && !same && r.hears.Refused != nil {
 		r.hears.Refused(why)
 	}
 }
 
-// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an LedgerRolledBackError, a StaleEpochError, or nil.
+// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil.
 func (r *Rebuilder) Refusal(id firstcome.CampaignID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refused[id]
 }
 
-// Newest asks the gate whether it and the ledger are of one age, and returns an LedgerRolledBackError, a StaleEpochError, or nil. If the gate does not
+// Newest asks the gate whether it and the ledger are of one age, and returns an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil. If the gate does not
 // say, it is what this node knew before: a change of a campaign whose gate is gone goes on.
 func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
@@ -158,16 +159,16 @@ func (r *Rebuilder) LookBack(ctx context.Context) {
 //
 // Coupons that an older gate gave go to the ledger all the same, which notes whose they were: see Drained.Lost. The first such batch says that the gate
 // may be older, so it is asked at once.
-func (r *Rebuilder) Guard(k Keeper) Keeper { return guarded{k, r} }
+func (r *Rebuilder) Guard(k flow.Keeper) flow.Keeper { return guarded{k, r} }
 
 type guarded struct {
-	Keeper
+	flow.Keeper
 	rebuilder *Rebuilder
 }
 
-func (g guarded) Record(ctx context.Context, b Batch) (Drained, error) {
-	if err := g.rebuilder.Refusal(b.Campaign); errors.Is(err, ErrLedgerRolledBack) {
-		return Drained{}, err
+func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	if err := g.rebuilder.Refusal(b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
+		return flow.Drained{}, err
 	}
 	drained, err := g.Keeper.Record(ctx, b)
 	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.rebuilder.Refusal(b.Campaign) == nil {
@@ -176,10 +177,10 @@ func (g guarded) Record(ctx context.Context, b Batch) (Drained, error) {
 	return drained, err
 }
 
-func (g guarded) Bury(ctx context.Context, b Batch, cause string) (Drained, error) {
+func (g guarded) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	if len(b.Coupons) > 0 {
-		if err := g.rebuilder.Newest(ctx, b.Campaign); errors.Is(err, ErrLedgerRolledBack) {
-			return Drained{}, err
+		if err := g.rebuilder.Newest(ctx, b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
+			return flow.Drained{}, err
 		}
 	}
 	return g.Keeper.Bury(ctx, b, cause)

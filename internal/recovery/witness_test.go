@@ -1,4 +1,4 @@
-package flow_test
+package recovery_test
 
 import (
 	"context"
@@ -9,21 +9,22 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A cutGate restarts from a file that syncs before it answers, and that agrees with itself and with the ledger: its last number is 3.
 type cutGate struct {
-	flow.RebuiltGate
+	recovery.RebuiltGate
 	mu       sync.Mutex // guards what follows
 	was, is  string
 	frozen   bool
 	verified time.Time
 }
 
-func (g *cutGate) Runs(context.Context) ([]flow.Run, error) {
+func (g *cutGate) Runs(context.Context) ([]recovery.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return []flow.Run{{ID: g.is, Durable: true}}, nil
+	return []recovery.Run{{ID: g.is, Durable: true}}, nil
 }
 
 func (g *cutGate) Rename(context.Context) error { return nil }
@@ -37,17 +38,17 @@ func (g *cutGate) Standing(context.Context, flow.Revision) error {
 	return nil
 }
 
-func (g *cutGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
+func (g *cutGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return flow.Stopped{Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
+	return recovery.Stopped{Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
 }
 
-func (g *cutGate) Verified(_ context.Context, _ flow.Revision, s flow.Stopped) error {
+func (g *cutGate) Verified(_ context.Context, _ flow.Revision, s recovery.Stopped) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.frozen {
-		return flow.ErrMoved
+		return recovery.ErrMoved
 	}
 	g.was, g.verified = s.Is, time.Now()
 	return nil
@@ -70,7 +71,7 @@ type toldGate struct {
 	told int64
 }
 
-func (g *toldGate) Stopped(ctx context.Context, r flow.Revision) (flow.Stopped, error) {
+func (g *toldGate) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
 	s, err := g.cutGate.Stopped(ctx, r)
 	s.Told = g.told
 	return s, err
@@ -78,14 +79,14 @@ func (g *toldGate) Stopped(ctx context.Context, r flow.Revision) (flow.Stopped, 
 
 // A cutBook has the coupons 1 to 3 of a campaign.
 type cutBook struct {
-	flow.RebuildBook
+	recovery.RebuildBook
 	answer firstcome.AnswerWhen
 	gate   *cutGate
 	begun  chan<- string // who froze it
 	node   string
 }
 
-func (b *cutBook) SeeRun(context.Context, flow.Run) error { return nil }
+func (b *cutBook) SeeRun(context.Context, recovery.Run) error { return nil }
 
 func (b *cutBook) Active(context.Context) ([]flow.Revision, error) {
 	return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1, Drained: 3}}, nil
@@ -95,28 +96,28 @@ func (b *cutBook) DurableRun(context.Context, string) (durable, seen bool, err e
 	return true, true, nil
 }
 
-func (b *cutBook) Standard(context.Context, firstcome.CampaignID, int64) (flow.Standard, error) {
+func (b *cutBook) Standard(context.Context, firstcome.CampaignID, int64) (recovery.Standard, error) {
 	c := firstcome.Campaign{ID: "c", Version: 1, Terms: firstcome.Terms{Quantity: 100, Answer: b.answer}}
-	return flow.Standard{Campaign: c, Applied: 1, Epoch: 1, LastNumber: 3, DrainedThrough: 3}, nil
+	return recovery.Standard{Campaign: c, Applied: 1, Epoch: 1, LastNumber: 3, DrainedThrough: 3}, nil
 }
 
-func (b *cutBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) (flow.Mark, error) {
-	return flow.Mark{}, nil
+func (b *cutBook) Refills(context.Context, firstcome.CampaignID, func(firstcome.Coupon) error) (recovery.Mark, error) {
+	return recovery.Mark{}, nil
 }
 
-func (b *cutBook) LastRebuild(context.Context, firstcome.CampaignID) (flow.Rebuilt, error) {
-	return flow.Rebuilt{}, nil
+func (b *cutBook) LastRebuild(context.Context, firstcome.CampaignID) (recovery.Rebuilt, error) {
+	return recovery.Rebuilt{}, nil
 }
 
 // BeginRebuild freezes the gate, which stays so.
-func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (flow.Rebuild, error) {
+func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (recovery.Rebuild, error) {
 	b.gate.mu.Lock()
 	defer b.gate.mu.Unlock()
 	if !b.gate.frozen {
 		b.begun <- b.node
 	}
 	b.gate.frozen = true
-	return flow.Rebuild{}, flow.ErrOutdone
+	return recovery.Rebuild{}, recovery.ErrOutdone
 }
 
 // TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt restarts a gate beside two nodes, of which one looks 0.9 seconds after the
@@ -144,7 +145,7 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 				defer end()
 				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
 					reached := &toldGate{g, c.told[node]}
-					r := flow.NewRebuilder(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, reached, flow.RebuilderEvents{})
+					r := recovery.NewRebuilder(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, reached, recovery.RebuilderEvents{})
 					go func() {
 						time.Sleep(after)
 						if err := r.Run(ctx); err != nil {
@@ -187,8 +188,8 @@ func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
-				rebuilder := func(node string, told int64) *flow.Rebuilder {
-					return flow.NewRebuilder(&cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}, &toldGate{g, told}, flow.RebuilderEvents{})
+				rebuilder := func(node string, told int64) *recovery.Rebuilder {
+					return recovery.NewRebuilder(&cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}, &toldGate{g, told}, recovery.RebuilderEvents{})
 				}
 				ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
 				defer end()

@@ -1,4 +1,4 @@
-package flow
+package recovery
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A VerifyBook is a ledger as a verification needs it: see ledger.Ledger.
@@ -22,10 +23,10 @@ type VerifyBook interface {
 
 // A VerifiedGate is a remote gate as a verification needs it: see redis.Gate.
 type VerifiedGate interface {
-	Stopped(ctx context.Context, r Revision) (Stopped, error)
-	Holds(ctx context.Context, r Revision, coupons []firstcome.Coupon) (held int, err error)
+	Stopped(ctx context.Context, r flow.Revision) (Stopped, error)
+	Holds(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error)
 	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	Verified(ctx context.Context, r Revision, s Stopped) error
+	Verified(ctx context.Context, r flow.Revision, s Stopped) error
 }
 
 // A Standard is what the ledger says that a gate has to be in.
@@ -49,7 +50,7 @@ var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.E
 
 // verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
 // back: both runs of the server are durable, and what the gate has agrees with the ledger. An error says why not.
-func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision) error {
+func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revision) error {
 	s, err := gate.Stopped(ctx, r)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision)
 }
 
 // meets holds the gate's terms and counters against the ledger's.
-func meets(ctx context.Context, book VerifyBook, r Revision, s Stopped) error {
+func meets(ctx context.Context, book VerifyBook, r flow.Revision, s Stopped) error {
 	want, err := book.Standard(ctx, r.Campaign, s.Version)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (s *Stopped) lined(want firstcome.Terms) bool {
 }
 
 // hasJournal holds that every number that the gate gave is in the ledger or in the journal.
-func hasJournal(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision, s Stopped) error {
+func hasJournal(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revision, s Stopped) error {
 	missing := map[int64]bool{}
 	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
 		missing[n] = true
@@ -143,7 +144,7 @@ func hasJournal(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revis
 }
 
 // hasHolders holds that everybody who has a coupon in force in the ledger, or an open dead letter, is a holder at the gate.
-func hasHolders(ctx context.Context, book VerifyBook, gate VerifiedGate, r Revision) error {
+func hasHolders(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revision) error {
 	letters := map[firstcome.UserID]firstcome.Coupon{} // of whom no later coupon is in force
 	var some []firstcome.Coupon
 	absent := 0

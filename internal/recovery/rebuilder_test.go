@@ -1,4 +1,4 @@
-package flow_test
+package recovery_test
 
 import (
 	"context"
@@ -10,21 +10,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // A fragileGate has lost every campaign when it has restarted.
 type fragileGate struct {
-	flow.RebuiltGate
+	recovery.RebuiltGate
 	restarted atomic.Bool
 	takes     time.Duration // to say that it has lost a campaign
 	lost      atomic.Int64  // how often it said so
 }
 
-func (g *fragileGate) Runs(context.Context) ([]flow.Run, error) {
-	return []flow.Run{{ID: fmt.Sprint("restarted: ", g.restarted.Load())}}, nil
+func (g *fragileGate) Runs(context.Context) ([]recovery.Run, error) {
+	return []recovery.Run{{ID: fmt.Sprint("restarted: ", g.restarted.Load())}}, nil
 }
 
 func (g *fragileGate) Rename(context.Context) error { return nil }
@@ -40,27 +45,27 @@ func (g *fragileGate) Standing(context.Context, flow.Revision) error {
 	return nil
 }
 
-func (g *fragileGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
-	return flow.Stopped{}, flow.ErrLost
+func (g *fragileGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
+	return recovery.Stopped{}, flow.ErrLost
 }
 
 // A slowBook has campaigns, and begins rebuilds that go on until they are cut off.
 type slowBook struct {
-	flow.RebuildBook
+	recovery.RebuildBook
 	active []flow.Revision
 	begun  chan firstcome.CampaignID
 }
 
-func (b *slowBook) SeeRun(context.Context, flow.Run) error          { return nil }
+func (b *slowBook) SeeRun(context.Context, recovery.Run) error      { return nil }
 func (b *slowBook) Active(context.Context) ([]flow.Revision, error) { return b.active, nil }
 
-func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.CampaignID, _ int64) (flow.Rebuild, error) {
+func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.CampaignID, _ int64) (recovery.Rebuild, error) {
 	select {
 	case b.begun <- id:
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
-	return flow.Rebuild{}, ctx.Err()
+	return recovery.Rebuild{}, ctx.Err()
 }
 
 // TestF01OpenCampaignsAreRebuiltFirst: when a gate with a thousand campaigns restarts, the four that a node rebuilds at once are open ones, and
@@ -80,7 +85,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				for n := range 1000 {
 					b.active = append(b.active, flow.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
 				}
-				r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+				r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -112,7 +117,7 @@ type crampedGate struct {
 	asked, answer chan bool
 }
 
-func (g *crampedGate) Room(context.Context, flow.Rebuild) error {
+func (g *crampedGate) Room(context.Context, recovery.Rebuild) error {
 	g.asked <- true
 	<-g.answer
 	return errFull
@@ -123,17 +128,17 @@ var errFull = errors.New("full")
 // A plainBook begins each rebuild at once.
 type plainBook struct{ slowBook }
 
-func (b *plainBook) BeginRebuild(_ context.Context, _ string, id firstcome.CampaignID, _ int64) (flow.Rebuild, error) {
-	return flow.Rebuild{Campaign: id}, nil
+func (b *plainBook) BeginRebuild(_ context.Context, _ string, id firstcome.CampaignID, _ int64) (recovery.Rebuild, error) {
+	return recovery.Rebuild{Campaign: id}, nil
 }
 
-func (b *plainBook) GoesOn(context.Context, flow.Rebuild) error        { return nil }
-func (b *plainBook) GiveUpRebuild(context.Context, flow.Rebuild) error { return nil }
+func (b *plainBook) GoesOn(context.Context, recovery.Rebuild) error        { return nil }
+func (b *plainBook) GiveUpRebuild(context.Context, recovery.Rebuild) error { return nil }
 
 func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &plainBook{}, &crampedGate{asked: make(chan bool), answer: make(chan bool)}
-		r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+		r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
 		knows := func(when string, broken, rebuilding int, why error) {
 			t.Helper()
 			s, trouble := r.Stats(), r.Troubles()["c"]
@@ -159,7 +164,7 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
-		r := flow.NewRebuilder(b, &fragileGate{}, flow.RebuilderEvents{})
+		r := recovery.NewRebuilder(b, &fragileGate{}, recovery.RebuilderEvents{})
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
@@ -192,11 +197,11 @@ func (g *lateGate) Standing(context.Context, flow.Revision) error {
 	return nil
 }
 
-func (g *lateGate) Stopped(context.Context, flow.Revision) (flow.Stopped, error) {
-	return flow.Stopped{Frozen: true}, nil
+func (g *lateGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
+	return recovery.Stopped{Frozen: true}, nil
 }
 
-func (g *lateGate) Room(context.Context, flow.Rebuild) error { return errFull }
+func (g *lateGate) Room(context.Context, recovery.Rebuild) error { return errFull }
 
 // A countingBook counts the attempts that were given up.
 type countingBook struct {
@@ -205,15 +210,15 @@ type countingBook struct {
 	givenUp atomic.Int64
 }
 
-func (b *countingBook) BeginRebuild(_ context.Context, _ string, id firstcome.CampaignID, _ int64) (flow.Rebuild, error) {
-	return flow.Rebuild{Campaign: id, Left: b.left}, nil
+func (b *countingBook) BeginRebuild(_ context.Context, _ string, id firstcome.CampaignID, _ int64) (recovery.Rebuild, error) {
+	return recovery.Rebuild{Campaign: id, Left: b.left}, nil
 }
 
-func (b *countingBook) LastRebuild(context.Context, firstcome.CampaignID) (flow.Rebuilt, error) {
-	return flow.Rebuilt{Epoch: 7}, nil
+func (b *countingBook) LastRebuild(context.Context, firstcome.CampaignID) (recovery.Rebuilt, error) {
+	return recovery.Rebuilt{Epoch: 7}, nil
 }
 
-func (b *countingBook) GiveUpRebuild(context.Context, flow.Rebuild) error {
+func (b *countingBook) GiveUpRebuild(context.Context, recovery.Rebuild) error {
 	b.givenUp.Add(1)
 	return nil
 }
@@ -240,7 +245,7 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 				b, g := &countingBook{left: c.left}, &lateGate{frozen: c.frozen}
 				g.switched.Store(c.as.Rebuilding)
 				b.active = []flow.Revision{c.as}
-				r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+				r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -263,7 +268,7 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	b, g := &countingBook{}, &lateGate{}
 	g.switched.Store(true)
 	b.active = []flow.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
-	r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+	r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
 	done, err := r.Rebuild(t.Context(), "op", "c", true)
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
 		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
@@ -288,7 +293,7 @@ func (g *shyGate) Standing(ctx context.Context, a flow.Revision) error {
 func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
-		r := flow.NewRebuilder(b, g, flow.RebuilderEvents{})
+		r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		synctest.Wait()
