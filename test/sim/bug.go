@@ -10,6 +10,9 @@ import (
 type bug struct {
 	name string
 	seed uint64 // of a schedule that has found it: where the search begins
+	// stall begins questions. The node that asks the last one, after the others were asked in their order, stands still before it asks, for so
+	// long that another node takes over.
+	stall []string
 	// models spoils them before anything happens.
 	models func(*town)
 	// The others return what takes the place of a part of a node.

@@ -71,6 +71,7 @@ func (s steps) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 type books struct {
 	*Ledger
 	durable bool // every run is
+	goesOn  bool // no attempt is told that another has begun
 	refill  func(a *account, each func(firstcome.Coupon) error) error
 	finish  func(a *account, r *recovery.Rebuild, loaded *recovery.Loaded) (after func())
 }
@@ -88,6 +89,14 @@ func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 		err = b.refill(b.campaigns[id], each)
 	}
 	return mark, err
+}
+
+// GoesOn is recovery.RebuildBook's.
+func (b books) GoesOn(ctx context.Context, r recovery.Rebuild) error {
+	if err := b.Ledger.GoesOn(ctx, r); !b.goesOn {
+		return err
+	}
+	return nil
 }
 
 // FinishRebuild is recovery.RebuildBook's.
@@ -152,13 +161,15 @@ var rebuildBugs = []bug{
 	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) recovery.RebuiltGate {
 		return steps{Gate: g, toward: func(c *course, r recovery.Rebuild) { c.frozen = r.Attempt }}
 	}},
-	{name: "an owner ends the epoch though another attempt has begun", seed: 29145, refills: finishes(func(_ *Ledger, a *account, r *recovery.Rebuild, _ *recovery.Loaded) func() {
-		r.Attempt = a.attempt
-		if a.rebuildingAt.IsZero() {
-			a.rebuildingAt = time.Now()
-		}
-		return func() {}
-	})},
+	{name: "an owner ends the epoch though another attempt has begun", stall: []string{"all that it has, for attempt", "which holders there are"}, refills: func(l *Ledger) rebuilds {
+		return books{Ledger: l, goesOn: true, finish: func(a *account, r *recovery.Rebuild, _ *recovery.Loaded) func() {
+			r.Attempt = a.attempt
+			if a.rebuildingAt.IsZero() {
+				a.rebuildingAt = time.Now()
+			}
+			return func() {}
+		}}
+	}},
 	{name: "an owner does not empty the journal", remade: func(g *Gate) recovery.RebuiltGate { return steps{Gate: g, empty: true} }},
 	{name: "the ledger may have changed since it was loaded", seed: 465, refills: finishes(func(l *Ledger, a *account, _ *recovery.Rebuild, loaded *recovery.Loaded) func() {
 		loaded.Mark = l.mark(a)

@@ -98,6 +98,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 		must(t.ledger.Applied(context.Background(), change, false))
 	}
 	t.copy = t.gate.copied()
+	t.stall = b.stall
 	t.watch()
 	if b.models != nil {
 		b.models(t)

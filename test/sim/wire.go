@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
@@ -50,6 +51,10 @@ func ask[T any](ctx context.Context, w *wire, whom, what string, do func() (T, e
 		what += ", for " + person
 	}
 	heard := make(chan answer[T], 1)
+	if w.stalls(what) {
+		w.of.thaws = time.Now().Add(attemptTime + time.Second)
+		w.of.frozen.Store(true)
+	}
 	var held *node // what a frozen node asks leaves it later
 	if w.of.frozen.Load() {
 		held = w.of

@@ -16,8 +16,9 @@ type world struct {
 	start time.Time
 	trace strings.Builder
 
-	mu      sync.Mutex // guards pending
+	mu      sync.Mutex // guards what follows
 	pending []*event
+	stall   []string // see bug
 }
 
 // A weather is how much goes wrong in a schedule, in percent of the steps.
@@ -48,6 +49,17 @@ func newWorld(r *rand.Rand) *world {
 
 // percent tells whether something happens that happens so often.
 func (w *world) percent(often int) bool { return !w.calm && w.IntN(100) < often }
+
+// stalls reports whether a node stands still at a question, which it does once.
+func (w *world) stalls(what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.stall) == 0 || !strings.HasPrefix(what, w.stall[0]) {
+		return false
+	}
+	w.stall = w.stall[1:]
+	return len(w.stall) == 0
+}
 
 // post has something be able to happen, unless it is of a node that is dead.
 func (w *world) post(of *node, name string, do func()) {
