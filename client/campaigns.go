@@ -86,6 +86,12 @@ func (c *Client) LedgerState(ctx context.Context, id string) (LedgerState, error
 	return ask[LedgerState](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "ledger")})
 }
 
+// Audit asks the server to audit a campaign, which may take minutes. A Problem with the code audit_running says that the node audits already, and
+// when to ask again.
+func (c *Client) Audit(ctx context.Context, id string) (Audit, error) {
+	return ask[Audit](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "audit")})
+}
+
 // A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
 type LogFilter struct {
 	Campaign string

@@ -290,6 +290,48 @@ type Range struct {
 	Count int64 `json:"count"`
 }
 
+// An Audit is what the audit of a campaign found in the ledger, and at the gate beside it.
+type Audit struct {
+	CampaignID  string     `json:"campaign_id"`
+	Coupons     int64      `json:"coupons"` // in the ledger, voided ones too
+	InForce     int64      `json:"in_force"`
+	Voided      int64      `json:"voided"`
+	Facts       int64      `json:"facts"`
+	DeadLetters int64      `json:"dead_letters"` // open ones
+	Lost        int64      `json:"lost"`         // numbers
+	LostTold    int64      `json:"lost_told"`    // at most so many of them were told
+	LostLines   int64      `json:"lost_lines"`   // generations of the waiting line that the gate lost
+	Missing     int64      `json:"missing"`      // numbers on their way to the ledger
+	Held        []string   `json:"held"`         // the promises that were checked
+	Breaches    Breaches   `json:"breaches"`
+	Gate        *GateAudit `json:"gate"` // nil: the ledger decides, or the campaign is long over
+}
+
+// A GateAudit is what the comparison of a campaign's gate with the ledger found.
+type GateAudit struct {
+	CampaignID string   `json:"campaign_id"`
+	Holders    int64    `json:"holders"`    // of a coupon at the gate
+	Unrecorded int64    `json:"unrecorded"` // of them, on their way to the ledger
+	Waiting    int64    `json:"waiting"`    // in line at the gate
+	Moving     bool     `json:"moving"`     // it was in use, so its counters were not compared
+	Elsewhere  string   `json:"elsewhere"`  // the earlier gate that decided the campaign, which is closed, so nothing was compared; else empty
+	Failed     string   `json:"failed"`     // why the gate could not be asked, so nothing was compared; else empty
+	Breaches   Breaches `json:"breaches"`
+}
+
+// Breaches are the promises that an audit found broken.
+type Breaches struct {
+	Total int64            `json:"total"`
+	Count map[string]int64 `json:"count"` // by promise
+	Shown []Breach         `json:"shown"` // the first ten of each promise
+}
+
+// A Breach is a promise broken, and how.
+type Breach struct {
+	Promise string `json:"promise"` // P1 to P9, or what they rest on
+	Text    string `json:"text"`
+}
+
 // A DeadLetter is what the ledger would not take, until an operator replays or voids it.
 type DeadLetter struct {
 	ID         int64   `json:"id"`

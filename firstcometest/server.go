@@ -25,6 +25,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
@@ -111,10 +112,19 @@ func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
 	monitor.WatchLedger(s.ledger)
 	s.api = api.New(api.Config{
 		Ledger: s.ledger, Terms: terms, Claims: claims, Places: s.ledger, Operator: operate.New(s.ledger, s.issuer, claims), Auth: s.auth,
-		Log: log, Observer: monitor, Health: monitor,
+		Audit: s.audit, Log: log, Observer: monitor, Health: monitor,
 	})
 	s.http = httpd.New(s.api.HTTP())
 	return lines
+}
+
+// audit checks the promises in the ledger, as firstcome audit does.
+func (s *Server) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
+	err = s.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
+		found.Report, err = audit.Ledger(ctx, b.Source(), id, nil)
+		return err
+	})
+	return found, err
 }
 
 // NewKey returns a new API key of a role. The server knows it when NewKey returns.

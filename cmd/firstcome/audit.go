@@ -11,7 +11,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -22,7 +21,7 @@ type auditCmd struct {
 	Journal journalName `placeholder:"URL" help:"With --gate: the topic that coupons pass behind it, as serve has it: kafka://HOST:PORT/TOPIC. FIRSTCOME_JOURNAL keeps the password out of sight."`
 	Facts   topicURL    `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
 	Line    lineName    `placeholder:"URL" help:"Hold the lines that a topic of Kafka keeps against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_LINE keeps the password out of sight."`
-	Server  serverURL   `placeholder:"URL" help:"Ask a server instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
+	Server  serverURL   `placeholder:"URL" help:"Ask a server to audit instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
 	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`
@@ -36,8 +35,8 @@ func (*auditCmd) Help() string {
 besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it; with --facts
 besides, it reads the topic whole: each fact that was published is there, in order, and says what the ledger says; with
 --line besides, it reads the lines in a topic: each coupon is that of its ticket's user, and nobody was skipped. With
---server it asks over HTTP for what the server lists (coupons, facts, changes, dead letters): from anywhere, and
-through whatever stands between. Where FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, it reads the ledger.`
+--server it asks a node to audit each campaign, by the tables and the gate that the node has: from anywhere, and
+through whatever stands between. It does not check the file, nor what is of no campaign. Where FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, it reads the ledger.`
 }
 
 // BeforeResolve notes the flags: kong calls it when it has read the command line, and then reads
@@ -55,23 +54,25 @@ func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 // the ledger over the server.
 func (c *auditCmd) check(terminal) []error {
 	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
-	gateIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != ""
+	gateIsFlag, secretIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != "", slices.Contains(c.flags, "secret-file")
 	lineIsFlag := slices.Contains(c.flags, "line") && c.Line.url() != ""
 	factsIsFlag := slices.Contains(c.flags, "facts") && c.Facts != ""
 	switch {
 	case serverIsFlag && ledgerIsFlag:
 		return []error{errors.New("--server: stands beside --ledger: name the one to audit")}
 	case serverIsFlag && gateIsFlag:
-		return []error{errors.New("--gate: is compared with a ledger, not with what a server lists: name that with --ledger instead of --server, or audit the server without --gate")}
+		return []error{errors.New("--gate: a server compares the gate that it has: name the ledger with --ledger instead of --server, or audit the server without --gate")}
 	case serverIsFlag && factsIsFlag:
-		return []error{errors.New("--facts: a topic is held against a ledger, not against what a server lists: name that with --ledger instead of --server")}
+		return []error{errors.New("--facts: a server reads no topic: name the ledger with --ledger instead of --server")}
 	case serverIsFlag && lineIsFlag:
-		return []error{errors.New("--line: a topic is held against a ledger, not against what a server lists: name that with --ledger instead of --server")}
+		return []error{errors.New("--line: a server reads no topic: name the ledger with --ledger instead of --server")}
+	case serverIsFlag && secretIsFlag:
+		return []error{errors.New("--secret-file: a server checks the codes with its own secret: leave it out, or name the ledger with --ledger instead of --server")}
 	case serverIsFlag:
 		c.Ledger = ""
-	case ledgerIsFlag || gateIsFlag || factsIsFlag || lineIsFlag:
+	case ledgerIsFlag || gateIsFlag || factsIsFlag || lineIsFlag || secretIsFlag:
 		c.Server = ""
-	case c.Ledger != "": // both are variables: the tables show more than a server does
+	case c.Ledger != "": // both are variables: the tables also show what is of no campaign
 		c.Server = ""
 	}
 	if c.Ledger == "" && c.Server == "" {
@@ -103,9 +104,9 @@ func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return usageError{err}
 	}
-	report := &auditReport{Codes: secret != nil, Campaigns: []audit.Report{}, File: []string{}}
+	report := &auditReport{Codes: secret != nil || c.Server != "", Campaigns: []audit.Report{}, File: []string{}}
 	if c.Server != "" {
-		err = c.auditServer(ctx, t, report, secret)
+		err = c.auditServer(ctx, t, report)
 	} else {
 		err = c.auditLedger(ctx, t, report, secret)
 	}
@@ -122,13 +123,12 @@ func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// secret returns the secret to check codes with; nil if there is none.
+// secret returns the secret to check codes with; nil if there is none, or the server has it.
 func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
-	path := "" // a server's is not beside it
-	if c.Server == "" {
-		path = c.Ledger.path()
+	if c.Server != "" {
+		return nil, nil
 	}
-	text, err := secretText(t, c.SecretFile, path)
+	text, err := secretText(t, c.SecretFile, c.Ledger.path())
 	if err != nil || text == nil {
 		return nil, err
 	}
@@ -212,27 +212,6 @@ func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
 func (r *auditReport) damaged(wrong ...string) {
 	r.File = append(r.File, wrong...)
 	r.Breaches += int64(len(wrong))
-}
-
-// auditServer audits by what a server lists.
-func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
-	report.Server = string(c.Server)
-	calls := client.New(report.Server, t.variable(keyVariable))
-	defer calls.CloseIdle()
-	ids := []firstcome.CampaignID{firstcome.CampaignID(c.Campaign)}
-	if c.Campaign == "" {
-		var err error
-		if ids, err = serverCampaigns(ctx, calls); err != nil {
-			return explain(err)
-		}
-	}
-	err := report.audit(ctx, t, ids, func(id firstcome.CampaignID, read *atomic.Int64) (audit.Report, error) {
-		return audit.Ledger(ctx, counting((&remote{calls: calls, id: string(id)}).source(), read), id, secret)
-	})
-	if err != nil {
-		return explain(err)
-	}
-	return nil
 }
 
 // audit adds the campaigns' reports.

@@ -32,6 +32,10 @@ func (r *auditReport) print(t terminal) {
 			fmt.Fprintf(t.out, "%s at its gate: not compared: it is closed, and was decided by %s\n", g.Campaign, g.Elsewhere)
 			continue
 		}
+		if g.Failed != "" {
+			fmt.Fprintf(t.out, "%s at its gate: not compared: %s\n", g.Campaign, g.Failed)
+			continue
+		}
 		inLine := ""
 		if g.Waiting > 0 {
 			inLine = fmt.Sprintf("%d in line, ", g.Waiting)
@@ -54,8 +58,6 @@ func (r *auditReport) print(t terminal) {
 	}
 	switch {
 	case r.Codes:
-	case r.Server != "":
-		fmt.Fprintln(t.out, "The codes were not checked: name their secret with --secret-file.")
 	case ledger.OnServer(r.Ledger):
 		fmt.Fprintln(t.out, "The codes were not checked: set FIRSTCOME_SECRET, or name their secret with --secret-file.")
 	default:

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
@@ -113,32 +110,6 @@ func (n *node) relayBreaker() string {
 func (n *node) self() figures.Node {
 	host, _ := os.Hostname() // without a name the address has to do
 	return figures.Node{Host: host, Listen: n.whereabouts(), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
-}
-
-// prove audits a campaign by the tables, as firstcome audit does, and what its gate has where there is one.
-func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (proof console.Proof, err error) {
-	err = n.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		proof.Ledger, err = audit.Ledger(ctx, counting(b.Source(), read), id, &n.secret)
-		return err
-	})
-	if err != nil || n.remote == nil {
-		return proof, err
-	}
-	campaign, err := n.ledger.Campaign(ctx, id)
-	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
-		return proof, err
-	}
-	gate, err := inspectGate(ctx, n.flags.Gate.url(), n.ledger, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
-	if err != nil {
-		return proof, err
-	}
-	defer gate.Close()
-	found, err := compareWithGate(ctx, n.ledger.Books().Source(), gate, n.remote.journal, &campaign, &n.secret)
-	if errors.Is(err, errUnmade) {
-		return proof, nil
-	}
-	proof.Gate = &found
-	return proof, err
 }
 
 // besideAPI serves the console's paths, and the API's all others.

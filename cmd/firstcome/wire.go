@@ -34,6 +34,7 @@ type node struct {
 	monitor     *ops.Monitor
 	ledger      *ledger.Ledger
 	secret      firstcome.Secret
+	auditing    chan struct{}    // full while as many campaigns are audited as may be
 	remote      *remoteGate      // nil: the ledger decides
 	facts       *kafka.Publisher // nil: facts are published nowhere
 	development bool             // every caller is admin
@@ -63,7 +64,7 @@ type admission func(context.Context, *ledger.Ledger) (open bool, err error)
 // newNode opens the ledger, then the gate, and the addresses. From here on clients can connect;
 // they are answered when the node runs.
 func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
-	n := &node{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}
+	n := &node{flags: c, log: log, auditing: make(chan struct{}, audits), monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}
 	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), Backlog: int64(c.Backlog), OnCommit: n.monitor.Commit}
 	var err error
 	if n.ledger, n.secret, err = openLedger(ctx, c.Ledger.path(), options, c.files.secret); err != nil {
@@ -131,7 +132,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	n.api = api.New(api.Config{
 		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: gate, Proofs: n.proofs(), Operator: n.operator, Auth: n.auth,
-		Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
+		Audit: n.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})

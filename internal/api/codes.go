@@ -49,6 +49,7 @@ const (
 	fault            code = "internal_fault"
 	unknown          code = "unknown"
 	busy             code = code(firstcome.Busy)
+	auditRunning     code = "audit_running"
 	gateUnavailable  code = code(firstcome.GateUnavailable)
 	gateFull         code = code(firstcome.GateFull)
 	lineFull         code = code(firstcome.LineFull)
@@ -78,7 +79,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusUnprocessableEntity:   {notAllowedCode},
 	http.StatusTooManyRequests:       {rateLimited},
 	http.StatusInternalServerError:   {fault},
-	http.StatusServiceUnavailable:    {unknown, busy, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineUnavailable},
+	http.StatusServiceUnavailable:    {unknown, busy, auditRunning, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineUnavailable},
 })
 
 // statusesOf adds the refusals' codes, which are their outcomes.

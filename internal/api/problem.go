@@ -135,6 +135,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(gateUnavailable, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, errManyUnmet):
 		return unavailable(busy, "too many campaigns that this node has not met are asked for at this moment. Ask again: it is safe")
+	case errors.Is(err, ErrAuditRunning):
+		return unavailable(auditRunning, ErrAuditRunning.Error()+". Ask again")
 	case errors.Is(err, ledger.ErrSearching):
 		return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
 	}

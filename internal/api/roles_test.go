@@ -43,6 +43,7 @@ var surface = []struct {
 	{operation: "POST /v1/campaigns/{id}/reconcile", status: [9]int{409, 403, 403, 403, 403, 403, 403, 403, 401}},
 	{operation: "GET /v1/campaigns/{id}/changes", status: runs(200), ids: "ww-------"},
 	{operation: "GET /v1/campaigns/{id}/ledger", status: [9]int{200, 200, 200, 200, 403, 403, 403, 403, 401}},
+	{operation: "GET /v1/campaigns/{id}/audit", status: runs(200)},
 	{operation: "POST /v1/campaigns/{id}/claims", body: `{"user_id":"user-4711"}`, status: [9]int{200, 200, 403, 403, 200, 200, 200, 404, 401}, ids: "ww--www--"},
 	{operation: "GET /v1/campaigns/{id}/claims/{user_id}", status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},
 	{operation: "GET /v1/campaigns/{id}/claims/{user_id}/events", status: [9]int{200, 200, 200, 403, 200, 200, 200, 404, 401}, ids: "www-www--"},

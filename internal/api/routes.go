@@ -65,6 +65,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/campaigns/{id}/reconcile", auth.Admin, "", of(s.reconcile), long},
 		{"GET", "/v1/campaigns/{id}/changes", run, "after limit", of(s.listChanges), short},
 		{"GET", "/v1/campaigns/{id}/ledger", counts, "", of(s.readLedger), short},
+		{"GET", "/v1/campaigns/{id}/audit", run, "", of(s.audit), long},
 
 		{"POST", "/v1/campaigns/{id}/claims", claim | self, "", of(s.claim), short},
 		{"GET", "/v1/campaigns/{id}/claims/{user_id}", ask | self, "place proof", of(s.readClaim), short},

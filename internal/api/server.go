@@ -25,6 +25,8 @@ type Config struct {
 	Places flow.Places
 	// Proofs finds places of lines that a topic keeps; nil: there are none.
 	Proofs Proofs
+	// Audit audits a campaign, one at a time: ErrAuditRunning says that it does so already.
+	Audit func(ctx context.Context, id firstcome.CampaignID) (Audited, error)
 	// Operator does what changes a campaign.
 	Operator *operate.Operator
 	Auth     *auth.Authenticator

@@ -81,7 +81,7 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 	s.auth = auth.New(auth.Config{Open: true})
 	s.heard = newObserver()
 	s.claims = &flow.Answerer{Coupons: s.ledger}
-	config := api.Config{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard}
+	config := api.Config{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard, Audit: s.auditBooks}
 	for _, do := range change {
 		do(s, &config)
 	}

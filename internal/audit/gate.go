@@ -44,8 +44,10 @@ type GateReport struct {
 	// Moving tells that the campaign was in use, so that its counters were not compared.
 	Moving bool `json:"moving"`
 	// Elsewhere names another gate, which decided the campaign, so that nothing was compared; empty: this one does.
-	Elsewhere string   `json:"elsewhere,omitempty"`
-	Breaches  Breaches `json:"breaches"`
+	Elsewhere string `json:"elsewhere,omitempty"`
+	// Failed says why the gate could not be asked, so that nothing was compared. It is empty otherwise.
+	Failed   string   `json:"failed,omitempty"`
+	Breaches Breaches `json:"breaches"`
 }
 
 // NotCompared returns the report of a campaign whose gate is not the one at hand, and why.

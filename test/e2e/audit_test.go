@@ -12,7 +12,7 @@ import (
 // any breach.
 func (p *process) auditServer() {
 	p.t.Helper()
-	p.wantNoBreach(execute(p.t, p.t.TempDir(), "audit", "--server", p.url, "--secret-file", p.ledger()+".secret"))
+	p.wantNoBreach(execute(p.t, p.t.TempDir(), "audit", "--server", p.url))
 }
 
 // TestTheAuditOfAServerFindsNoBreachWhileItIssuesAndVoids audits again and again

@@ -145,6 +145,18 @@ func TestF61NodesThatListAtALaggingStandbyConcludeAtThePrimary(t *testing.T) {
 				}
 				return err
 			})
+			k.done("an audit reads the primary, and compares the gate with that", func(ctx context.Context) error {
+				for _, campaign := range []string{"spring", "autumn"} {
+					found, err := k.calls[1].Audit(ctx, campaign)
+					if err != nil {
+						return err
+					}
+					if g := found.Gate; found.Coupons != 1 || found.Breaches.Total > 0 || g != nil && g.Breaches.Total > 0 {
+						t.Errorf("the audit finds %+v, at the gate %+v", found, g)
+					}
+				}
+				return nil
+			})
 			if status, out := executeWith(t, t.TempDir(), nil, "key", "revoke", id, "--ledger", u.String()); status != 0 {
 				t.Fatalf("revoke a key: %s", out)
 			}

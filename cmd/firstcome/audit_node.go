@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/api"
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/console"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// audits is how many campaigns a node audits at once.
+const audits = 1
+
+// audit is what the API asks for. It audits if nothing else of this node does. A gate that does not answer hinders only its own part.
+func (n *node) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
+	select {
+	case n.auditing <- struct{}{}:
+		defer func() { <-n.auditing }()
+	default:
+		return found, api.ErrAuditRunning
+	}
+	err = n.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
+		if found.Report, err = n.auditLedger(ctx, l, id, new(atomic.Int64)); err != nil {
+			return err
+		}
+		found.Gate, err = n.auditGate(ctx, l, id)
+		if err != nil && ctx.Err() == nil {
+			found.Gate, err = &audit.GateReport{Campaign: id, Failed: mask(err.Error(), nil)}, nil
+		}
+		return err
+	})
+	return found, err
+}
+
+// prove is what the console asks for. It waits until nothing else of this node audits.
+func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (proof console.Proof, err error) {
+	select {
+	case n.auditing <- struct{}{}:
+		defer func() { <-n.auditing }()
+	case <-ctx.Done():
+		return proof, ctx.Err()
+	}
+	err = n.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
+		if proof.Ledger, err = n.auditLedger(ctx, l, id, read); err == nil {
+			proof.Gate, err = n.auditGate(ctx, l, id)
+		}
+		return err
+	})
+	return proof, err
+}
+
+// readPrimary opens the ledger once more. This node may read lists from a standby that lags: that has less than the gate.
+func (n *node) readPrimary(ctx context.Context, read func(*ledger.Ledger) error) error {
+	return readOpened(ctx, n.flags.Ledger.path(), ledger.OpenShared, read)
+}
+
+// auditLedger audits a campaign by the tables, as firstcome audit does.
+func (n *node) auditLedger(ctx context.Context, l *ledger.Ledger, id firstcome.CampaignID, read *atomic.Int64) (found audit.Report, err error) {
+	err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
+		found, err = audit.Ledger(ctx, counting(b.Source(), read), id, &n.secret)
+		return err
+	})
+	return found, err
+}
+
+// auditGate compares what this node's gate has of a campaign with the ledger. It returns nil if there is nothing to compare. A campaign that
+// is closed may have been decided by an earlier gate.
+func (n *node) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.CampaignID) (*audit.GateReport, error) {
+	if n.remote == nil {
+		return nil, nil
+	}
+	campaign, err := l.Campaign(ctx, id)
+	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
+		return nil, err
+	}
+	gate, err := inspectGate(ctx, n.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	if err != nil {
+		return nil, err
+	}
+	defer gate.Close()
+	if name := gate.Name(); name != "" && campaign.Gate != name && isClosed(&campaign) {
+		return &audit.GateReport{Campaign: id, Elsewhere: campaign.Gate}, nil
+	}
+	found, err := compareWithGate(ctx, l.Books().Source(), gate, n.remote.journal, &campaign, &n.secret)
+	if errors.Is(err, errUnmade) {
+		return nil, nil
+	}
+	return &found, err
+}
