@@ -3,9 +3,11 @@
 package redis_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
+	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -43,4 +45,38 @@ func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 	stage.Same(t, "what is left of the first one's", 1, left())
 	freeze(2<<24 + 5)
 	stage.Same(t, "what is left behind the next freeze", 0, left())
+}
+
+// TestF18NothingIsSwitchedAtAServerThatIsAnotherOne restarts the server between the load and the switch. It still has all that was loaded, and a
+// server that had lost its end would say the same.
+func TestF18NothingIsSwitchedAtAServerThatIsAnotherOne(t *testing.T) {
+	server := services.Redis.Server(t, "--appendfsync", "always")
+	s := newShop(t, server.URL(), 5)
+	r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: 1}
+	f, err := s.gate.Freeze(t.Context(), r)
+	stage.Must(t, err)
+	stage.Must(t, server.Restart(t.Context()))
+	stage.Await(t, "an answer", true, func() bool {
+		_, err := s.gate.Runs(t.Context())
+		return err == nil
+	})
+	if err := s.gate.Switch(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); !errors.Is(err, recovery.ErrMoved) {
+		t.Errorf("the switch ends with %v, want %v", err, recovery.ErrMoved)
+	}
+}
+
+// TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched: a campaign that issues and is not noted is forgotten with its ledger, and its id would
+// be used again.
+func TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched(t *testing.T) {
+	s := newShop(t, services.Redis.Database(t), 5)
+	r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: 1}
+	f, err := s.gate.Freeze(t.Context(), r)
+	stage.Must(t, err)
+	s.do("SET", "firstcome:created:-", "no hash")
+	if err := s.gate.Switch(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); err == nil {
+		t.Error("it is switched")
+	}
+	stopped, err := s.gate.Stopped(t.Context(), flow.Revision{Campaign: "c", Marker: "-"})
+	stage.Must(t, err)
+	stage.Same(t, "whether it is frozen", true, stopped.Frozen)
 }

@@ -441,6 +441,21 @@ var mutants = []mutant{
 		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
 	},
 	{
+		bug:  "a rebuild is switched at another server than the one that it froze",
+		file: "internal/redis/lua/switch.lua", old: "if run ~= this_run() or holders", new: "if holders",
+		pkg: "./internal/redis", test: "TestF18NothingIsSwitchedAtAServerThatIsAnotherOne",
+	},
+	{
+		bug:  "a rebuilt campaign is noted as created after its switch",
+		file: "internal/redis/rebuild.go", old: "	if err := g.note(ctx, k); err != nil && !errors.Is(err, flow.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = g.note(ctx, k) }()\n",
+		pkg: "./internal/redis", test: "TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched",
+	},
+	{
+		bug:  "no node has the time to say that it was told more",
+		file: "internal/recovery/witness.go", old: "2 * runsEvery", new: "0 * runsEvery",
+		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
+	},
+	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
 		file: "internal/recovery/rebuilder.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
