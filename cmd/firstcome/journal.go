@@ -69,12 +69,12 @@ func (n *node) foundJournal(warnings []string) {
 	}
 }
 
-// relayed returns a gate as a Rebuilder needs it: with a topic, what is in that is in the gate's journal, too.
-func (r *remoteGate) relayed(gate recovery.RebuiltGate) recovery.RebuiltGate {
+// relayed returns a gate as recovery needs it: with a topic, what is in that is in the gate's journal, too.
+func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
 	if r.journal == nil {
 		return gate
 	}
-	return kafka.Relayed{RebuiltGate: gate, Journal: r.journal}
+	return kafka.Relayed{Gate: gate, Journal: r.journal}
 }
 
 // lag returns how far the ledger is behind the gate, of each of these campaigns with unrecorded coupons: in its journal, or in the topic.

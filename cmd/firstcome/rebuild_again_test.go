@@ -16,22 +16,22 @@ import (
 
 // An echo keeps the steps of a rebuild that reach the gate, so that they can come again.
 type echo struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	freeze, change func() error
 }
 
 func (e *echo) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	ctx = context.WithoutCancel(ctx)
 	e.freeze = func() error {
-		_, err := e.RebuiltGate.Freeze(ctx, r)
+		_, err := e.Gate.Freeze(ctx, r)
 		return err
 	}
-	return e.RebuiltGate.Freeze(ctx, r)
+	return e.Gate.Freeze(ctx, r)
 }
 
 func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	ctx = context.WithoutCancel(ctx)
-	e.change = func() error { return e.RebuiltGate.Switch(ctx, r, f, loaded, fill) }
+	e.change = func() error { return e.Gate.Switch(ctx, r, f, loaded, fill) }
 	return e.change()
 }
 
@@ -39,8 +39,8 @@ func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 // given since: both find as much as they did before, so nothing but the attempt tells them from the first ones.
 func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
-	e := &echo{RebuiltGate: d.remote.gate}
-	d.rebuilt(recovery.NewRebuilder(d.ledger, e, recovery.RebuilderEvents{}))
+	e := &echo{Gate: d.remote.gate}
+	d.rebuilt(recovery.New(d.ledger, e, recovery.Events{}))
 	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
 	if err := e.freeze(); !errors.Is(err, recovery.ErrOutdone) {
 		t.Errorf("the freeze comes again: %v, want %v", err, recovery.ErrOutdone)

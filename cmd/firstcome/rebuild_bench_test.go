@@ -32,7 +32,7 @@ func BenchmarkRebuild(b *testing.B) {
 				}
 				stage.Must(b, stage.Err(l.Record(b.Context(), batch)))
 			}
-			rebuilds(b, recovery.NewRebuilder(l, g, recovery.RebuilderEvents{}), 0)
+			rebuilds(b, recovery.New(l, g, recovery.Events{}), 0)
 		})
 	}
 	b.Run(fmt.Sprintf("%s/line=%d", services.SQLite, million), func(b *testing.B) {
@@ -44,7 +44,7 @@ func BenchmarkRebuild(b *testing.B) {
 			}
 			stage.Must(b, stage.Err(g.Claim(b.Context(), "c", users)))
 		}
-		rebuilds(b, recovery.NewRebuilder(l, g, recovery.RebuilderEvents{}), million)
+		rebuilds(b, recovery.New(l, g, recovery.Events{}), million)
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
@@ -68,7 +68,7 @@ func heals(b *testing.B, l *ledger.Ledger, g *redis.Gate, campaigns int64) {
 	ctx, end := context.WithCancel(b.Context())
 	defer end()
 	var done atomic.Int64
-	r := recovery.NewRebuilder(l, g, recovery.RebuilderEvents{Rebuilt: func(one recovery.Rebuilt) {
+	r := recovery.New(l, g, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
 		if one.Err != nil {
 			b.Error(one.Err)
 		}
@@ -101,7 +101,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 }
 
 // rebuilds rebuilds the campaign c, in which so many people are in line.
-func rebuilds(b *testing.B, r *recovery.Rebuilder, inLine int64) {
+func rebuilds(b *testing.B, r *recovery.Machine, inLine int64) {
 	b.Helper()
 	for b.Loop() {
 		done, err := r.Rebuild(b.Context(), "op", "c", false)

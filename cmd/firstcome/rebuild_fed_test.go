@@ -254,11 +254,11 @@ func TestF75AnotherFeedEndsTheGenerationAtBoth(t *testing.T) {
 func TestF01ALineOfAFeedGoesOnBehindARestart(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*feeding)
-		want   recovery.RebuilderStats
+		want   recovery.Stats
 	}{
-		"as it is":      {func(*feeding) {}, recovery.RebuilderStats{Verified: 1}},
-		"another topic": {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0 other 0 0 1") }, recovery.RebuilderStats{Finished: 1}},
-		"no topic":      {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0") }, recovery.RebuilderStats{Finished: 1}},
+		"as it is":      {func(*feeding) {}, recovery.Stats{Verified: 1}},
+		"another topic": {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0 other 0 0 1") }, recovery.Stats{Finished: 1}},
+		"no topic":      {func(f *feeding) { f.do("HSET", f.key("campaign"), "line", "1 2 2 2 0 0 0 0") }, recovery.Stats{Finished: 1}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -328,7 +328,7 @@ func TestF54P9AReconcileKeepsTheLineOfAFeed(t *testing.T) {
 				f.desk = b.restore()
 				f.through()
 
-				stage.Must(t, stage.Err(f.reconciler().Reconcile(t.Context(), "op", "c")))
+				stage.Must(t, stage.Err(f.rebuilder().Reconcile(t.Context(), "op", "c")))
 				stage.Same(t, "the generation", generation, f.at().Generation)
 				got := tickets(f.serves(100))
 				for _, c := range got {

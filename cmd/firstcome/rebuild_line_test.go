@@ -354,7 +354,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			h := &halt{r.ledger, r.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -424,7 +424,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "finish", make(chan struct{}), make(chan struct{})}
 			ended := make(chan recovery.Rebuilt, 1)
 			go func() {
-				done, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+				done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", false)
 				if err != nil {
 					t.Error(err)
 				}
@@ -452,7 +452,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", false)
 				ended <- err
 			}()
 			<-h.reached

@@ -20,8 +20,8 @@ import (
 
 // A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
 type halt struct {
-	recovery.RebuildBook
-	recovery.RebuiltGate
+	recovery.Ledger
+	recovery.Gate
 	step    string
 	reached chan struct{}
 	goOn    chan struct{}
@@ -38,50 +38,50 @@ func (h *halt) at(step string) {
 func (h *halt) GoesOn(context.Context, recovery.Rebuild) error { return nil }
 
 func (h *halt) Standing(ctx context.Context, r flow.Revision) error {
-	err := h.RebuiltGate.Standing(ctx, r)
+	err := h.Gate.Standing(ctx, r)
 	h.at("standing")
 	return err
 }
 
 func (h *halt) Rename(ctx context.Context) error {
-	err := h.RebuiltGate.Rename(ctx)
+	err := h.Gate.Rename(ctx)
 	h.at("renamed")
 	return err
 }
 
 func (h *halt) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	h.at("freeze")
-	return h.RebuiltGate.Freeze(ctx, r)
+	return h.Gate.Freeze(ctx, r)
 }
 
 func (h *halt) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	h.at("empty")
-	return h.RebuiltGate.Empty(ctx, r, to)
+	return h.Gate.Empty(ctx, r, to)
 }
 
 func (h *halt) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	h.at("record")
-	return h.RebuildBook.Record(ctx, b)
+	return h.Ledger.Record(ctx, b)
 }
 
 func (h *halt) Loading(ctx context.Context, r recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
 	h.at("load")
-	return h.RebuiltGate.Loading(ctx, r)
+	return h.Gate.Loading(ctx, r)
 }
 
 func (h *halt) Carry(ctx context.Context, r recovery.Rebuild, generation int64) (recovery.Carried, error) {
 	h.at("carry")
-	return h.RebuiltGate.Carry(ctx, r, generation)
+	return h.Gate.Carry(ctx, r, generation)
 }
 
 func (h *halt) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	h.at("finish")
-	return h.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
+	return h.Ledger.FinishRebuild(ctx, r, loaded, frozen)
 }
 
 func (h *halt) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	h.at("switch")
-	return h.RebuiltGate.Switch(ctx, r, f, loaded, fill)
+	return h.Gate.Switch(ctx, r, f, loaded, fill)
 }
 
 // TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt freezes the owner of a rebuild before each of its steps. Another node
@@ -96,7 +96,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", false)
 				ended <- err
 			}()
 			<-h.reached
@@ -174,7 +174,7 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", ifLost)
+		done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", ifLost)
 		ended <- end{done, err}
 	}()
 	<-h.reached
@@ -239,13 +239,13 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 
 // A quitter is a ledger in which another node's rebuild fails as soon as it was met.
 type quitter struct {
-	recovery.RebuildBook
+	recovery.Ledger
 	other recovery.Rebuild
 	met   int // how often the other rebuild was in the way
 }
 
 func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
-	r, err := b.RebuildBook.BeginRebuild(ctx, actor, id, epoch)
+	r, err := b.Ledger.BeginRebuild(ctx, actor, id, epoch)
 	if errors.Is(err, recovery.ErrOutdone) {
 		b.met++
 		err = errors.Join(err, b.GiveUpRebuild(ctx, b.other))
@@ -262,9 +262,9 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		d.do("FLUSHALL")
 		other, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0)
 		stage.Must(t, err)
-		book := &quitter{RebuildBook: d.ledger, other: other}
+		book := &quitter{Ledger: d.ledger, other: other}
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done, err := recovery.NewRebuilder(book, d.remote.gate, recovery.RebuilderEvents{}).Rebuild(within, "op", "c", ifLost)
+		done, err := recovery.New(book, d.remote.gate, recovery.Events{}).Rebuild(within, "op", "c", ifLost)
 		cancel()
 		if err != nil || book.met != 1 || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
@@ -275,7 +275,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 
 // A bystander is another node's way to the gate. Its third question whether the gate stands waits until the rebuild has switched it.
 type bystander struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	asked    atomic.Int64
 	switched func()
 }
@@ -284,7 +284,7 @@ func (b *bystander) Standing(ctx context.Context, r flow.Revision) error {
 	if b.asked.Add(1) == 3 {
 		b.switched()
 	}
-	return b.RebuiltGate.Standing(ctx, r)
+	return b.Gate.Standing(ctx, r)
 }
 
 // TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch has the other node find an emptied Redis, where a rebuild froze the
@@ -296,7 +296,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	h := &halt{d.ledger, d.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := recovery.NewRebuilder(h, h, recovery.RebuilderEvents{}).Rebuild(t.Context(), "op", "c", false)
+		_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", false)
 		ended <- err
 	}()
 	stage.Next(t, "a rebuild that is about to switch", h.reached)
@@ -304,8 +304,8 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 		close(h.goOn)
 		stage.Must(t, stage.Next(t, "the end of the rebuild", ended))
 	})
-	b := &bystander{RebuiltGate: d.remote.gate, switched: switched}
-	r := recovery.NewRebuilder(d.ledger, b, recovery.RebuilderEvents{})
+	b := &bystander{Gate: d.remote.gate, switched: switched}
+	r := recovery.New(d.ledger, b, recovery.Events{})
 	stage.Run(t, r.Run)
 	stage.Await(t, "a campaign that the other node has looked at", true, func() bool {
 		s := r.Stats()
@@ -318,8 +318,8 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 
 // A failOver restores the ledger, before a rebuild ends the epoch, to what it was when the attempt had just begun.
 type failOver struct {
-	recovery.RebuildBook
-	recovery.RebuiltGate
+	recovery.Ledger
+	recovery.Gate
 	frozen, ends func()
 }
 
@@ -327,12 +327,12 @@ func (f *failOver) GoesOn(context.Context, recovery.Rebuild) error { return nil 
 
 func (f *failOver) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f.frozen()
-	return f.RebuiltGate.Freeze(ctx, r)
+	return f.Gate.Freeze(ctx, r)
 }
 
 func (f *failOver) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	f.ends()
-	return f.RebuildBook.FinishRebuild(ctx, r, loaded, frozen)
+	return f.Ledger.FinishRebuild(ctx, r, loaded, frozen)
 }
 
 // TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain has five coupons in the journal, which the frozen gate keeps until the switch.
@@ -343,7 +343,7 @@ func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) 
 	var before backup
 	once := sync.OnceFunc(func() { before.restore() })
 	f := &failOver{d.ledger, d.remote.gate, func() { before = d.backup() }, once}
-	done := d.rebuilt(recovery.NewRebuilder(f, f, recovery.RebuilderEvents{}))
+	done := d.rebuilt(recovery.New(f, f, recovery.Events{}))
 	stage.Same(t, "recorded, and in the new epoch", [2]int64{5, 2}, [2]int64{d.status().Recorded, done.Epoch})
 	for _, answer := range d.claims(users...) {
 		if !strings.HasPrefix(answer, "already_issued") {

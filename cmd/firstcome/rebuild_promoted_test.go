@@ -36,7 +36,7 @@ func TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame(t *testing.T) {
 			proxy.Cut() // first: a rebuild that is under way at the new server would be cut off
 			proxy.SetUpstream(p.Primary.Address())
 			proxy.Heal()
-			stage.Same(t, "a rebuild, and the lost numbers", recovery.RebuilderStats{Finished: 1, Lost: 90}, d.decides(r))
+			stage.Same(t, "a rebuild, and the lost numbers", recovery.Stats{Finished: 1, Lost: 90}, d.decides(r))
 			stage.Same(t, "epoch and coupons in the ledger", []int64{2, 10}, []int64{d.status().Epoch, d.status().Issued})
 			stage.Same(t, "the first and the last who had a coupon, and the next one", []string{"already_issued:1", "already_issued:10", "issued:101"},
 				d.claims("user-0", "user-9", "new"))

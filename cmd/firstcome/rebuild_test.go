@@ -23,8 +23,8 @@ import (
 )
 
 // rebuilder returns one of the desk.
-func (d *desk) rebuilder() *recovery.Rebuilder {
-	return recovery.NewRebuilder(d.ledger, d.remote.gate, recovery.RebuilderEvents{})
+func (d *desk) rebuilder() *recovery.Machine {
+	return recovery.New(d.ledger, d.remote.gate, recovery.Events{})
 }
 
 // claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
@@ -65,7 +65,7 @@ func (d *desk) needs(why error) {
 	}
 }
 
-func (d *desk) rebuilt(r *recovery.Rebuilder) recovery.Rebuilt {
+func (d *desk) rebuilt(r *recovery.Machine) recovery.Rebuilt {
 	d.t.Helper()
 	done, err := r.Rebuild(d.t.Context(), "op", "c", false)
 	stage.Must(d.t, err)
@@ -159,21 +159,21 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 
 // A lateWatch is a gate of whose server's restart nobody hears before the campaign was looked at.
 type lateWatch struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	before []recovery.Run
 	looked atomic.Bool
 }
 
 func (g *lateWatch) Runs(ctx context.Context) ([]recovery.Run, error) {
 	if g.looked.Load() {
-		return g.RebuiltGate.Runs(ctx)
+		return g.Gate.Runs(ctx)
 	}
 	return g.before, nil
 }
 
 func (g *lateWatch) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
 	defer g.looked.Store(true)
-	return g.RebuiltGate.Stopped(ctx, r)
+	return g.Gate.Stopped(ctx, r)
 }
 
 // TestF01ARestartBetweenTwoLooksIsVerified kills a Redis that syncs before it answers. A node looks at the campaign before it has seen that
@@ -187,7 +187,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	r := recovery.NewRebuilder(d.ledger, &lateWatch{RebuiltGate: d.remote.gate, before: before}, recovery.RebuilderEvents{})
+	r := recovery.New(d.ledger, &lateWatch{Gate: d.remote.gate, before: before}, recovery.Events{})
 	stage.Run(t, r.Run)
 	r.Notice("c")
 	d.decides(r)
@@ -195,7 +195,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 }
 
 // watch runs a rebuilder, and returns when it has seen the gate's server.
-func (d *desk) watch() *recovery.Rebuilder {
+func (d *desk) watch() *recovery.Machine {
 	d.t.Helper()
 	r := d.rebuilder()
 	stage.Run(d.t, r.Run)
@@ -210,14 +210,14 @@ func (d *desk) watch() *recovery.Rebuilder {
 
 // decides waits until a rebuilder has verified or rebuilt the gate, and returns its counters, but for those of attempts: on a busy machine one may fail
 // because Redis or the ledger does not answer in time, and another follows.
-func (d *desk) decides(r *recovery.Rebuilder) recovery.RebuilderStats {
+func (d *desk) decides(r *recovery.Machine) recovery.Stats {
 	d.t.Helper()
-	var s recovery.RebuilderStats
+	var s recovery.Stats
 	stage.Await(d.t, "a gate that decides", true, func() bool {
 		s = r.Stats()
 		return s.Finished+s.Verified > 0 && s.Broken == 0
 	})
-	return recovery.RebuilderStats{Verified: s.Verified, Finished: s.Finished, Lost: s.Lost}
+	return recovery.Stats{Verified: s.Verified, Finished: s.Finished, Lost: s.Lost}
 }
 
 // TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has
@@ -291,8 +291,8 @@ func waitsForAPerson(t *testing.T, before bool) {
 	if before {
 		empty()
 	}
-	gate := &slowMaker{RebuiltGate: d.remote.gate, making: empty, made: func() {}}
-	r := recovery.NewRebuilder(d.ledger, gate, recovery.RebuilderEvents{})
+	gate := &slowMaker{Gate: d.remote.gate, making: empty, made: func() {}}
+	r := recovery.New(d.ledger, gate, recovery.Events{})
 	stage.Run(t, r.Run)
 	r.Notice("c") // as a claim does
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
@@ -308,19 +308,19 @@ func waitsForAPerson(t *testing.T, before bool) {
 
 // A slowMaker is a gate with which something happens before it is asked of a campaign, and behind its answer.
 type slowMaker struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	looks        atomic.Int64 // that have begun
 	making, made func()
 }
 
 func (g *slowMaker) Runs(ctx context.Context) ([]recovery.Run, error) {
 	g.looks.Add(1)
-	return g.RebuiltGate.Runs(ctx)
+	return g.Gate.Runs(ctx)
 }
 
 func (g *slowMaker) Standing(ctx context.Context, r flow.Revision) error {
 	g.making()
-	err := g.RebuiltGate.Standing(ctx, r)
+	err := g.Gate.Standing(ctx, r)
 	g.made()
 	return err
 }
@@ -331,8 +331,8 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
-		gate := &slowMaker{RebuiltGate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
-		r := recovery.NewRebuilder(d.ledger, gate, recovery.RebuilderEvents{})
+		gate := &slowMaker{Gate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
+		r := recovery.New(d.ledger, gate, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
 			r.Notice("c")

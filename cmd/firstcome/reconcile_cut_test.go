@@ -23,10 +23,10 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			t.Parallel()
 			d := behind(t, services.Ledgers[services.SQLite](t))
 			cut := &cutOff{d.ledger, d.remote.gate, step}
-			if _, err := recovery.NewReconciler(recovery.NewRebuilder(cut, cut, recovery.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+			if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 				t.Fatalf("it ends with %v", err)
 			}
-			r := d.reconciler()
+			r := d.rebuilder()
 			r.LookBack(t.Context())
 			if older := errors.Is(r.Refusal("c"), flow.ErrLedgerRolledBack); older == (step == "switch") {
 				t.Errorf("the campaign is refused: %v", r.Refusal("c"))
@@ -46,7 +46,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	d.turn(ledger.Pause)
 	d = b.restore()
 	cut := &cutOff{d.ledger, d.remote.gate, "load"}
-	if _, err := recovery.NewReconciler(recovery.NewRebuilder(cut, cut, recovery.RebuilderEvents{}), cut, cut).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+	if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
 	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrLedgerRolledBack) {
@@ -54,31 +54,19 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	}
 	r := d.watch()
 	r.Notice("c")
-	stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.RebuilderStats{RolledBack: 1}, r.Stats)
-	stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
-	stage.Await(t, "a campaign that is well", recovery.RebuilderStats{}, r.Stats)
+	stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.Stats{RolledBack: 1}, r.Stats)
+	stage.Must(t, stage.Err(d.rebuilder().Reconcile(t.Context(), "op", "c")))
+	stage.Await(t, "a campaign that is well", recovery.Stats{}, r.Stats)
 	stage.Same(t, "the campaign", true, d.status().Paused)
 	d.sound()
 }
 
 var errCutOff = errors.New("the process ended")
 
-// A wholeBook and a wholeGate are what a Reconciler has.
-type (
-	wholeBook interface {
-		recovery.RebuildBook
-		recovery.ReconcileBook
-	}
-	wholeGate interface {
-		recovery.RebuiltGate
-		recovery.ReconciledGate
-	}
-)
-
 // A cutOff is a ledger and a gate of a node that ends before a step.
 type cutOff struct {
-	wholeBook
-	wholeGate
+	recovery.Ledger
+	recovery.Gate
 	step string
 }
 
@@ -93,47 +81,47 @@ func (c *cutOff) Freeze(ctx context.Context, r recovery.Rebuild) (f recovery.Fro
 	if err := c.at("freeze"); err != nil {
 		return f, err
 	}
-	return c.wholeGate.Freeze(ctx, r)
+	return c.Gate.Freeze(ctx, r)
 }
 
 func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	if err := c.at("adopt"); err != nil {
 		return a, err
 	}
-	return c.wholeBook.Adopt(ctx, r, g, absent, whole)
+	return c.Ledger.Adopt(ctx, r, g, absent, whole)
 }
 
 func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	if err := c.at("record"); err != nil {
 		return flow.Drained{}, err
 	}
-	return c.wholeBook.Record(ctx, b)
+	return c.Ledger.Record(ctx, b)
 }
 
 func (c *cutOff) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if err := c.at("empty"); err != nil {
 		return err
 	}
-	return c.wholeGate.Empty(ctx, r, to)
+	return c.Gate.Empty(ctx, r, to)
 }
 
 func (c *cutOff) Loading(ctx context.Context, r recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
 	if err := c.at("load"); err != nil {
 		return nil, nil, err
 	}
-	return c.wholeGate.Loading(ctx, r)
+	return c.Gate.Loading(ctx, r)
 }
 
 func (c *cutOff) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	if err := c.at("finish"); err != nil {
 		return fill, err
 	}
-	return c.wholeBook.FinishRebuild(ctx, r, loaded, frozen)
+	return c.Ledger.FinishRebuild(ctx, r, loaded, frozen)
 }
 
 func (c *cutOff) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if err := c.at("switch"); err != nil {
 		return err
 	}
-	return c.wholeGate.Switch(ctx, r, f, loaded, fill)
+	return c.Gate.Switch(ctx, r, f, loaded, fill)
 }

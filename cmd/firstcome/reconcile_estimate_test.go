@@ -19,7 +19,7 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		before, was := d.do("HGETALL", d.key("campaign")), d.status()
-		estimate, err := d.reconciler().Estimate(t.Context(), "c")
+		estimate, err := d.rebuilder().Estimate(t.Context(), "c")
 		stage.Must(t, err)
 		want := recovery.Estimate{Recovered: 10, Voided: 1, Behind: 1, Version: 5, Ledger: 1, Gate: 1}
 		stage.Same(t, "the estimate", want, estimate)
@@ -28,14 +28,14 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 		stage.Same(t, "the campaign in the ledger", was, is)
 		stage.Same(t, "the campaign at the gate", before.String(), after.String())
 
-		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		got := recovery.Estimate{Recovered: done.Recovered, Voided: done.Voided, Unexplained: done.Unexplained, Behind: done.Behind, Version: done.Adopted.Version, Ledger: 1, Gate: 1}
 		stage.Same(t, "what the reconcile came to", estimate, got)
-		if again, err := d.reconciler().Estimate(t.Context(), "c"); !errors.Is(err, recovery.ErrNothingToReconcile) {
+		if again, err := d.rebuilder().Estimate(t.Context(), "c"); !errors.Is(err, recovery.ErrNothingToReconcile) {
 			t.Errorf("after the reconcile: %+v, %v", again, err)
 		}
-		if none, err := d.reconciler().Estimate(t.Context(), "none"); !errors.Is(err, recovery.ErrNothingToReconcile) {
+		if none, err := d.rebuilder().Estimate(t.Context(), "none"); !errors.Is(err, recovery.ErrNothingToReconcile) {
 			t.Errorf("of no campaign: %+v, %v", none, err)
 		}
 	})
@@ -56,10 +56,10 @@ func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.
 			}
 			stage.Must(t, server.Restart(t.Context()))
 			d = b.restore()
-			estimate, err := d.reconciler().Estimate(t.Context(), "c")
+			estimate, err := d.rebuilder().Estimate(t.Context(), "c")
 			stage.Must(t, err)
 			stage.Same(t, "the estimate", recovery.Estimate{Voided: want.Voided, Unexplained: want.Unexplained, Behind: 1, Version: 4, Ledger: 1, Gate: 1}, estimate)
-			done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+			done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 			stage.Must(t, err)
 			stage.Same(t, "voided, and unexplained", [2]int64{want.Voided, want.Unexplained}, [2]int64{done.Voided, done.Unexplained})
 		})
@@ -75,7 +75,7 @@ func TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart(t *testing.T) {
 	d.do("HDEL", d.key("holders"), "user-1", "user-2")
 	d.has("in_force", "8")
 	d = b.restore()
-	estimate, err := d.reconciler().Estimate(t.Context(), "c")
+	estimate, err := d.rebuilder().Estimate(t.Context(), "c")
 	stage.Must(t, err)
 	if diff := cmp.Diff(recovery.Estimate{Unexplained: 2, Behind: 1, Version: 2, Ledger: 1, Gate: 1}, estimate); diff != "" {
 		t.Errorf("the estimate (-want +got):\n%s", diff)

@@ -38,7 +38,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		stage.Must(t, notes(d, 18, 18)) // it never lost its lease
 		stage.Must(t, stage.Err(d.ledger.Follow(t.Context(), "kafka/two", "another node", time.Minute)))
 
-		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		stage.Same(t, "where who follows begins again", int64(1), done.FactsFrom) // kafka/two has nothing
 		stage.Same(t, "who follows", []string{"kafka/one", "kafka/two"}, done.Followers)
@@ -70,7 +70,7 @@ func TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast(t *testing.T) {
 	b := d.backup()
 	d.turn(ledger.Pause)
 	d = b.restore()
-	done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+	done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 	stage.Must(t, err)
 	stage.Same(t, "where who follows begins again", int64(4), done.FactsFrom)
 	stage.Must(t, d.ledger.ReplayFacts(t.Context(), "op", "kafka/one", "c", done.FactsFrom))

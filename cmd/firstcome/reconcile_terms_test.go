@@ -64,7 +64,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 			test.do(d)
 			was := d.status()
 			d = b.restore()
-			stage.Must(t, stage.Err(d.reconciler().Reconcile(t.Context(), "op", "c")))
+			stage.Must(t, stage.Err(d.rebuilder().Reconcile(t.Context(), "op", "c")))
 			is := d.status()
 			stage.Same(t, "the campaign", []any{was.Quantity, was.Paused, was.Closed, was.Pace, was.Waitlist}, []any{is.Quantity, is.Paused, is.Closed, is.Pace, is.Waitlist})
 			d.sound()

@@ -20,11 +20,6 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// reconciler returns one of the desk.
-func (d *desk) reconciler() *recovery.Reconciler {
-	return recovery.NewReconciler(d.rebuilder(), d.ledger, d.remote.gate)
-}
-
 // A backup is that of a ledger: a file, or a copy of the tables that tell of campaigns.
 type backup struct {
 	*desk
@@ -140,7 +135,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		var told []error
-		r := recovery.NewRebuilder(d.ledger, d.remote.gate, recovery.RebuilderEvents{Refused: func(err error) { told = append(told, err) }})
+		r := recovery.New(d.ledger, d.remote.gate, recovery.Events{Refused: func(err error) { told = append(told, err) }})
 		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
@@ -186,9 +181,9 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 			}
 			r := d.watch()
 			r.Notice("c")
-			stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.RebuilderStats{RolledBack: 1}, r.Stats)
+			stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.Stats{RolledBack: 1}, r.Stats)
 			d.do("HSET", d.key("campaign"), "last_number", "3", field, was)
-			stage.Same(t, "what a gate that is not ahead any longer comes to", recovery.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
+			stage.Same(t, "what a gate that is not ahead any longer comes to", recovery.Stats{Finished: 1, Lost: 97}, d.decides(r))
 		})
 	}
 }
@@ -197,12 +192,12 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
-		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		d.isWhole(done)
 		stage.Same(t, "what was brought back", [4]int64{10, 0, 1, 0}, [4]int64{done.Recovered, done.Letters, done.Voided, done.Unexplained})
 		stage.Same(t, "the lost number, and the versions before", [3]int64{1, 1, 5}, [3]int64{done.Lost, done.Behind, done.Adopted.Version})
-		if _, err := d.reconciler().Reconcile(t.Context(), "op", "c"); !errors.Is(err, recovery.ErrNothingToReconcile) {
+		if _, err := d.rebuilder().Reconcile(t.Context(), "op", "c"); !errors.Is(err, recovery.ErrNothingToReconcile) {
 			t.Errorf("a second reconcile: %v", err)
 		}
 	})
@@ -218,7 +213,7 @@ func TestF54AReconcileBringsBackACampaignOfALaterEpoch(t *testing.T) {
 		stage.Same(t, "the rebuild behind the backup", int64(2), before.rebuilt(before.rebuilder()).Epoch)
 		late := before.issue("c", people("late-", 5)...)
 		d := b.restore()
-		done, err := d.reconciler().Reconcile(t.Context(), "op", "c")
+		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		stage.Same(t, "the epoch, and what was brought back", []int64{3, 6, 0}, []int64{done.Rebuilt.Epoch, done.Recovered, done.Letters})
 		d.sound()
@@ -256,7 +251,7 @@ func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
 		r.terms(func(terms *firstcome.Terms) { terms.Quantity = 120 })
 		r.desk = b.restore()
 
-		done, err := r.reconciler().Reconcile(t.Context(), "op", "c")
+		done, err := r.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
 		stage.Same(t, "who was brought back, who kept their places, and who did not", [3]int64{5, 4, 0}, [3]int64{done.Recovered, done.Carried, done.LostPlaces})
 		stage.Same(t, "places", []string{"#1", "#3", "#6", "2.7+0", "#7", "no", "2.10+3", "2.11+4", "2.12+5"},

@@ -89,7 +89,7 @@ func (c *gateFlags) check() (errs []error) {
 	return errs
 }
 
-// rebuildAuto is the --rebuild of a node that needs no operator to rebuild: see recovery.Rebuilder.
+// rebuildAuto is the --rebuild of a node that needs no operator to rebuild: see recovery.Machine.
 const rebuildAuto = "auto"
 
 // knownAs returns the name that a Redis without one gets again, given the gates that campaigns name; empty: none. Where they name several,
@@ -107,7 +107,7 @@ type remoteGate struct {
 	over     *flow.Over
 	changer  *flow.Changer
 	retirer  *recovery.Retirer
-	rebuild  *recovery.Rebuilder
+	rebuild  *recovery.Machine
 	waiter   *flow.Waiter   // nil: this node answers nobody
 	recorder *flow.Recorder // nil: this node does not record
 	journal  *kafka.Journal // the topic that coupons pass; nil: they pass none
@@ -202,7 +202,7 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 // join makes what brings changes to the gate, and what it issued to the ledger.
 func (n *node) join() {
 	r := n.remote
-	r.rebuild = recovery.NewRebuilder(n.ledger, r.relayed(r.gate), recovery.RebuilderEvents{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
+	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
 	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
@@ -214,7 +214,7 @@ func (n *node) join() {
 		n.records()
 	}
 	n.monitor.WatchGate(ops.Gate{
-		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Rebuilder: r.rebuild, Ping: r.gate.Ping, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
+		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Recovery: r.rebuild, Ping: r.gate.Ping, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
 		Topic: r.journal, Relay: r.relay,
 	})
 }

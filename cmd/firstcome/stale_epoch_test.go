@@ -28,7 +28,7 @@ type leadBack struct {
 	proxy *services.Proxy
 
 	gate    *redis.Gate // as a node has it
-	rebuild *recovery.Rebuilder
+	rebuild *recovery.Machine
 	over    *flow.Over
 	mu      sync.Mutex // guards told
 	told    []error
@@ -46,7 +46,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	terms.Answer = answer
 	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
 	l.gate = l.opens(at)
-	l.rebuild = recovery.NewRebuilder(l.ledger, l.gate, recovery.RebuilderEvents{Refused: func(err error) {
+	l.rebuild = recovery.New(l.ledger, l.gate, recovery.Events{Refused: func(err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
@@ -119,7 +119,7 @@ func (l *leadBack) refused() map[string]func() error {
 		},
 		"who leaves":  func() error { return l.over.Leave(t.Context(), "c", "user-0") },
 		"the line's":  func() error { return stage.Err(l.over.LineOf(t.Context(), "c")) },
-		"a reconcile": func() error { return stage.Err(l.reconciler().Reconcile(t.Context(), "op", "c")) },
+		"a reconcile": func() error { return stage.Err(l.rebuilder().Reconcile(t.Context(), "op", "c")) },
 	}
 }
 
@@ -328,18 +328,18 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
-	cut := recovery.NewRebuilder(d.ledger, unswitched{d.remote.gate}, recovery.RebuilderEvents{})
+	cut := recovery.New(d.ledger, unswitched{d.remote.gate}, recovery.Events{})
 	if _, err := cut.Rebuild(t.Context(), "op", "c", false); err == nil {
 		t.Fatal("it switched")
 	}
 	r := d.watch()
 	r.Notice("c")
-	stage.Same(t, "a rebuild, and the lost numbers", recovery.RebuilderStats{Finished: 1, Lost: 97}, d.decides(r))
+	stage.Same(t, "a rebuild, and the lost numbers", recovery.Stats{Finished: 1, Lost: 97}, d.decides(r))
 	stage.Same(t, "the epoch", int64(3), d.status().Epoch)
 }
 
 // An unswitched gate is one whose rebuild ends before its switch.
-type unswitched struct{ recovery.RebuiltGate }
+type unswitched struct{ recovery.Gate }
 
 func (unswitched) Switch(context.Context, recovery.Rebuild, recovery.Frozen, recovery.Loaded, recovery.Refill) error {
 	return errors.New("cut off")

@@ -83,9 +83,9 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 			}
 			stage.Must(t, server.Kill())
 			stage.Must(t, server.Restart(t.Context()))
-			want := recovery.RebuilderStats{Finished: 1}
+			want := recovery.Stats{Finished: 1}
 			if strings.HasPrefix(name, "nothing") && lose != nil {
-				want = recovery.RebuilderStats{Verified: 1}
+				want = recovery.Stats{Verified: 1}
 			}
 			got := d.decides(r)
 			got.Lost = 0

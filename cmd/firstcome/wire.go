@@ -23,7 +23,6 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
-	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A node is a whole server in this process: ledger, issuer, keys, HTTP. Make one
@@ -151,7 +150,7 @@ func (n *node) openAPI(ctx context.Context) error {
 // operate makes the one door for changes.
 func (n *node) operate(claims *flow.Answerer) *operate.Operator {
 	if r := n.remote; r != nil {
-		return operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, recovery.NewReconciler(r.rebuild, n.ledger, r.gate))
+		return operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, r.rebuild)
 	}
 	return operate.New(n.ledger, n.issuer, claims)
 }

@@ -56,7 +56,7 @@ func (m *mender) ordered() string {
 	return strings.Join(m.orders, "; ")
 }
 
-// Newest is operate.Rebuilder's.
+// Newest is operate.Recovery's.
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
 func (m *mender) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimate, error) {
@@ -65,7 +65,7 @@ func (m *mender) Estimate(context.Context, firstcome.CampaignID) (recovery.Estim
 
 func (m *mender) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
-// Rebuild is operate.Rebuilder's.
+// Rebuild is operate.Recovery's.
 func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (recovery.Rebuilt, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +74,7 @@ func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignI
 	return recovery.Rebuilt{Campaign: id, Epoch: 2}, nil
 }
 
-// Reconcile is operate.Rebuilder's.
+// Reconcile is operate.Recovery's.
 func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (recovery.Reconciled, error) {
 	return recovery.Reconciled{}, nil
 }

@@ -25,7 +25,7 @@ type Journal struct {
 	Recorder func() flow.RecorderStats
 	// Relay returns this node's relay into a topic; nil: it has none.
 	Relay func() flow.RecorderStats
-	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Rebuilder. Nil: it does not look.
+	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Machine. Nil: it does not look.
 	Troubles func() map[firstcome.CampaignID]error
 }
 

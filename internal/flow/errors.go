@@ -48,7 +48,7 @@ var ErrStaleEpoch = errors.New("the gate is older than the ledger")
 // that it rebuilds is frozen. So this is another gate, such as a primary in whose place a replica was promoted and rebuilt, and an address
 // leads back to it. All numbers that it gives are lost. Nothing of the campaign is decided, served or changed at it, and nobody rebuilds it
 // without being asked while a node reaches another server: two halves of a partition would end each other's epochs repeatedly. An operator says
-// which gate decides; with recovery.Rebuilder.Auto, nodes that all reach this one need no operator.
+// which gate decides; with recovery.Machine.Auto, nodes that all reach this one need no operator.
 type StaleEpochError struct {
 	Campaign     firstcome.CampaignID
 	Gate, Ledger int64 // epochs

@@ -36,7 +36,7 @@ type Revision struct {
 	Drained  int64  // the Through of the ledger's Drained
 	// Rebuilding tells that an attempt at a rebuild was begun and has not ended, perhaps because its owner died.
 	Rebuilding bool
-	// Reconciling tells that a reconcile was begun and has not ended: see recovery.Reconciler.
+	// Reconciling tells that a reconcile was begun and has not ended: see recovery.Machine.
 	Reconciling bool
 	// Unmade tells that the gate does not have the campaign yet.
 	Unmade bool

@@ -12,18 +12,18 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A Relayed gate is a remote gate whose entries go through a topic, as a recovery.Rebuilder needs it: what the gate's own journal does not
+// A Relayed gate is a remote gate whose entries go through a topic, as a recovery.Machine needs it: what the gate's own journal does not
 // have any more is in the topic.
 type Relayed struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	Journal *Journal
 }
 
-// Empty gives all that is in a frozen campaign's journal to a sink, and then all of it that is in the topic: see recovery.RebuiltGate. The
+// Empty gives all that is in a frozen campaign's journal to a sink, and then all of it that is in the topic: see recovery.Gate. The
 // topic's end is read behind the freeze. What a relay had removed from the journal before is below it; what a relay appends later it had
 // not removed, so that the sink has it already.
 func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
-	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
+	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
 	}
 	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
@@ -33,10 +33,10 @@ func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) er
 	})
 }
 
-// Unrecorded calls each with every coupon of a campaign that is in the gate's journal, or in the topic: see recovery.VerifiedGate. Entries
+// Unrecorded calls each with every coupon of a campaign that is in the gate's journal, or in the topic: see recovery.Gate. Entries
 // move from the journal to the topic, so the journal is read first.
 func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-	if err := g.RebuiltGate.Unrecorded(ctx, id, each); err != nil {
+	if err := g.Gate.Unrecorded(ctx, id, each); err != nil {
 		return err
 	}
 	marker, err := g.Journal.options.Ledger.Whose(ctx, id)

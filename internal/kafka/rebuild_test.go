@@ -19,7 +19,7 @@ import (
 
 // A frozenGate is a gate whose own journal is read while others do something.
 type frozenGate struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	reading func(to func(flow.Batch) error) error
 }
 
@@ -61,7 +61,7 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	for _, litter := range []string{"litter", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`} {
 		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
 	}
-	gate := kafka.Relayed{RebuiltGate: frozenGate{reading: func(to func(flow.Batch) error) error {
+	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(flow.Batch) error) error {
 		moved := g.issue("c", 5)
 		for range 2 { // its relay was frozen, and another one took over
 			if err := j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: moved}); err != nil {
@@ -103,7 +103,7 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	j := stream{open(t, at, g), t, at, g}
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
 	stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
-	gate := kafka.Relayed{RebuiltGate: frozenGate{reading: func(to func(flow.Batch) error) error {
+	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(flow.Batch) error) error {
 		return errors.Join(to(flow.Batch{Coupons: stage.Coupons("c", 9, 9)}), stage.Err(j.Issue(t.Context(), "c", 2)))
 	}}, Journal: j.Journal}
 	got := map[int64]bool{}

@@ -53,8 +53,8 @@ type Gate interface {
 	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
 }
 
-// A Rebuilder makes a campaign's gate anew, and says where the ledger is older than its gate: see recovery.Reconciler.
-type Rebuilder interface {
+// A Recovery rebuilds a campaign's gate, and says where the ledger is older than its gate: see recovery.Machine.
+type Recovery interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
 	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (recovery.Rebuilt, error)
@@ -77,7 +77,7 @@ type Operator struct {
 	claims  Claims
 	changer *flow.Changer // nil: the ledger decides
 	gate    Gate
-	rebuild Rebuilder
+	rebuild Recovery
 
 	// Lines, if not nil, has the lines of campaigns that are made with a pace in a topic.
 	Lines Lines
@@ -87,7 +87,7 @@ type Operator struct {
 func New(l Ledger, i Issuer, c Claims) *Operator { return &Operator{ledger: l, issuer: i, claims: c} }
 
 // NewRemote returns the Operator of a node where a remote gate decides.
-func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate, r Rebuilder) *Operator {
+func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate, r Recovery) *Operator {
 	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g, rebuild: r}
 }
 
@@ -241,7 +241,7 @@ func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.Campai
 // ErrNoRemoteGate says that the ledger decides, so there is no gate to rebuild.
 var ErrNoRemoteGate = errors.New("the ledger decides the claims of this node's campaigns, so there is no gate to rebuild")
 
-// Rebuild makes a campaign's gate anew from what the ledger has: see recovery.Rebuilder.
+// Rebuild makes a campaign's gate anew from what the ledger has: see recovery.Machine.
 func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (done recovery.Rebuilt, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
@@ -253,7 +253,7 @@ func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.Campa
 	return done, err
 }
 
-// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see recovery.Reconciler.
+// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see recovery.Machine.
 func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done recovery.Reconciled, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
@@ -265,7 +265,7 @@ func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.Cam
 	return done, err
 }
 
-// Estimate says what a reconcile would come to, and changes nothing: see recovery.Reconciler.
+// Estimate says what a reconcile would come to, and changes nothing: see recovery.Machine.
 func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error) {
 	if o.rebuild == nil {
 		return recovery.Estimate{}, ErrNoRemoteGate

@@ -97,7 +97,7 @@ func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 	}
 }
 
-// Refused logs that of ledger and gate of a campaign one is older than the other: see recovery.RebuilderEvents.
+// Refused logs that of ledger and gate of a campaign one is older than the other: see recovery.Events.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
 // Record is flow.RecorderLimits.OnRecord.
@@ -123,10 +123,10 @@ func (m *Monitor) Relayed(one flow.Recording) {
 
 // A Gate has the parts that a Monitor watches if there is a gate beside the ledger.
 type Gate struct {
-	Name      string // the name that campaigns have for the gate
-	Changer   *flow.Changer
-	Retirer   *recovery.Retirer
-	Rebuilder *recovery.Rebuilder
+	Name     string // the name that campaigns have for the gate
+	Changer  *flow.Changer
+	Retirer  *recovery.Retirer
+	Recovery *recovery.Machine
 	// Ping returns nil if the gate answers.
 	Ping func(context.Context) error
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
@@ -151,7 +151,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
 	m.watchRetirer(g.Retirer)
-	m.watchRebuilder(g.Rebuilder)
+	m.watchRecovery(g.Recovery)
 	m.watchBacklog(g.Lag, journal)
 	if g.Waiter != nil {
 		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 { return int64(g.Waiter.Waiting()) }))
@@ -204,7 +204,7 @@ func (m *Monitor) watchRetirer(r *recovery.Retirer) {
 	})
 }
 
-func (m *Monitor) watchRebuilder(r *recovery.Rebuilder) {
+func (m *Monitor) watchRecovery(r *recovery.Machine) {
 	m.results("firstcome_gate_rebuilds_total", "Campaigns that this node verified or rebuilt after the gate's server restarted, was replaced or lost keys, and attempts that failed.", map[string]func() int64{
 		"verified": func() int64 { return r.Stats().Verified },
 		"rebuilt":  func() int64 { return r.Stats().Finished },

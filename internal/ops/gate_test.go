@@ -27,8 +27,8 @@ func lost() *stage.Gate {
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
-		Rebuilder: recovery.NewRebuilder(nil, nil, recovery.RebuilderEvents{}),
-		Lag:       func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
+		Recovery: recovery.New(nil, nil, recovery.Events{}),
+		Lag:      func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
 	}
 }
 

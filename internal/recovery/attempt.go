@@ -13,7 +13,7 @@ import (
 )
 
 // rebuild makes one attempt at a campaign in an epoch, 0: whichever.
-func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.CampaignID, why error, epoch int64) (Rebuilt, error) {
+func (r *Machine) rebuild(ctx context.Context, actor string, id firstcome.CampaignID, why error, epoch int64) (Rebuilt, error) {
 	attempt, err := r.book.BeginRebuild(ctx, actor, id, epoch)
 	if err != nil {
 		return Rebuilt{}, err
@@ -22,7 +22,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, actor string, id firstcome.Camp
 }
 
 // attempt goes on with an attempt that has begun. bring, if not nil, does what comes after the freeze, and returns the sink of the journal.
-func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
+func (r *Machine) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
 	started, id := time.Now(), attempt.Campaign
 	r.stats.begun.Add(1)
 	r.note(id, errUnfinished)
@@ -54,7 +54,7 @@ func (r *Rebuilder) attempt(ctx context.Context, attempt Rebuild, why error, bri
 }
 
 // giveUp lets another attempt begin at once. If it fails, that happens a little later.
-func (r *Rebuilder) giveUp(ctx context.Context, attempt Rebuild) {
+func (r *Machine) giveUp(ctx context.Context, attempt Rebuild) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signEvery)
 	defer cancel()
 	_ = r.book.GiveUpRebuild(ctx, attempt)
@@ -62,7 +62,7 @@ func (r *Rebuilder) giveUp(ctx context.Context, attempt Rebuild) {
 
 // signs sends heartbeats until ctx ends, and ends the attempt when another has begun. last runs the act that ends the attempt in the
 // ledger, and no heartbeat runs beside it. Once it succeeds, no heartbeat follows: it would find no attempt, and cut the switch off.
-func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error)) (last func(act func() error) error) {
+func (r *Machine) signs(ctx context.Context, attempt Rebuild, end func(error)) (last func(act func() error) error) {
 	ctx, silence := context.WithCancel(ctx)
 	turn := make(chan struct{}, 1) // full while a heartbeat or the last act runs
 	go func() {
@@ -92,7 +92,7 @@ func (r *Rebuilder) signs(ctx context.Context, attempt Rebuild, end func(error))
 type bring func(ctx context.Context, frozen *Frozen) (flow.Sink, error)
 
 // steps are those of one attempt; last is that of signs.
-func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, last func(func() error) error) (fill Refill, loaded Loaded, err error) {
+func (r *Machine) steps(ctx context.Context, attempt Rebuild, bring bring, last func(func() error) error) (fill Refill, loaded Loaded, err error) {
 	point.Reach(point.Begun)
 	if err := r.gate.Room(ctx, attempt); err != nil {
 		return fill, loaded, err
@@ -153,7 +153,7 @@ func (r *Rebuilder) steps(ctx context.Context, attempt Rebuild, bring bring, las
 
 // load loads what the ledger has, and who of the frozen gate's line is still in line by it. A generation that sent its people away, as the
 // ledger knows, is over: a gate that does not know it is older.
-func (r *Rebuilder) load(ctx context.Context, attempt Rebuild, line firstcome.Line) (l Loaded, err error) {
+func (r *Machine) load(ctx context.Context, attempt Rebuild, line firstcome.Line) (l Loaded, err error) {
 	put, end, err := r.gate.Loading(ctx, attempt)
 	if err != nil {
 		return l, err

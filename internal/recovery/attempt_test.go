@@ -71,10 +71,10 @@ func lasts(ctx context.Context) error {
 func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lateBook{plainBook: plainBook{slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}}}}
-		r := recovery.NewRebuilder(b, &slowSwitch{}, recovery.RebuilderEvents{})
+		r := recovery.New(b, &slowSwitch{}, recovery.Events{})
 		done, err := r.Rebuild(t.Context(), "op", "c", false)
 		stage.Must(t, err)
 		stage.Same(t, "the epoch that began", int64(2), done.Epoch)
-		stage.Same(t, "attempts", recovery.RebuilderStats{Begun: 1, Finished: 1}, r.Stats())
+		stage.Same(t, "attempts", recovery.Stats{Begun: 1, Finished: 1}, r.Stats())
 	})
 }

@@ -16,7 +16,7 @@ import (
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
 // keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild. So it is with a gate in
 // a stale epoch: a campaign whose epoch has ended is asked about at the next look. With Auto no operator has to.
-func (r *Rebuilder) Run(ctx context.Context) error {
+func (r *Machine) Run(ctx context.Context) error {
 	var reports sync.WaitGroup
 	defer reports.Wait()
 	reports.Go(func() { r.report(ctx) })
@@ -50,7 +50,7 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 }
 
 // report reports which runs this node sees, also while the node looks or rebuilds.
-func (r *Rebuilder) report(ctx context.Context) {
+func (r *Machine) report(ctx context.Context) {
 	for sleep(ctx, reportEvery) == nil {
 		r.mu.Lock()
 		runs := r.seen
@@ -62,7 +62,7 @@ func (r *Rebuilder) report(ctx context.Context) {
 }
 
 // agreed reports whether every node that the ledger heard lately reaches the server that this node reaches.
-func (r *Rebuilder) agreed(ctx context.Context) bool {
+func (r *Machine) agreed(ctx context.Context) bool {
 	r.mu.Lock()
 	runs, since := r.seen, r.since
 	r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *Rebuilder) agreed(ctx context.Context) bool {
 }
 
 // see notes the runs of the gate's servers in the ledger, and when this process first saw them.
-func (r *Rebuilder) see(ctx context.Context, runs []Run) error {
+func (r *Machine) see(ctx context.Context, runs []Run) error {
 	for _, run := range runs {
 		if err := r.book.SeeRun(ctx, run); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (r *Rebuilder) see(ctx context.Context, runs []Run) error {
 }
 
 // await waits for the next look, or until somebody notices something.
-func (r *Rebuilder) await(ctx context.Context) error {
+func (r *Machine) await(ctx context.Context) error {
 	wait := time.NewTimer(runsEvery)
 	defer wait.Stop()
 	select {
@@ -113,7 +113,7 @@ func (r *Rebuilder) await(ctx context.Context) error {
 
 // known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed, and those of which the
 // last look at all of them got no answer.
-func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
+func (r *Machine) known() map[firstcome.CampaignID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ids := make(map[firstcome.CampaignID]bool, len(r.broken))
@@ -133,7 +133,7 @@ func (r *Rebuilder) known() map[firstcome.CampaignID]bool {
 }
 
 // note notes why a campaign needs a rebuild; nil: it does not.
-func (r *Rebuilder) note(id firstcome.CampaignID, why error) {
+func (r *Machine) note(id firstcome.CampaignID, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.doubted, id)
@@ -162,7 +162,7 @@ func first(all []flow.Revision, noticed map[firstcome.CampaignID]bool) []flow.Re
 
 // look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it. A rebuild begins as soon as its campaign is found
 // and fewer than sideBySide are under way; the look goes on beside it.
-func (r *Rebuilder) look(ctx context.Context, active []flow.Revision, some map[firstcome.CampaignID]bool) {
+func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[firstcome.CampaignID]bool) {
 	var silent []firstcome.CampaignID
 	found := make(chan func(), len(active))
 	var rebuilds sync.WaitGroup
@@ -213,7 +213,7 @@ func (r *Rebuilder) look(ctx context.Context, active []flow.Revision, some map[f
 }
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
-func (r *Rebuilder) rebuildFound(ctx context.Context, a flow.Revision, why error) {
+func (r *Machine) rebuildFound(ctx context.Context, a flow.Revision, why error) {
 	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, a.Campaign, a.Epoch)
 	if err != nil {
 		return
@@ -230,7 +230,7 @@ func (r *Rebuilder) rebuildFound(ctx context.Context, a flow.Revision, why error
 // have ended in the ledger and switched the gate a moment later: a look in between takes that gate for lost, or finds the attempt of
 // another node whose look did. So a frozen gate is given a moment: a rebuild of it while its owner lives would end an epoch in which
 // nobody was issued anything. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
-func (r *Rebuilder) needless(ctx context.Context, attempt Rebuild, a flow.Revision, why error) bool {
+func (r *Machine) needless(ctx context.Context, attempt Rebuild, a flow.Revision, why error) bool {
 	if attempt.Left {
 		return false
 	}
@@ -258,7 +258,7 @@ var errUnfinished = fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding)
 var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrGateUnavailable)
 
 // standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
-func (r *Rebuilder) standing(ctx context.Context, a flow.Revision) error {
+func (r *Machine) standing(ctx context.Context, a flow.Revision) error {
 	switch {
 	case a.Unmade:
 		return errUnmade
@@ -275,12 +275,12 @@ func (r *Rebuilder) standing(ctx context.Context, a flow.Revision) error {
 }
 
 // stands is standing after a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
-func (r *Rebuilder) stands(ctx context.Context, a flow.Revision) error {
+func (r *Machine) stands(ctx context.Context, a flow.Revision) error {
 	err := r.standing(ctx, a)
 	if !errors.Is(err, flow.ErrUnverified) || a.Rebuilding {
 		return err
 	}
-	switch not := verify(ctx, r.book, witnessed{r.gate, r}, a); {
+	switch not := r.verify(ctx, a); {
 	case not == nil:
 		r.stats.verified.Add(1)
 		return nil

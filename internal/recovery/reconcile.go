@@ -12,43 +12,11 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A ReconcileBook is a ledger as a reconcile needs it: see ledger.Ledger.
-type ReconcileBook interface {
-	// BeginReconcile is BeginRebuild with an attempt that is higher than the gate's last one.
-	BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (Rebuild, error)
-	// Adopt takes over what a frozen gate says of its campaign. It may be repeated.
-	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, whole bool) (Adopted, error)
-	// Has tells for each coupon whether the ledger has it, voided or not.
-	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
-}
-
-// A ReconciledGate is a remote gate as a reconcile needs it: see redis.Gate.
-type ReconciledGate interface {
-	// Held calls each with the coupon in force of every holder, in no order, perhaps twice.
-	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
-	// HoldsEach tells for each coupon whether its user is the holder of it.
-	HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) ([]bool, error)
-	// Created reports whether the gate's ledger ever created a campaign of an id there.
-	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
-}
-
-// A Reconciler is a Rebuilder that also brings back what a gate has and a ledger that was restored from a backup has forgotten.
-type Reconciler struct {
-	*Rebuilder
-	adopts ReconcileBook
-	holds  ReconciledGate
-}
-
-// NewReconciler returns the Reconciler of a Rebuilder's book and gate.
-func NewReconciler(r *Rebuilder, book ReconcileBook, gate ReconciledGate) *Reconciler {
-	return &Reconciler{r, book, gate}
-}
-
 // Created reports whether the gate's ledger ever created a campaign of an id there. If the ledger does not know it, it has forgotten it.
-func (r *Reconciler) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
+func (r *Machine) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	return r.holds.Created(ctx, id)
+	return r.gate.Created(ctx, id)
 }
 
 // Adopted is what a ledger took over from its gate.
@@ -85,7 +53,7 @@ var ErrNothingToReconcile = errors.New("the ledger is not older than the campaig
 //	bring back    every holder's coupon that the ledger lacks, with its number, instant and code
 //
 // It may be cut off anywhere, and done again.
-func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
+func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
 	a, known, err := r.revision(ctx, id)
 	if err != nil || !known {
 		return done, cmp.Or(err, ErrNothingToReconcile)
@@ -97,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, actor string, id firstcome.C
 	if err != nil {
 		return done, err
 	}
-	attempt, err := r.adopts.BeginReconcile(ctx, actor, id, before.Attempt)
+	attempt, err := r.book.BeginReconcile(ctx, actor, id, before.Attempt)
 	if err != nil {
 		return done, err
 	}
@@ -120,7 +88,7 @@ type Estimate struct {
 
 // Estimate says what a reconcile of a campaign would come to. It freezes nothing and changes nothing, so what other nodes do meanwhile may be
 // counted or not.
-func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
+func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
 	a, known, err := r.revision(ctx, id)
 	if err != nil || !known {
 		return e, cmp.Or(err, ErrNothingToReconcile)
@@ -150,7 +118,7 @@ func (r *Reconciler) Estimate(ctx context.Context, id firstcome.CampaignID) (e E
 }
 
 // endReconcile does what is left of a reconcile that was cut off before the gate had its end.
-func (r *Reconciler) endReconcile(ctx context.Context, actor string, a flow.Revision) (done Reconciled, err error) {
+func (r *Machine) endReconcile(ctx context.Context, actor string, a flow.Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
 	if !errors.Is(err, flow.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
@@ -160,7 +128,7 @@ func (r *Reconciler) endReconcile(ctx context.Context, actor string, a flow.Revi
 }
 
 // bringBack has the ledger adopt and bring back what the frozen gate has. It returns the sink of the journal's coupons.
-func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Frozen, done *Reconciled) (flow.Sink, error) {
+func (r *Machine) bringBack(ctx context.Context, attempt Rebuild, frozen *Frozen, done *Reconciled) (flow.Sink, error) {
 	at := flow.Revision{Campaign: attempt.Campaign, Marker: attempt.Marker}
 	s, err := r.gate.Stopped(ctx, at)
 	if err != nil {
@@ -175,7 +143,7 @@ func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Fro
 	}
 	absent, err := r.absent(ctx, at, s)
 	if err == nil {
-		done.Adopted, err = r.adopts.Adopt(ctx, attempt, s, absent, whole)
+		done.Adopted, err = r.book.Adopt(ctx, attempt, s, absent, whole)
 	}
 	if err != nil {
 		return nil, err
@@ -190,7 +158,7 @@ func (r *Reconciler) bringBack(ctx context.Context, attempt Rebuild, frozen *Fro
 
 // whole reports whether a gate has the last state that it decided, and agrees with itself: its server has not restarted since, or both runs
 // were durable.
-func (r *Reconciler) whole(ctx context.Context, s Stopped) (bool, error) {
+func (r *Machine) whole(ctx context.Context, s Stopped) (bool, error) {
 	if s.Holders != s.InForce || s.LastNumber < s.DrainedThrough {
 		return false, nil
 	}
@@ -207,10 +175,10 @@ func (r *Reconciler) whole(ctx context.Context, s Stopped) (bool, error) {
 
 // absent returns the coupons that are in force by the ledger, and that the gate gave and does not have. If the gate is whole, changes that the ledger has
 // forgotten voided them.
-func (r *Reconciler) absent(ctx context.Context, at flow.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
+func (r *Machine) absent(ctx context.Context, at flow.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
-		held, err := r.holds.HoldsEach(ctx, at, some)
+		held, err := r.gate.HoldsEach(ctx, at, some)
 		for n := range held {
 			if !held[n] {
 				absent = append(absent, some[n])
@@ -238,7 +206,7 @@ func (r *Reconciler) absent(ctx context.Context, at flow.Revision, s Stopped) (a
 const giveAtOnce = 2000
 
 // giveHolders gives every holder's coupon that the ledger lacks to it, in number order. It keeps these in memory, at some 200 bytes each.
-func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Reconciled) error {
+func (r *Machine) giveHolders(ctx context.Context, attempt Rebuild, done *Reconciled) error {
 	lacking, err := r.lacking(ctx, attempt)
 	if err != nil {
 		return err
@@ -257,10 +225,10 @@ func (r *Reconciler) giveHolders(ctx context.Context, attempt Rebuild, done *Rec
 }
 
 // lacking returns the coupons of the gate's holders that the ledger does not have, in number order.
-func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
+func (r *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
-		has, err := r.adopts.Has(ctx, attempt.Campaign, some)
+		has, err := r.book.Has(ctx, attempt.Campaign, some)
 		for n := range has {
 			if !has[n] {
 				lacking = append(lacking, some[n])
@@ -269,7 +237,7 @@ func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []fi
 		some = some[:0]
 		return err
 	}
-	err = r.holds.Held(ctx, attempt, func(c firstcome.Coupon) error {
+	err = r.gate.Held(ctx, attempt, func(c firstcome.Coupon) error {
 		if some = append(some, c); len(some) < giveAtOnce {
 			return nil
 		}
@@ -284,9 +252,9 @@ func (r *Reconciler) lacking(ctx context.Context, attempt Rebuild) (lacking []fi
 
 // heldOnly is the sink of a journal of which only the holders' coupons are recorded. The ledger that was had another recorded and voided, and
 // the journal still has it: its number is lost.
-func (r *Reconciler) heldOnly(at flow.Revision) flow.Sink {
+func (r *Machine) heldOnly(at flow.Revision) flow.Sink {
 	return func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		held, err := r.holds.HoldsEach(ctx, at, b.Coupons)
+		held, err := r.gate.HoldsEach(ctx, at, b.Coupons)
 		if err != nil {
 			return flow.Drained{}, err
 		}

@@ -32,7 +32,7 @@ var ErrAhead = errors.New("the gate has more than the ledger said")
 
 // standsAhead is standing of a gate that has more than a revision says. If that is so because the ledger has gone on, the gate is asked once
 // more; ErrAhead says that it goes on still.
-func (r *Rebuilder) standsAhead(ctx context.Context, a flow.Revision) error {
+func (r *Machine) standsAhead(ctx context.Context, a flow.Revision) error {
 	if err := r.compare(ctx, a); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *Rebuilder) standsAhead(ctx context.Context, a flow.Revision) error {
 }
 
 // refusalOf is compare, of which only what refuses the campaign counts.
-func (r *Rebuilder) refusalOf(ctx context.Context, a flow.Revision) error {
+func (r *Machine) refusalOf(ctx context.Context, a flow.Revision) error {
 	if err := r.compare(ctx, a); refuses(err) {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r *Rebuilder) refusalOf(ctx context.Context, a flow.Revision) error {
 }
 
 // frozenAhead returns an flow.LedgerRolledBackError if a frozen gate is ahead of the ledger that would be loaded into it.
-func (r *Rebuilder) frozenAhead(ctx context.Context, attempt Rebuild, frozen Frozen) error {
+func (r *Machine) frozenAhead(ctx context.Context, attempt Rebuild, frozen Frozen) error {
 	s := Stopped{Epoch: frozen.Epoch, Version: frozen.Version, DrainedThrough: frozen.Drained}
 	if ahead(flow.Revision{Epoch: attempt.Epoch, Version: attempt.Version, Drained: attempt.Drained}, s) == "" {
 		return nil
@@ -66,7 +66,7 @@ func (r *Rebuilder) frozenAhead(ctx context.Context, attempt Rebuild, frozen Fro
 
 // compare returns an flow.LedgerRolledBackError, a flow.StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
 // ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
-func (r *Rebuilder) compare(ctx context.Context, a flow.Revision) error {
+func (r *Machine) compare(ctx context.Context, a flow.Revision) error {
 	if a.Reconciling {
 		return &flow.LedgerRolledBackError{Campaign: a.Campaign}
 	}
@@ -81,7 +81,7 @@ func (r *Rebuilder) compare(ctx context.Context, a flow.Revision) error {
 }
 
 // confirm compares again, with the ledger read after the gate.
-func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stopped) error {
+func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s Stopped) error {
 	now, known, err := r.revision(ctx, id)
 	if err != nil || !known {
 		return err
@@ -93,7 +93,7 @@ func (r *Rebuilder) confirm(ctx context.Context, id firstcome.CampaignID, s Stop
 }
 
 // isOlder compares, and notes what it finds. Of a gate that does not say, or has nothing, what was known before still holds.
-func (r *Rebuilder) isOlder(ctx context.Context, a flow.Revision) error {
+func (r *Machine) isOlder(ctx context.Context, a flow.Revision) error {
 	err := r.compare(ctx, a)
 	if err == nil || refuses(err) {
 		r.Refuse(a.Campaign, err)
@@ -108,7 +108,7 @@ func refuses(err error) bool {
 
 // Refuse notes why nothing of a campaign is decided or changed, and reports it once: an flow.LedgerRolledBackError or a flow.StaleEpochError. Any other error,
 // and nil, says that nothing refuses it.
-func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
+func (r *Machine) Refuse(id firstcome.CampaignID, why error) {
 	is := refuses(why)
 	r.mu.Lock()
 	before := r.refused[id]
@@ -125,7 +125,7 @@ func (r *Rebuilder) Refuse(id firstcome.CampaignID, why error) {
 }
 
 // Refusal returns why nothing of a campaign is decided or changed, as this node knows: an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil.
-func (r *Rebuilder) Refusal(id firstcome.CampaignID) error {
+func (r *Machine) Refusal(id firstcome.CampaignID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refused[id]
@@ -133,7 +133,7 @@ func (r *Rebuilder) Refusal(id firstcome.CampaignID) error {
 
 // Newest asks the gate whether it and the ledger are of one age, and returns an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil. If the gate does not
 // say, it is what this node knew before: a change of a campaign whose gate is gone goes on.
-func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
+func (r *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
 	a, known, err := r.revision(ctx, id)
@@ -144,7 +144,7 @@ func (r *Rebuilder) Newest(ctx context.Context, id firstcome.CampaignID) error {
 }
 
 // LookBack looks once, for a moment, of which campaigns gate and ledger are not of one age: before a node decides its first claim.
-func (r *Rebuilder) LookBack(ctx context.Context) {
+func (r *Machine) LookBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
 	active, _ := r.book.Active(ctx) // the next look finds what this one does not
@@ -159,11 +159,11 @@ func (r *Rebuilder) LookBack(ctx context.Context) {
 //
 // Coupons that an older gate gave go to the ledger all the same, which notes whose they were: see Drained.Lost. The first such batch says that the gate
 // may be older, so it is asked at once.
-func (r *Rebuilder) Guard(k flow.Keeper) flow.Keeper { return guarded{k, r} }
+func (r *Machine) Guard(k flow.Keeper) flow.Keeper { return guarded{k, r} }
 
 type guarded struct {
 	flow.Keeper
-	rebuilder *Rebuilder
+	rebuilder *Machine
 }
 
 func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {

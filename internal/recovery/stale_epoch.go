@@ -18,7 +18,7 @@ func outlived(a flow.Revision, s Stopped) error {
 }
 
 // begun takes over the epochs of the active campaigns. A campaign whose epoch is another one than at the last look is to be asked about.
-func (r *Rebuilder) begun(active []flow.Revision) {
+func (r *Machine) begun(active []flow.Revision) {
 	now := make(map[firstcome.CampaignID]int64, len(active))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Rebuilder) begun(active []flow.Revision) {
 }
 
 // Epoch returns the epoch of a campaign by the ledger, as this node knows; 0: it does not. A node knows within a second that one has ended.
-func (r *Rebuilder) Epoch(id firstcome.CampaignID) int64 {
+func (r *Machine) Epoch(id firstcome.CampaignID) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.epochs[id]

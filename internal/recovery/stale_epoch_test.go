@@ -17,8 +17,8 @@ import (
 
 // An agingGate is one server that never restarts, in an epoch, and a ledger of one campaign, c.
 type agingGate struct {
-	recovery.RebuiltGate
-	recovery.RebuildBook
+	recovery.Gate
+	recovery.Ledger
 
 	mu           sync.Mutex // guards what follows
 	gate, ledger int64      // epochs; ledger 0: the campaign is another gate's
@@ -117,11 +117,11 @@ func (g *agingGate) Bury(context.Context, flow.Batch, string) (flow.Drained, err
 	return flow.Drained{}, nil
 }
 
-// aging runs a Rebuilder of one in a bubble, and tells what was refused.
-func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Rebuilder, told *[]error)) {
+// aging runs a Machine of one in a bubble, and tells what was refused.
+func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error)) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told := &agingGate{gate: 1, ledger: 1}, &[]error{}
-		r := recovery.NewRebuilder(g, g, recovery.RebuilderEvents{Refused: func(err error) { *told = append(*told, err) }})
+		r := recovery.New(g, g, recovery.Events{Refused: func(err error) { *told = append(*told, err) }})
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		time.Sleep(1500 * time.Millisecond) // it has looked twice, and looks again in half a second
@@ -134,7 +134,7 @@ func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Rebui
 // TestF03AGateIsAskedASecondAfterItsEpochEnded ends an epoch in the ledger, by a rebuild of another server, while this one goes on. A node asks
 // once a second whether epochs have ended, and each campaign only once a minute.
 func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, told *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error) {
 		g.set(func() { g.ledger = 2 })
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -174,7 +174,7 @@ func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 				seen := &sync.Map{}
 				near := &agingGate{gate: 1, ledger: 2, run: "stale", seen: seen}
 				far := &agingGate{gate: 1, ledger: 2, run: c.run, seen: seen, hangs: make(chan struct{})}
-				node, other := recovery.NewRebuilder(near, near, recovery.RebuilderEvents{}), recovery.NewRebuilder(far, far, recovery.RebuilderEvents{})
+				node, other := recovery.New(near, near, recovery.Events{}), recovery.New(far, far, recovery.Events{})
 				node.Auto = true
 				defer stage.Run(t, node.Run)()
 				stop := stage.Run(t, other.Run)
@@ -198,7 +198,7 @@ func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 
 // TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes ends an epoch while the gate is away.
 func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, _ *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, _ *[]error) {
 		g.set(func() { g.ledger, g.away = 2, errFull })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -214,7 +214,7 @@ func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
 
 // TestF03AGateThatIsNobodysAnyMoreIsNotRefused has an operator make another Redis, with a name of its own, the gate.
 func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, _ *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, _ *[]error) {
 		g.set(func() { g.ledger = 2 })
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -229,7 +229,7 @@ func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
 
 // TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce gives batches to the ledger between two looks.
 func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, told *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error) {
 		keeper := r.Guard(g)
 		give := func(epoch int64) {
 			t.Helper()
@@ -259,7 +259,7 @@ func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 
 // TestF18AFrozenGateIsNoOlderOne ends an epoch in the ledger before its gate is switched.
 func TestF18AFrozenGateIsNoOlderOne(t *testing.T) {
-	aging(t, func(t *testing.T, g *agingGate, r *recovery.Rebuilder, _ *[]error) {
+	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, _ *[]error) {
 		g.set(func() { g.frozen, g.ledger = true, 2 })
 		stage.Same(t, "a change", nil, r.Newest(t.Context(), "c"))
 		time.Sleep(time.Second)

@@ -10,25 +10,6 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A VerifyBook is a ledger as a verification needs it: see ledger.Ledger.
-type VerifyBook interface {
-	SeeRun(ctx context.Context, run Run) error
-	DurableRun(ctx context.Context, run string) (durable, seen bool, err error)
-	// RecentRuns returns the runs that a node saw within an age, by the ledger's clock.
-	RecentRuns(ctx context.Context, within time.Duration) ([]string, error)
-	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
-	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
-	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
-}
-
-// A VerifiedGate is a remote gate as a verification needs it: see redis.Gate.
-type VerifiedGate interface {
-	Stopped(ctx context.Context, r flow.Revision) (Stopped, error)
-	Holds(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error)
-	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	Verified(ctx context.Context, r flow.Revision, s Stopped) error
-}
-
 // A Standard is what the ledger says that a gate has to be in.
 type Standard struct {
 	firstcome.Campaign // with the terms, the pause and the close as of a version
@@ -48,10 +29,14 @@ var errFrozen = fmt.Errorf("%w: a rebuild has begun", errDiffers)
 // errUnseen says that nobody has looked yet how the gate's server syncs. It restarted behind the last look; the next one tells.
 var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrGateUnavailable)
 
+// witnessTime is how long a gate whose server restarted is not verified, for nodes that know better: each looks once a second, and needs
+// a moment to begin a rebuild, which ends a verification.
+const witnessTime = 2 * runsEvery
+
 // verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
-// back: both runs of the server are durable, and what the gate has agrees with the ledger. An error says why not.
-func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revision) error {
-	s, err := gate.Stopped(ctx, r)
+// back: both runs of the server are durable, what the gate has agrees with the ledger, and no node was told more. An error says why not.
+func (r *Machine) verify(ctx context.Context, a flow.Revision) error {
+	s, err := r.gate.Stopped(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -64,7 +49,7 @@ func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revi
 		return nil // another node was faster
 	}
 	for _, run := range []string{s.Was, s.Is} {
-		durable, seen, err := book.DurableRun(ctx, run)
+		durable, seen, err := r.book.DurableRun(ctx, run)
 		switch {
 		case err != nil:
 			return err
@@ -74,24 +59,30 @@ func verify(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revi
 			return fmt.Errorf("%w: the server did not sync before it answered, or had a replica", errDiffers)
 		}
 	}
-	for _, holds := range []func() error{
-		func() error { return meets(ctx, book, r, s) },
-		func() error { return hasJournal(ctx, book, gate, r, s) },
-		func() error { return hasHolders(ctx, book, gate, r) },
-	} {
-		if err := holds(); err != nil {
-			return err
-		}
+	want, err := r.book.Standard(ctx, a.Campaign, s.Version)
+	if err == nil {
+		err = s.meets(want)
 	}
-	return gate.Verified(ctx, r, s)
-}
-
-// meets holds the gate's terms and counters against the ledger's.
-func meets(ctx context.Context, book VerifyBook, r flow.Revision, s Stopped) error {
-	want, err := book.Standard(ctx, r.Campaign, s.Version)
+	if err == nil {
+		err = hasJournal(ctx, r.book, r.gate, a, s)
+	}
+	if err == nil {
+		err = hasHolders(ctx, r.book, r.gate, a)
+	}
+	if err == nil && want.Answer == firstcome.Decided { // otherwise nobody is told more than the ledger knows
+		r.mu.Lock()
+		since := r.since
+		r.mu.Unlock()
+		err = sleep(ctx, time.Until(since.Add(witnessTime)))
+	}
 	if err != nil {
 		return err
 	}
+	return r.gate.Verified(ctx, a, s)
+}
+
+// meets compares the gate's terms and counters with the ledger's.
+func (s *Stopped) meets(want Standard) error {
 	switches := s.Paused == want.Paused && s.Closed == want.Closed
 	terms := s.Quantity == want.Quantity && s.OpensAt.Equal(want.OpensAt) && s.ClosesAt.Equal(want.ClosesAt)
 	switch {
@@ -121,7 +112,7 @@ func (s *Stopped) lined(want firstcome.Terms) bool {
 }
 
 // hasJournal holds that every number that the gate gave is in the ledger or in the journal.
-func hasJournal(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revision, s Stopped) error {
+func hasJournal(ctx context.Context, book Contents, gate Looks, r flow.Revision, s Stopped) error {
 	missing := map[int64]bool{}
 	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
 		missing[n] = true
@@ -144,13 +135,17 @@ func hasJournal(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.
 }
 
 // hasHolders holds that everybody who has a coupon in force in the ledger, or an open dead letter, is a holder at the gate.
-func hasHolders(ctx context.Context, book VerifyBook, gate VerifiedGate, r flow.Revision) error {
+func hasHolders(ctx context.Context, book Contents, gate Holders, r flow.Revision) error {
 	letters := map[firstcome.UserID]firstcome.Coupon{} // of whom no later coupon is in force
 	var some []firstcome.Coupon
 	absent := 0
 	ask := func() error {
-		held, err := gate.Holds(ctx, r, some)
-		absent += len(some) - held
+		held, err := gate.HoldsEach(ctx, r, some)
+		for _, holds := range held {
+			if !holds {
+				absent++
+			}
+		}
 		some = some[:0]
 		return err
 	}

@@ -468,17 +468,6 @@ func (g *Gate) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome
 	return wrap(err, "read the holders of %s", r.Campaign)
 }
 
-// Holds tells of how many of these coupons the gate has their users as holders, with the same coupon.
-func (g *Gate) Holds(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
-	each, err := g.HoldsEach(ctx, r, coupons)
-	for _, holds := range each {
-		if holds {
-			held++
-		}
-	}
-	return held, err
-}
-
 // HoldsEach tells for each of these coupons whether the gate has its user as a holder, with the same coupon.
 func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	k := g.keysIn(r)

@@ -400,7 +400,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuild reads the end of a topic before the gate's journal",
-		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.RebuiltGate.Empty(ctx, r, to); err != nil {
+		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
 	}
 	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
@@ -416,7 +416,7 @@ var mutants = []mutant{
 	if err != nil {
 		return err
 	}
-	return g.RebuiltGate.Empty(ctx, r, to)
+	return g.Gate.Empty(ctx, r, to)
 `,
 		pkg: "./internal/kafka", test: "TestF02The",
 	},
@@ -452,12 +452,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "no node has the time to say that it was told more",
-		file: "internal/recovery/witness.go", old: "2 * runsEvery", new: "0 * runsEvery",
+		file: "internal/recovery/verify.go", old: "2 * runsEvery", new: "0 * runsEvery",
 		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
 	},
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
-		file: "internal/recovery/rebuilder.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
+		file: "internal/recovery/machine.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{
@@ -567,7 +567,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
-		file: "internal/recovery/rebuilder.go", old: "case errors.Is(err, errUnmade), errors.Is(err, flow.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		file: "internal/recovery/machine.go", old: "case errors.Is(err, errUnmade), errors.Is(err, flow.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
 		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
 	{

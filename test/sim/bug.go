@@ -22,7 +22,7 @@ type bug struct {
 	keeper  func(*wire, flow.Keeper) flow.Keeper         // what its Recorder asks
 	book    func(*wire, flow.ChangeBook) flow.ChangeBook // what its Changer asks of the ledger
 	applier func(*wire, flow.Applier) flow.Applier       // and of the gate
-	remade  func(*Gate) recovery.RebuiltGate             // the gate, as its Rebuilder asks it
+	remade  func(*Gate) recovery.Gate                    // the gate, as its Machine asks it
 	refills func(*Ledger) rebuilds                       // and the ledger
 	// heedless has whoever records settle entries whatever epoch they are of.
 	heedless bool

@@ -86,10 +86,10 @@ var lineBugs = []bug{
 			c.people, c.line = nil, firstcome.Line{Generation: c.line.Generation + 1}
 		}
 	}})},
-	{name: "a rebuild forgets the line", remade: func(g *Gate) recovery.RebuiltGate {
+	{name: "a rebuild forgets the line", remade: func(g *Gate) recovery.Gate {
 		return carrying{g, func(context.Context, recovery.Rebuild) (recovery.Carried, error) { return recovery.Carried{}, nil }}
 	}},
-	{name: "a rebuild turns the line round", remade: func(g *Gate) recovery.RebuiltGate {
+	{name: "a rebuild turns the line round", remade: func(g *Gate) recovery.Gate {
 		return carrying{g, func(ctx context.Context, r recovery.Rebuild) (recovery.Carried, error) {
 			carried, err := g.Carry(ctx, r, 0)
 			if l := g.loaded[r.Attempt]; l != nil {
@@ -98,7 +98,7 @@ var lineBugs = []bug{
 			return carried, err
 		}}
 	}},
-	{name: "a rebuild carries holders over", remade: func(g *Gate) recovery.RebuiltGate {
+	{name: "a rebuild carries holders over", remade: func(g *Gate) recovery.Gate {
 		return carrying{g, func(ctx context.Context, r recovery.Rebuild) (recovery.Carried, error) {
 			carried, err := g.Carry(ctx, r, 0)
 			l, c := g.loaded[r.Attempt], g.campaigns[r.Campaign]
@@ -137,7 +137,7 @@ type carrying struct {
 	carry func(context.Context, recovery.Rebuild) (recovery.Carried, error)
 }
 
-// Carry is recovery.RebuiltGate's.
+// Carry is recovery.Gate's.
 func (c carrying) Carry(ctx context.Context, r recovery.Rebuild, _ int64) (recovery.Carried, error) {
 	return c.carry(ctx, r)
 }
@@ -145,7 +145,7 @@ func (c carrying) Carry(ctx context.Context, r recovery.Rebuild, _ int64) (recov
 // A regenerating ledger has the line go on with the generation that ends.
 type regenerating struct{ *Ledger }
 
-// FinishRebuild is recovery.RebuildBook's.
+// FinishRebuild is recovery.Ledger's.
 func (r regenerating) FinishRebuild(ctx context.Context, one recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	fill, err := r.Ledger.FinishRebuild(ctx, one, loaded, frozen)
 	if fill.Line.Generation > 1 {

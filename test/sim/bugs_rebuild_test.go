@@ -42,7 +42,7 @@ type steps struct {
 	toward func(c *course, r recovery.Rebuild)
 }
 
-// Freeze is recovery.RebuiltGate's.
+// Freeze is recovery.Gate's.
 func (s steps) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := s.Gate.Freeze(ctx, r)
 	if s.freeze != nil && err == nil {
@@ -51,7 +51,7 @@ func (s steps) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen,
 	return f, err
 }
 
-// Empty is recovery.RebuiltGate's.
+// Empty is recovery.Gate's.
 func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if s.empty {
 		return nil
@@ -59,7 +59,7 @@ func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) erro
 	return s.Gate.Empty(ctx, r, to)
 }
 
-// Switch is recovery.RebuiltGate's.
+// Switch is recovery.Gate's.
 func (s steps) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if c := s.campaigns[r.Campaign]; s.toward != nil && c != nil {
 		s.toward(c, r)
@@ -76,13 +76,13 @@ type books struct {
 	finish  func(a *account, r *recovery.Rebuild, loaded *recovery.Loaded) (after func())
 }
 
-// DurableRun is recovery.VerifyBook's.
+// DurableRun is recovery.Ledger's.
 func (b books) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
 	durable, seen, err = b.Ledger.DurableRun(ctx, run)
 	return durable || b.durable, seen, err
 }
 
-// Refills is recovery.VerifyBook's.
+// Refills is recovery.Ledger's.
 func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (recovery.Mark, error) {
 	mark, err := b.Ledger.Refills(ctx, id, each)
 	if b.refill != nil && err == nil {
@@ -91,7 +91,7 @@ func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// GoesOn is recovery.RebuildBook's.
+// GoesOn is recovery.Ledger's.
 func (b books) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	if err := b.Ledger.GoesOn(ctx, r); !b.goesOn {
 		return err
@@ -99,7 +99,7 @@ func (b books) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	return nil
 }
 
-// FinishRebuild is recovery.RebuildBook's.
+// FinishRebuild is recovery.Ledger's.
 func (b books) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	after := func() {}
 	if b.finish != nil {
@@ -155,10 +155,10 @@ func overreaches(t *town) {
 var rebuildBugs = []bug{
 	{name: "a gate does not ask whether its server is the one that decided last", models: before(func(g *Gate, c *course) { c.run = g.run.ID })},
 	{name: "every restart is taken for harmless", refills: func(l *Ledger) rebuilds { return books{Ledger: l, durable: true} }},
-	{name: "a frozen gate decides", models: before(func(_ *Gate, c *course) { c.frozen = 0 }), remade: func(g *Gate) recovery.RebuiltGate {
+	{name: "a frozen gate decides", models: before(func(_ *Gate, c *course) { c.frozen = 0 }), remade: func(g *Gate) recovery.Gate {
 		return steps{Gate: g, toward: func(c *course, r recovery.Rebuild) { c.frozen = r.Attempt }}
 	}},
-	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) recovery.RebuiltGate {
+	{name: "an owner switches though another attempt has begun", remade: func(g *Gate) recovery.Gate {
 		return steps{Gate: g, toward: func(c *course, r recovery.Rebuild) { c.frozen = r.Attempt }}
 	}},
 	{name: "an owner ends the epoch though another attempt has begun", stall: []string{"all that it has, for attempt", "which holders there are"}, refills: func(l *Ledger) rebuilds {
@@ -170,7 +170,7 @@ var rebuildBugs = []bug{
 			return func() {}
 		}}
 	}},
-	{name: "an owner does not empty the journal", remade: func(g *Gate) recovery.RebuiltGate { return steps{Gate: g, empty: true} }},
+	{name: "an owner does not empty the journal", remade: func(g *Gate) recovery.Gate { return steps{Gate: g, empty: true} }},
 	{name: "the ledger may have changed since it was loaded", seed: 465, refills: finishes(func(l *Ledger, a *account, _ *recovery.Rebuild, loaded *recovery.Loaded) func() {
 		loaded.Mark = l.mark(a)
 		return func() {}

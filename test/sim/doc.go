@@ -1,4 +1,4 @@
-// Package sim lives through schedules: what the Issuer, Answerer, Waiter, Recorder, Changer, Rebuilder and Operator of some nodes do
+// Package sim lives through schedules: what the Issuer, Answerer, Waiter, Recorder, Changer, Machine and Operator of some nodes do
 // together, as they are, against models of gate, journal and ledger, while connections, nodes, clocks and the gate's server fail. Then it
 // holds everything that anybody was told, and the ledger, against the promises.
 //

@@ -16,6 +16,8 @@ import (
 // refuses what would break a promise; orders.go numbers what operators want, and ledger_rebuild.go has what a rebuild of the gate does
 // to it. conform.Ledger holds it to what the real ones do.
 type Ledger struct {
+	unmodelled
+
 	Clock func() time.Time
 	// Backlog is how many numbers a gate may give beyond the ledger's highest; 0: any.
 	Backlog int64

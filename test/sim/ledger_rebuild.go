@@ -59,7 +59,7 @@ func (a *account) fence(attempt int64) error {
 	return fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding)
 }
 
-// SeeRun is recovery.VerifyBook's.
+// SeeRun is recovery.Ledger's.
 func (l *Ledger) SeeRun(_ context.Context, run recovery.Run) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *Ledger) knows(run recovery.Run) bool {
 	return seen && durable == run.Durable
 }
 
-// RecentRuns is recovery.VerifyBook's.
+// RecentRuns is recovery.Ledger's.
 func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []str
 	return runs, nil
 }
 
-// DurableRun is recovery.VerifyBook's.
+// DurableRun is recovery.Ledger's.
 func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, 
 	return durable, seen, nil
 }
 
-// Standard is recovery.VerifyBook's.
+// Standard is recovery.Ledger's.
 func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s recovery.Standard, err error) {
 	err = l.of(id, func(a *account) error {
 		s = recovery.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
@@ -123,7 +123,7 @@ func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version 
 	return s, err
 }
 
-// Numbered is recovery.VerifyBook's.
+// Numbered is recovery.Ledger's.
 func (l *Ledger) Numbered(_ context.Context, id string, above int64, each func(int64)) error {
 	return l.of(firstcome.CampaignID(id), func(a *account) error {
 		for n := above + 1; n <= a.highest(); n++ {
@@ -156,7 +156,7 @@ func (l *Ledger) mark(a *account) recovery.Mark {
 	return m
 }
 
-// Refills is recovery.VerifyBook's.
+// Refills is recovery.Ledger's.
 func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
 	err = l.of(id, func(a *account) error {
 		mark = l.mark(a)
@@ -173,7 +173,7 @@ func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// Active is recovery.RebuildBook's.
+// Active is recovery.Ledger's.
 func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +187,7 @@ func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
 	return all, nil
 }
 
-// BeginRebuild is recovery.RebuildBook's.
+// BeginRebuild is recovery.Ledger's.
 func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r recovery.Rebuild, err error) {
 	err = l.of(id, func(a *account) error {
 		if epoch != 0 && epoch != a.epoch || !a.rebuildingAt.IsZero() && l.Clock().Before(a.rebuildingAt.Add(attemptTime)) {
@@ -201,7 +201,7 @@ func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.Camp
 	return r, err
 }
 
-// GoesOn is recovery.RebuildBook's.
+// GoesOn is recovery.Ledger's.
 func (l *Ledger) GoesOn(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt != r.Attempt || a.rebuildingAt.IsZero() {
@@ -212,7 +212,7 @@ func (l *Ledger) GoesOn(_ context.Context, r recovery.Rebuild) error {
 	})
 }
 
-// GiveUpRebuild is recovery.RebuildBook's.
+// GiveUpRebuild is recovery.Ledger's.
 func (l *Ledger) GiveUpRebuild(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt == r.Attempt {
@@ -222,7 +222,7 @@ func (l *Ledger) GiveUpRebuild(_ context.Context, r recovery.Rebuild) error {
 	})
 }
 
-// LastRebuild is recovery.RebuildBook's.
+// LastRebuild is recovery.Ledger's.
 func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r recovery.Rebuilt, err error) {
 	err = l.of(id, func(a *account) error {
 		r = recovery.Rebuilt{Campaign: id, Epoch: a.epoch}
@@ -231,7 +231,7 @@ func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r reco
 	return r, err
 }
 
-// FinishRebuild is recovery.RebuildBook's.
+// FinishRebuild is recovery.Ledger's.
 func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {

@@ -40,21 +40,11 @@ func (n *node) isDead() bool {
 	}
 }
 
-// unasked is a Rebuilder whose ledger is never restored from a backup. So no change asks the gate whether it was, which would only be two
+// unasked is a Machine whose ledger is never restored from a backup. So no change asks the gate whether it was, which would only be two
 // more events.
-type unasked struct{ *recovery.Rebuilder }
+type unasked struct{ *recovery.Machine }
 
 func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
-
-func (u unasked) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
-
-func (u unasked) Reconcile(context.Context, string, firstcome.CampaignID) (recovery.Reconciled, error) {
-	return recovery.Reconciled{}, recovery.ErrNothingToReconcile
-}
-
-func (u unasked) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimate, error) {
-	return recovery.Estimate{}, recovery.ErrNothingToReconcile
-}
 
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
 const answerWait = 2345678 * time.Microsecond
@@ -72,7 +62,7 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	rebuilder := recovery.NewRebuilder(book, end, recovery.RebuilderEvents{})
+	rebuilder := recovery.New(book, end, recovery.Events{})
 	rebuilder.Auto = t.auto()
 	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrStaleEpoch) }
 	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }

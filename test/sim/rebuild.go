@@ -62,7 +62,7 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 	return err
 }
 
-// Standing is recovery.RebuiltGate's.
+// Standing is recovery.Gate's.
 func (g *Gate) Standing(_ context.Context, r flow.Revision) error {
 	return cmp.Or(g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
 }
@@ -91,21 +91,21 @@ func (g *Gate) last(id firstcome.CampaignID) (epoch, number int64) {
 	return epoch, number
 }
 
-// Runs is recovery.RebuiltGate's.
+// Runs is recovery.Gate's.
 func (g *Gate) Runs(context.Context) ([]recovery.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return []recovery.Run{g.run}, nil
 }
 
-// Named is recovery.RebuiltGate's.
+// Named is recovery.Gate's.
 func (g *Gate) Named(context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.named, nil
 }
 
-// Rename is recovery.RebuiltGate's.
+// Rename is recovery.Gate's.
 func (g *Gate) Rename(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +113,7 @@ func (g *Gate) Rename(context.Context) error {
 	return nil
 }
 
-// Stopped is recovery.VerifiedGate's.
+// Stopped is recovery.Gate's.
 func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s recovery.Stopped, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,19 +128,17 @@ func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s recovery.Stopped, 
 	}, nil
 }
 
-// Holds is recovery.VerifiedGate's.
-func (g *Gate) Holds(_ context.Context, r flow.Revision, coupons []firstcome.Coupon) (held int, err error) {
+// HoldsEach is recovery.Gate's.
+func (g *Gate) HoldsEach(_ context.Context, r flow.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	err = g.of(r.Campaign, func(c *course) {
 		for _, one := range coupons {
-			if c.holders[one.User].Number == one.Number {
-				held++
-			}
+			held = append(held, c.holders[one.User].Number == one.Number)
 		}
 	})
 	return held, err
 }
 
-// Unrecorded is recovery.VerifiedGate's.
+// Unrecorded is recovery.Gate's.
 func (g *Gate) Unrecorded(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	for _, e := range g.entriesOf(id) {
 		for _, c := range e.Coupons {
@@ -163,7 +161,7 @@ func (g *Gate) entriesOf(id firstcome.CampaignID) (all []entry) {
 	return all
 }
 
-// Verified is recovery.VerifiedGate's.
+// Verified is recovery.Gate's.
 func (g *Gate) Verified(_ context.Context, r flow.Revision, s recovery.Stopped) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -175,10 +173,10 @@ func (g *Gate) Verified(_ context.Context, r flow.Revision, s recovery.Stopped) 
 	return nil
 }
 
-// Room is recovery.RebuiltGate's: there is room.
+// Room is recovery.Gate's: there is room.
 func (g *Gate) Room(context.Context, recovery.Rebuild) error { return nil }
 
-// Freeze is recovery.RebuiltGate's.
+// Freeze is recovery.Gate's.
 func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -208,7 +206,7 @@ func (g *Gate) isFrozen(r recovery.Rebuild) bool {
 	return c != nil && c.frozen == r.Attempt
 }
 
-// Empty is recovery.RebuiltGate's.
+// Empty is recovery.Gate's.
 func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if !g.isFrozen(r) {
 		return recovery.ErrOutdone
@@ -222,7 +220,7 @@ func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) erro
 	return nil
 }
 
-// Loading is recovery.RebuiltGate's.
+// Loading is recovery.Gate's.
 func (g *Gate) Loading(_ context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -255,7 +253,7 @@ func (g *Gate) load(r recovery.Rebuild) *load {
 	return g.loaded[r.Attempt]
 }
 
-// Carry is recovery.RebuiltGate's: everybody in line but those who have been served, as the ledger knows.
+// Carry is recovery.Gate's: everybody in line but those who have been served, as the ledger knows.
 func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried recovery.Carried, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -280,7 +278,7 @@ func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried re
 	return carried, nil
 }
 
-// Switch is recovery.RebuiltGate's.
+// Switch is recovery.Gate's.
 func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -144,16 +144,33 @@ func spellDecision(d firstcome.Decision) string {
 	return d.Outcome.String()
 }
 
-// rebuilds is a ledger as a Rebuilder needs it, but for what its recorder asks.
+// rebuilds is a ledger as a Machine needs it, but for what its recorder asks.
 type rebuilds interface {
-	recovery.VerifyBook
-	Active(ctx context.Context) ([]flow.Revision, error)
-	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error)
-	GoesOn(ctx context.Context, r recovery.Rebuild) error
-	GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error
-	LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
-	FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error)
+	recovery.Runs
+	recovery.Attempts
+	recovery.Contents
 }
+
+// unmodelled is what only a reconcile asks of gate and ledger.
+type unmodelled struct{}
+
+func (unmodelled) Created(context.Context, firstcome.CampaignID) (bool, error) {
+	return false, nil
+}
+
+func (unmodelled) Held(context.Context, recovery.Rebuild, func(firstcome.Coupon) error) error {
+	return errUnmodelled
+}
+
+func (unmodelled) BeginReconcile(context.Context, string, firstcome.CampaignID, int64) (r recovery.Rebuild, err error) {
+	return r, errUnmodelled
+}
+
+func (unmodelled) Adopt(context.Context, recovery.Rebuild, recovery.Stopped, []firstcome.Coupon, bool) (a recovery.Adopted, err error) {
+	return a, errUnmodelled
+}
+
+var errUnmodelled = errors.New("no ledger is restored from a backup")
 
 // gated is what nodes ask of a gate.
 type gated flow.RemoteGate
@@ -161,8 +178,9 @@ type gated flow.RemoteGate
 // remote is a gate at the other end of a wire.
 type remote struct {
 	gated
+	unmodelled
 	*wire
-	rebuilt recovery.RebuiltGate
+	rebuilt recovery.Gate
 	old     func() *Gate // what the node reaches instead; nil: the gate
 	main    *Gate        // the gate itself
 	epoch   func() int64 // the ledger's, as far as the node knows
@@ -222,7 +240,7 @@ func decides[T any](ctx context.Context, r remote, what string, do func() (T, er
 	return answer, err
 }
 
-func (r remote) made() recovery.RebuiltGate {
+func (r remote) made() recovery.Gate {
 	if old := r.old(); old != nil {
 		return old
 	}

@@ -15,27 +15,27 @@ func order(ctx context.Context, w *wire, whom, what string, do func() error) err
 	return err
 }
 
-// Standing is recovery.RebuiltGate's.
+// Standing is recovery.Gate's.
 func (r remote) Standing(ctx context.Context, rev flow.Revision) error {
 	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.made().Standing(ctx, rev) })
 }
 
-// Runs is recovery.RebuiltGate's.
+// Runs is recovery.Gate's.
 func (r remote) Runs(ctx context.Context) ([]recovery.Run, error) {
 	return ask(ctx, r.wire, "the gate", "which run it is", func() ([]recovery.Run, error) { return r.made().Runs(ctx) })
 }
 
-// Named is recovery.RebuiltGate's.
+// Named is recovery.Gate's.
 func (r remote) Named(ctx context.Context) (bool, error) {
 	return ask(ctx, r.wire, "the gate", "whether it has its name", func() (bool, error) { return r.made().Named(ctx) })
 }
 
-// Rename is recovery.RebuiltGate's.
+// Rename is recovery.Gate's.
 func (r remote) Rename(ctx context.Context) error {
 	return order(ctx, r.wire, "the gate", "to have its name", func() error { return r.made().Rename(ctx) })
 }
 
-// Stopped is recovery.VerifiedGate's.
+// Stopped is recovery.Gate's.
 func (r remote) Stopped(ctx context.Context, rev flow.Revision) (recovery.Stopped, error) {
 	epoch, number := r.told.now()
 	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (recovery.Stopped, error) { return r.made().Stopped(ctx, rev) })
@@ -45,12 +45,12 @@ func (r remote) Stopped(ctx context.Context, rev flow.Revision) (recovery.Stoppe
 	return s, err
 }
 
-// Holds is recovery.VerifiedGate's.
-func (r remote) Holds(ctx context.Context, rev flow.Revision, coupons []firstcome.Coupon) (int, error) {
-	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() (int, error) { return r.made().Holds(ctx, rev, coupons) })
+// HoldsEach is recovery.Gate's.
+func (r remote) HoldsEach(ctx context.Context, rev flow.Revision, coupons []firstcome.Coupon) ([]bool, error) {
+	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() ([]bool, error) { return r.made().HoldsEach(ctx, rev, coupons) })
 }
 
-// Unrecorded is recovery.VerifiedGate's.
+// Unrecorded is recovery.Gate's.
 func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	all, err := ask(ctx, r.wire, "the journal", "what is unrecorded", func() (all []firstcome.Coupon, err error) {
 		err = r.made().Unrecorded(ctx, id, func(c firstcome.Coupon) error {
@@ -65,22 +65,22 @@ func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fu
 	return err
 }
 
-// Verified is recovery.VerifiedGate's.
+// Verified is recovery.Gate's.
 func (r remote) Verified(ctx context.Context, rev flow.Revision, s recovery.Stopped) error {
 	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.made().Verified(ctx, rev, s) })
 }
 
-// Room is recovery.RebuiltGate's.
+// Room is recovery.Gate's.
 func (r remote) Room(ctx context.Context, b recovery.Rebuild) error { return r.made().Room(ctx, b) }
 
-// Freeze is recovery.RebuiltGate's.
+// Freeze is recovery.Gate's.
 func (r remote) Freeze(ctx context.Context, b recovery.Rebuild) (recovery.Frozen, error) {
 	return ask(ctx, r.wire, "the gate", show("to freeze for attempt", b.Attempt), func() (recovery.Frozen, error) {
 		return r.made().Freeze(ctx, b)
 	})
 }
 
-// Empty is recovery.RebuiltGate's: it reads all at once, and what it reads goes to the sink.
+// Empty is recovery.Gate's: it reads all at once, and what it reads goes to the sink.
 func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to flow.Sink) error {
 	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []flow.Batch, err error) {
 		err = r.made().Empty(ctx, b, func(_ context.Context, one flow.Batch) (flow.Drained, error) {
@@ -95,7 +95,7 @@ func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to flow.Sink) err
 	return err
 }
 
-// Loading is recovery.RebuiltGate's: it loads all at once.
+// Loading is recovery.Gate's: it loads all at once.
 func (r remote) Loading(ctx context.Context, b recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	var all []firstcome.Coupon
 	put = func(c firstcome.Coupon) error {
@@ -117,19 +117,19 @@ func (r remote) Loading(ctx context.Context, b recovery.Rebuild) (put func(first
 	return put, end, nil
 }
 
-// Carry is recovery.RebuiltGate's.
+// Carry is recovery.Gate's.
 func (r remote) Carry(ctx context.Context, b recovery.Rebuild, generation int64) (recovery.Carried, error) {
 	return ask(ctx, r.wire, "the gate", show("to carry its line over, for attempt", b.Attempt), func() (recovery.Carried, error) { return r.made().Carry(ctx, b, generation) })
 }
 
-// Switch is recovery.RebuiltGate's.
+// Switch is recovery.Gate's.
 func (r remote) Switch(ctx context.Context, b recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	return order(ctx, r.wire, "the gate", show("to switch to attempt", b.Attempt, "and epoch", fill.Epoch), func() error {
 		return r.made().Switch(ctx, b, f, loaded, fill)
 	})
 }
 
-// SeeRun is recovery.VerifyBook's. A report that changes nothing is no event.
+// SeeRun is recovery.Ledger's. A report that changes nothing is no event.
 func (p paper) SeeRun(ctx context.Context, run recovery.Run) error {
 	if p.wire != nil && !p.wire.of.isDead() && !p.wire.of.frozen.Load() && p.Ledger.knows(run) {
 		return p.rebuilds.SeeRun(ctx, run)
@@ -137,14 +137,14 @@ func (p paper) SeeRun(ctx context.Context, run recovery.Run) error {
 	return order(ctx, p.wire, "the ledger", show("to note", run.ID, run.Durable), func() error { return p.rebuilds.SeeRun(ctx, run) })
 }
 
-// RecentRuns is recovery.VerifyBook's.
+// RecentRuns is recovery.Ledger's.
 func (p paper) RecentRuns(ctx context.Context, within time.Duration) ([]string, error) {
 	return ask(ctx, p.wire, "the ledger", "which runs were seen", func() ([]string, error) { return p.rebuilds.RecentRuns(ctx, within) })
 }
 
 type durable struct{ durable, seen bool }
 
-// DurableRun is recovery.VerifyBook's.
+// DurableRun is recovery.Ledger's.
 func (p paper) DurableRun(ctx context.Context, run string) (bool, bool, error) {
 	d, err := ask(ctx, p.wire, "the ledger", show("whether it lasts:", run), func() (d durable, err error) {
 		d.durable, d.seen, err = p.rebuilds.DurableRun(ctx, run)
@@ -153,12 +153,12 @@ func (p paper) DurableRun(ctx context.Context, run string) (bool, bool, error) {
 	return d.durable, d.seen, err
 }
 
-// Standard is recovery.VerifyBook's.
+// Standard is recovery.Ledger's.
 func (p paper) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
 	return ask(ctx, p.wire, "the ledger", "what the gate has to have", func() (recovery.Standard, error) { return p.rebuilds.Standard(ctx, id, version) })
 }
 
-// Numbered is recovery.VerifyBook's.
+// Numbered is recovery.Ledger's.
 func (p paper) Numbered(ctx context.Context, id string, above int64, each func(int64)) error {
 	all, err := ask(ctx, p.wire, "the ledger", show("the numbers above", above), func() (all []int64, err error) {
 		err = p.rebuilds.Numbered(ctx, id, above, func(n int64) { all = append(all, n) })
@@ -176,7 +176,7 @@ type refills struct {
 	mark    recovery.Mark
 }
 
-// Refills is recovery.VerifyBook's.
+// Refills is recovery.Ledger's.
 func (p paper) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (recovery.Mark, error) {
 	all, err := ask(ctx, p.wire, "the ledger", "which holders there are", func() (all refills, err error) {
 		all.mark, err = p.rebuilds.Refills(ctx, id, func(c firstcome.Coupon) error {
@@ -191,32 +191,32 @@ func (p paper) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 	return all.mark, err
 }
 
-// Active is recovery.RebuildBook's.
+// Active is recovery.Ledger's.
 func (p paper) Active(ctx context.Context) ([]flow.Revision, error) {
 	return ask(ctx, p.wire, "the ledger", "which campaigns there are", func() ([]flow.Revision, error) { return p.rebuilds.Active(ctx) })
 }
 
-// BeginRebuild is recovery.RebuildBook's.
+// BeginRebuild is recovery.Ledger's.
 func (p paper) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	return ask(ctx, p.wire, "the ledger", show("for an attempt by", actor, "in epoch", epoch), func() (recovery.Rebuild, error) { return p.rebuilds.BeginRebuild(ctx, actor, id, epoch) })
 }
 
-// GoesOn is recovery.RebuildBook's.
+// GoesOn is recovery.Ledger's.
 func (p paper) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	return order(ctx, p.wire, "the ledger", show("to hear that attempt", r.Attempt, "goes on"), func() error { return p.rebuilds.GoesOn(ctx, r) })
 }
 
-// GiveUpRebuild is recovery.RebuildBook's.
+// GiveUpRebuild is recovery.Ledger's.
 func (p paper) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 	return order(ctx, p.wire, "the ledger", show("to end attempt", r.Attempt), func() error { return p.rebuilds.GiveUpRebuild(ctx, r) })
 }
 
-// LastRebuild is recovery.RebuildBook's.
+// LastRebuild is recovery.Ledger's.
 func (p paper) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	return ask(ctx, p.wire, "the ledger", "what the last rebuild came to", func() (recovery.Rebuilt, error) { return p.rebuilds.LastRebuild(ctx, id) })
 }
 
-// FinishRebuild is recovery.RebuildBook's.
+// FinishRebuild is recovery.Ledger's.
 func (p paper) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	return ask(ctx, p.wire, "the ledger", show("to end epoch", r.Epoch, "for attempt", r.Attempt), func() (recovery.Refill, error) {
 		return p.rebuilds.FinishRebuild(ctx, r, loaded, frozen)

@@ -2,6 +2,7 @@ package recovery_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 
 // A cutGate restarts from a file that syncs before it answers, and that agrees with itself and with the ledger: its last number is 3.
 type cutGate struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	mu       sync.Mutex // guards what follows
 	was, is  string
 	frozen   bool
@@ -54,8 +55,8 @@ func (g *cutGate) Verified(_ context.Context, _ flow.Revision, s recovery.Stoppe
 	return nil
 }
 
-func (g *cutGate) Holds(_ context.Context, _ flow.Revision, coupons []firstcome.Coupon) (int, error) {
-	return len(coupons), nil
+func (g *cutGate) HoldsEach(_ context.Context, _ flow.Revision, coupons []firstcome.Coupon) ([]bool, error) {
+	return slices.Repeat([]bool{true}, len(coupons)), nil
 }
 
 // restart has the gate's server be another run.
@@ -79,7 +80,7 @@ func (g *toldGate) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopp
 
 // A cutBook has the coupons 1 to 3 of a campaign.
 type cutBook struct {
-	recovery.RebuildBook
+	recovery.Ledger
 	answer firstcome.AnswerWhen
 	gate   *cutGate
 	begun  chan<- string // who froze it
@@ -145,7 +146,7 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 				defer end()
 				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
 					reached := &toldGate{g, c.told[node]}
-					r := recovery.NewRebuilder(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, reached, recovery.RebuilderEvents{})
+					r := recovery.New(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, reached, recovery.Events{})
 					go func() {
 						time.Sleep(after)
 						if err := r.Run(ctx); err != nil {
@@ -188,8 +189,8 @@ func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
-				rebuilder := func(node string, told int64) *recovery.Rebuilder {
-					return recovery.NewRebuilder(&cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}, &toldGate{g, told}, recovery.RebuilderEvents{})
+				rebuilder := func(node string, told int64) *recovery.Machine {
+					return recovery.New(&cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}, &toldGate{g, told}, recovery.Events{})
 				}
 				ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
 				defer end()

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A fragileGate has lost every campaign when it has restarted.
 type fragileGate struct {
-	recovery.RebuiltGate
+	recovery.Gate
 	restarted atomic.Bool
 	takes     time.Duration // to say that it has lost a campaign
 	lost      atomic.Int64  // how often it said so
@@ -51,7 +51,7 @@ func (g *fragileGate) Stopped(context.Context, flow.Revision) (recovery.Stopped,
 
 // A slowBook has campaigns, and begins rebuilds that go on until they are cut off.
 type slowBook struct {
-	recovery.RebuildBook
+	recovery.Ledger
 	active []flow.Revision
 	begun  chan firstcome.CampaignID
 }
@@ -85,7 +85,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				for n := range 1000 {
 					b.active = append(b.active, flow.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
 				}
-				r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
+				r := recovery.New(b, g, recovery.Events{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -138,7 +138,7 @@ func (b *plainBook) GiveUpRebuild(context.Context, recovery.Rebuild) error { ret
 func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &plainBook{}, &crampedGate{asked: make(chan bool), answer: make(chan bool)}
-		r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
+		r := recovery.New(b, g, recovery.Events{})
 		knows := func(when string, broken, rebuilding int, why error) {
 			t.Helper()
 			s, trouble := r.Stats(), r.Troubles()["c"]
@@ -164,7 +164,7 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
-		r := recovery.NewRebuilder(b, &fragileGate{}, recovery.RebuilderEvents{})
+		r := recovery.New(b, &fragileGate{}, recovery.Events{})
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
@@ -245,7 +245,7 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 				b, g := &countingBook{left: c.left}, &lateGate{frozen: c.frozen}
 				g.switched.Store(c.as.Rebuilding)
 				b.active = []flow.Revision{c.as}
-				r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
+				r := recovery.New(b, g, recovery.Events{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -268,7 +268,7 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	b, g := &countingBook{}, &lateGate{}
 	g.switched.Store(true)
 	b.active = []flow.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
-	r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
+	r := recovery.New(b, g, recovery.Events{})
 	done, err := r.Rebuild(t.Context(), "op", "c", true)
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
 		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
@@ -293,7 +293,7 @@ func (g *shyGate) Standing(ctx context.Context, a flow.Revision) error {
 func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
-		r := recovery.NewRebuilder(b, g, recovery.RebuilderEvents{})
+		r := recovery.New(b, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		synctest.Wait()

@@ -15,36 +15,85 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A RebuildBook is a ledger as a Rebuilder needs it: see ledger.Ledger.
-type RebuildBook interface {
+// A Ledger is a ledger as a Machine needs it: see ledger.Ledger.
+type Ledger interface {
 	flow.Keeper
-	VerifyBook
+	Runs
 	Attempts
-	Active(ctx context.Context) ([]flow.Revision, error)
+	Contents
+}
+
+// Runs are the runs of the gate's servers that nodes saw.
+type Runs interface {
+	SeeRun(ctx context.Context, run Run) error
+	DurableRun(ctx context.Context, run string) (durable, seen bool, err error)
+	// RecentRuns returns the runs that a node saw within an age, by the ledger's clock.
+	RecentRuns(ctx context.Context, within time.Duration) ([]string, error)
+}
+
+// Attempts are attempts at a rebuild in the ledger.
+type Attempts interface {
+	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
+	// BeginReconcile is BeginRebuild with an attempt that is higher than the gate's last one.
+	BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (Rebuild, error)
+	GoesOn(ctx context.Context, r Rebuild) error
+	GiveUpRebuild(ctx context.Context, r Rebuild) error
+	FinishRebuild(ctx context.Context, r Rebuild, loaded Loaded, frozen Frozen) (Refill, error)
 	// LastRebuild returns what the last rebuild came to, but for Took and Why.
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (Rebuilt, error)
 }
 
-// Attempts are the steps of a rebuild in the ledger.
-type Attempts interface {
-	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
-	GoesOn(ctx context.Context, r Rebuild) error
-	GiveUpRebuild(ctx context.Context, r Rebuild) error
-	FinishRebuild(ctx context.Context, r Rebuild, loaded Loaded, frozen Frozen) (Refill, error)
+// Contents are what the ledger has of campaigns.
+type Contents interface {
+	Active(ctx context.Context) ([]flow.Revision, error)
+	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
+	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
+	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
+	// Has tells for each coupon whether the ledger has it, voided or not.
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+	// Adopt takes over what a frozen gate says of its campaign. It may be repeated.
+	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, whole bool) (Adopted, error)
 }
 
-// A RebuiltGate is a remote gate as a Rebuilder needs it: see redis.Gate.
-type RebuiltGate interface {
-	VerifiedGate
-	// Standing returns nil if the gate decides claims of a campaign, flow.ErrUnverified or flow.ErrLost if it needs a rebuild, ErrAhead if its epoch,
-	// version or drained number is above the revision's, a flow.StaleEpochError if it is not frozen and its epoch is below the revision's.
-	Standing(ctx context.Context, r flow.Revision) error
+// A Gate is a remote gate as a Machine needs it: see redis.Gate.
+type Gate interface {
+	Servers
+	Looks
+	Holders
+	Steps
+}
+
+// Servers are those of a gate.
+type Servers interface {
 	// Runs returns the runs of the servers of the gate that decide and answer, in the order of their names.
 	Runs(ctx context.Context) ([]Run, error)
-	// Named tells whether the gate's server still has the gate's name. Rename gives it the name again, if it has none.
+	// Named reports whether the gate's server still has the gate's name. Rename gives it the name again, if it has none.
 	Named(ctx context.Context) (bool, error)
 	Rename(ctx context.Context) error
-	// The steps of a rebuild, in their order.
+	// Created reports whether the gate's ledger ever created a campaign of an id there.
+	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
+}
+
+// Looks tell whether a gate has what it had.
+type Looks interface {
+	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild, ErrAhead if its epoch,
+	// version or drained number is above the revision's, a StaleEpochError if it is not frozen and its epoch is below the revision's.
+	Standing(ctx context.Context, r flow.Revision) error
+	Stopped(ctx context.Context, r flow.Revision) (Stopped, error)
+	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
+	Verified(ctx context.Context, r flow.Revision, s Stopped) error
+}
+
+// Holders are the users who hold a coupon in force at a gate.
+type Holders interface {
+	// Held calls each with the coupon in force of every holder, in no order, perhaps twice.
+	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
+	// HoldsEach tells for each coupon whether its user is the holder of it.
+	HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) ([]bool, error)
+}
+
+// Steps are those of a rebuild at a gate, in their order.
+type Steps interface {
 	Room(ctx context.Context, r Rebuild) error
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	// Empty gives what is in the journal of the campaign, which this attempt has frozen, to a sink. ErrOutdone: it has not, at the server
@@ -55,7 +104,7 @@ type RebuiltGate interface {
 	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
 }
 
-// A Rebuilder makes gates whole that restarted, were replaced by a copy of theirs, or lost keys: from what the ledger has, under a new
+// A Machine makes gates whole that restarted, were replaced by a copy of theirs, or lost keys: from what the ledger has, under a new
 // epoch. It takes these steps, and each but the last may be cut off anywhere, because a later attempt begins from the first again:
 //
 //	claim the campaign's row      a growing attempt: what an earlier owner does from then on is refused
@@ -68,14 +117,14 @@ type RebuiltGate interface {
 //	switch                        one script puts the new keys in the place of the frozen ones
 //
 // A gate that is gone for good is rebuilt the same way: then there is nothing to freeze and nothing to empty.
-type Rebuilder struct {
+type Machine struct {
 	// Auto, set before Run, has it also rebuild an emptied server, and a gate in a stale epoch once no node reaches another server.
 	Auto bool
 
-	book    RebuildBook
-	gate    RebuiltGate
+	book    Ledger
+	gate    Gate
 	sink    flow.Sink // halves and buries what the ledger refuses
-	hears   RebuilderEvents
+	hears   Events
 	noticed chan firstcome.CampaignID
 	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
 
@@ -102,8 +151,8 @@ type Rebuilt struct {
 	Err                 error // nil: the gate decides again
 }
 
-// RebuilderStats are a Rebuilder's counters since its start.
-type RebuilderStats struct {
+// Stats are a Machine's counters since its start.
+type Stats struct {
 	Verified int64 // campaigns that went on in the same epoch
 	Begun    int64 // attempts at a rebuild
 	Finished int64
@@ -138,15 +187,15 @@ const (
 	reloads = 20
 )
 
-// RebuilderEvents hear what a Rebuilder finds and does. Nil: nobody hears.
-type RebuilderEvents struct {
+// Events hear what a Machine finds and does. Nil: nobody hears.
+type Events struct {
 	Rebuilt func(Rebuilt) // the end of each attempt
 	Refused func(error)   // once for each campaign whose ledger was rolled back, or whose gate is in a stale epoch
 }
 
-// NewRebuilder returns a Rebuilder of a gate from a book.
-func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Rebuilder {
-	return &Rebuilder{
+// New returns a Machine of a gate and its ledger.
+func New(book Ledger, gate Gate, hears Events) *Machine {
+	return &Machine{
 		book: book, gate: gate, sink: flow.NewSink(book), hears: hears,
 		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
 		refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
@@ -154,7 +203,7 @@ func NewRebuilder(book RebuildBook, gate RebuiltGate, hears RebuilderEvents) *Re
 }
 
 // Notice says that a gate decided nothing of a campaign, because it is lost or unverified. It never waits.
-func (r *Rebuilder) Notice(id firstcome.CampaignID) {
+func (r *Machine) Notice(id firstcome.CampaignID) {
 	select {
 	case r.noticed <- id:
 	default: // the next look finds it
@@ -163,7 +212,7 @@ func (r *Rebuilder) Notice(id firstcome.CampaignID) {
 
 // Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: flow.ErrLost, flow.ErrUnverified, flow.ErrRebuilding, flow.ErrLedgerRolledBack or
 // flow.ErrStaleEpoch.
-func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
+func (r *Machine) Troubles() map[firstcome.CampaignID]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := maps.Clone(r.broken)
@@ -172,7 +221,7 @@ func (r *Rebuilder) Troubles() map[firstcome.CampaignID]error {
 }
 
 // Stats returns the counters.
-func (r *Rebuilder) Stats() RebuilderStats {
+func (r *Machine) Stats() Stats {
 	r.mu.Lock()
 	broken, rebuilding, rolledBack := len(r.broken), 0, 0
 	for _, why := range r.broken {
@@ -187,7 +236,7 @@ func (r *Rebuilder) Stats() RebuilderStats {
 	}
 	staleEpoch := len(r.refused) - rolledBack
 	r.mu.Unlock()
-	return RebuilderStats{
+	return Stats{
 		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(),
 		Broken: broken, Rebuilding: rebuilding, RolledBack: rolledBack, StaleEpoch: staleEpoch,
 	}
@@ -199,7 +248,7 @@ const firstcomeItself = "firstcome"
 // Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
 // name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a
 // campaign by themselves once the server has the name again. A gate in a stale epoch does not decide.
-func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
+func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
 	for {
 		done, err := r.ordered(ctx, actor, id, ifLost)
 		if !errors.Is(err, ErrOutdone) || sleep(ctx, leasesEnd) != nil {
@@ -210,7 +259,7 @@ func (r *Rebuilder) Rebuild(ctx context.Context, actor string, id firstcome.Camp
 }
 
 // ordered is one try of Rebuild. ErrOutdone says that another attempt is under way.
-func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
+func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
 	before, _, err := r.revision(ctx, id) // nodes rebuild by themselves as soon as the server has its name again
 	if err != nil {
 		return Rebuilt{}, err
@@ -252,7 +301,7 @@ func (r *Rebuilder) ordered(ctx context.Context, actor string, id firstcome.Camp
 }
 
 // revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.
-func (r *Rebuilder) revision(ctx context.Context, id firstcome.CampaignID) (now flow.Revision, known bool, err error) {
+func (r *Machine) revision(ctx context.Context, id firstcome.CampaignID) (now flow.Revision, known bool, err error) {
 	active, err := r.book.Active(ctx)
 	n := slices.IndexFunc(active, func(a flow.Revision) bool { return a.Campaign == id })
 	if err != nil || n < 0 {
