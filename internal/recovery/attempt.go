@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -12,38 +13,46 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// rebuild makes one attempt at a campaign in an epoch, 0: whichever.
-func (r *Machine) rebuild(ctx context.Context, actor string, id firstcome.CampaignID, why error, epoch int64) (Rebuilt, error) {
-	attempt, err := r.book.BeginRebuild(ctx, actor, id, epoch)
-	if err != nil {
-		return Rebuilt{}, err
-	}
-	return r.attempt(ctx, attempt, why, nil)
+// An attempt takes a campaign through the states of a rebuild or of a reconcile: see the package comment.
+type attempt struct {
+	*Machine
+	Rebuild
+	reconciled *Reconciled // the result of a reconcile; nil for a rebuild
+	frozen     Frozen
+	since      time.Time // when the gate was frozen
+	to         flow.Sink // for the journal
+	loaded     Loaded
+	moved      int // how often the ledger changed behind the load
+	fill       Refill
+
+	turn    chan struct{} // full while a heartbeat or the end of the epoch runs
+	silence func()        // ends the heartbeats
 }
 
-// attempt goes on with an attempt that has begun. bring, if not nil, does what comes after the freeze, and returns the sink of the journal.
-func (r *Machine) attempt(ctx context.Context, attempt Rebuild, why error, bring bring) (Rebuilt, error) {
-	started, id := time.Now(), attempt.Campaign
+// run takes an attempt that has begun through its steps, beside its heartbeats, and tells what became of it.
+func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled *Reconciled) (Rebuilt, error) {
+	started, id := time.Now(), begun.Campaign
 	r.stats.begun.Add(1)
 	r.note(id, errUnfinished)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	last := r.signs(ctx, attempt, cancel)
-	fill, loaded, err := r.steps(ctx, attempt, bring, last)
+	a := &attempt{Machine: r, Rebuild: begun, reconciled: reconciled, to: r.sink, turn: make(chan struct{}, 1)}
+	a.heartbeats(ctx, cancel)
+	err := a.steps(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(err, context.Cause(ctx))
 	}
 	done := Rebuilt{
-		Campaign: id, Epoch: fill.Epoch, Lost: fill.Lost, Carried: loaded.People, LostPlaces: fill.LostPlaces,
+		Campaign: id, Epoch: a.fill.Epoch, Lost: a.fill.Lost, Carried: a.loaded.People, LostPlaces: a.fill.LostPlaces,
 		Took: time.Since(started), Why: why, Err: err,
 	}
 	if err != nil {
 		r.stats.failed.Add(1)
 		r.note(id, cmp.Or(why, flow.ErrUnverified)) // the next look finds what it is
-		r.giveUp(ctx, attempt)
+		r.giveUp(ctx, begun)
 	} else {
 		r.stats.finished.Add(1)
-		r.stats.lost.Add(fill.Lost)
+		r.stats.lost.Add(a.fill.Lost)
 		r.note(id, nil)
 		r.Refuse(id, nil)
 	}
@@ -54,115 +63,180 @@ func (r *Machine) attempt(ctx context.Context, attempt Rebuild, why error, bring
 }
 
 // giveUp lets another attempt begin at once. If it fails, that happens a little later.
-func (r *Machine) giveUp(ctx context.Context, attempt Rebuild) {
+func (r *Machine) giveUp(ctx context.Context, begun Rebuild) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signEvery)
 	defer cancel()
-	_ = r.book.GiveUpRebuild(ctx, attempt)
+	_ = r.book.GiveUpRebuild(ctx, begun)
 }
 
-// signs sends heartbeats until ctx ends, and ends the attempt when another has begun. last runs the act that ends the attempt in the
-// ledger, and no heartbeat runs beside it. Once it succeeds, no heartbeat follows: it would find no attempt, and cut the switch off.
-func (r *Machine) signs(ctx context.Context, attempt Rebuild, end func(error)) (last func(act func() error) error) {
-	ctx, silence := context.WithCancel(ctx)
-	turn := make(chan struct{}, 1) // full while a heartbeat or the last act runs
+// heartbeats sends heartbeats until ctx ends, and ends the attempt when another has begun. None runs beside the end of the epoch, and none
+// follows that: it would find no attempt, and cut the switch off.
+func (a *attempt) heartbeats(ctx context.Context, end func(error)) {
+	ctx, a.silence = context.WithCancel(ctx)
 	go func() {
-		defer silence()
+		defer a.silence()
 		for sleep(ctx, signEvery) == nil {
-			turn <- struct{}{}
+			a.turn <- struct{}{}
 			if ctx.Err() == nil {
-				if err := r.book.GoesOn(ctx, attempt); errors.Is(err, ErrOutdone) {
+				if err := a.book.GoesOn(ctx, a.Rebuild); errors.Is(err, ErrOutdone) {
 					end(err)
 				}
 			}
-			<-turn
+			<-a.turn
 		}
 	}()
-	return func(act func() error) error {
-		turn <- struct{}{}
-		defer func() { <-turn }()
-		err := act()
-		if err == nil {
-			silence()
+}
+
+// errReload says that the ledger has changed since it was loaded.
+var errReload = errors.New("the ledger has to be loaded again")
+
+// steps takes the steps in their order, which the package comment explains.
+func (a *attempt) steps(ctx context.Context) error {
+	point.Reach(point.Begun)
+	const again = 5 // where a reload begins. The journal is still there, so a ledger that failed over gets it once more
+	steps := []func(context.Context) error{
+		a.room,
+		a.freeze,
+		a.compare,
+		a.adopt,
+		a.bringBack,
+		a.empty,
+		a.load,
+		a.carry,
+		a.wait,
+		a.end,
+		a.put,
+	}
+	for n := 0; n < len(steps); n++ {
+		switch err := steps[n](ctx); {
+		case errors.Is(err, errReload):
+			n = again - 1
+		case err != nil:
+			return err
 		}
+	}
+	return nil
+}
+
+// room looks whether the keys fit twice.
+func (a *attempt) room(ctx context.Context) error { return a.gate.Room(ctx, a.Rebuild) }
+
+// freeze ends all decisions and leases of the gate.
+func (a *attempt) freeze(ctx context.Context) (err error) {
+	if a.frozen, err = a.gate.Freeze(ctx, a.Rebuild); err != nil {
 		return err
 	}
-}
-
-// A bring does what a reconcile does after the freeze, and returns the sink of the frozen journal.
-type bring func(ctx context.Context, frozen *Frozen) (flow.Sink, error)
-
-// steps are those of one attempt; last is that of signs.
-func (r *Machine) steps(ctx context.Context, attempt Rebuild, bring bring, last func(func() error) error) (fill Refill, loaded Loaded, err error) {
-	point.Reach(point.Begun)
-	if err := r.gate.Room(ctx, attempt); err != nil {
-		return fill, loaded, err
-	}
-	frozen, err := r.gate.Freeze(ctx, attempt)
-	if err != nil {
-		return fill, loaded, err
-	}
+	a.since = time.Now()
 	point.Reach(point.Frozen)
-	at := time.Now()
-	to := r.sink
-	if bring != nil {
-		to, err = bring(ctx, &frozen)
-	} else {
-		err = r.frozenAhead(ctx, attempt, frozen)
-	}
-	if err != nil {
-		return fill, loaded, err
-	}
-	for range reloads {
-		// The frozen journal stays as it is until the switch. A ledger that failed over since it was emptied gets it again.
-		if err = r.gate.Empty(ctx, attempt, to); err != nil {
-			return fill, loaded, err
-		}
-		point.Reach(point.Emptied)
-		if loaded, err = r.load(ctx, attempt, frozen.Line); err != nil {
-			return fill, loaded, err
-		}
-		point.Reach(point.Loaded)
-		if err := sleep(ctx, time.Until(at.Add(leasesEnd))); err != nil {
-			return fill, loaded, err
-		}
-		point.Reach(point.Waited)
-		err = last(func() (err error) {
-			fill, err = r.book.FinishRebuild(ctx, attempt, loaded, frozen)
-			return err
-		})
-		if errors.Is(err, ErrMoved) {
-			continue
-		}
-		if err != nil {
-			return fill, loaded, err
-		}
-		if !frozen.OpenedAt.IsZero() && (fill.OpenedAt.IsZero() || frozen.OpenedAt.Before(fill.OpenedAt)) {
-			fill.OpenedAt = frozen.OpenedAt
-		}
-		if !frozen.SoldOutAt.IsZero() {
-			fill.SoldOutAt = frozen.SoldOutAt
-		}
-		point.Reach(point.Ended)
-		if err = r.gate.Switch(ctx, attempt, frozen, loaded, fill); err == nil {
-			point.Reach(point.Switched)
-		}
-		return fill, loaded, err
-	}
-	return fill, loaded, fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
+	return nil
 }
 
-// load loads what the ledger has, and who of the frozen gate's line is still in line by it. A generation that sent its people away, as the
-// ledger knows, is over: a gate that does not know it is older.
-func (r *Machine) load(ctx context.Context, attempt Rebuild, line firstcome.Line) (l Loaded, err error) {
-	put, end, err := r.gate.Loading(ctx, attempt)
-	if err != nil {
-		return l, err
+// compare ends a rebuild whose ledger is older than the frozen gate.
+func (a *attempt) compare(ctx context.Context) error {
+	if a.reconciled != nil {
+		return nil
 	}
-	l.Mark, err = r.book.Refills(ctx, attempt.Campaign, func(c firstcome.Coupon) error {
+	s := Stopped{Epoch: a.frozen.Epoch, Version: a.frozen.Version, DrainedThrough: a.frozen.Drained}
+	if ahead(flow.Revision{Epoch: a.Rebuild.Epoch, Version: a.Version, Drained: a.Drained}, s) == "" {
+		return nil
+	}
+	err := a.confirm(ctx, a.Campaign, s)
+	if errors.Is(err, flow.ErrLedgerRolledBack) {
+		a.Refuse(a.Campaign, err)
+	}
+	return err
+}
+
+// adopt has an older ledger take over what the frozen gate says.
+func (a *attempt) adopt(ctx context.Context) error {
+	if a.reconciled == nil {
+		return nil
+	}
+	at := a.at()
+	s, err := a.gate.Stopped(ctx, at)
+	if err != nil {
+		return err
+	}
+	whole, err := a.whole(ctx, s)
+	if err != nil {
+		return err
+	}
+	if whole {
+		a.frozen.Through = s.LastNumber
+	}
+	absent, err := a.absent(ctx, at, s)
+	if err == nil {
+		a.reconciled.Adopted, err = a.book.Adopt(ctx, a.Rebuild, s, absent, whole)
+	}
+	if err != nil {
+		return err
+	}
+	point.Reach(point.Adopted)
+	return nil
+}
+
+// at returns the campaign as the gate is asked of it.
+func (a *attempt) at() flow.Revision { return flow.Revision{Campaign: a.Campaign, Marker: a.Marker} }
+
+// bringBack gives every holder's coupon that an older ledger lacks to it, in number order. It keeps these in memory, at some 200 bytes each.
+// After that it records only the holders' coupons of the journal. The ledger had another one recorded and voided, and its number is lost.
+func (a *attempt) bringBack(ctx context.Context) error {
+	if a.reconciled == nil {
+		return nil
+	}
+	lacking, err := a.lacking(ctx, a.Rebuild)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(lacking, giveAtOnce) {
+		drained, err := a.sink(ctx, flow.Batch{
+			Campaign: a.Campaign, Epoch: a.reconciled.Adopted.Epoch, Attempt: a.Attempt, Marker: a.Marker, Coupons: some,
+		})
+		if err != nil {
+			return fmt.Errorf("bring back %d coupons: %w", len(some), err)
+		}
+		a.reconciled.Letters += int64(len(drained.Letters))
+		a.reconciled.Recovered += int64(len(some) - len(drained.Letters))
+	}
+	a.to = func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+		held, err := a.gate.HoldsEach(ctx, a.at(), b.Coupons)
+		if err != nil {
+			return flow.Drained{}, err
+		}
+		all := b.Coupons
+		b.Coupons = nil
+		for n, c := range all {
+			if held[n] {
+				b.Coupons = append(b.Coupons, c)
+			}
+		}
+		return a.sink(ctx, b)
+	}
+	point.Reach(point.Brought)
+	return nil
+}
+
+// empty brings what the frozen journal has to the ledger, with the epoch that ends.
+func (a *attempt) empty(ctx context.Context) error {
+	if err := a.gate.Empty(ctx, a.Rebuild, a.to); err != nil {
+		return err
+	}
+	point.Reach(point.Emptied)
+	return nil
+}
+
+// load loads the ledger's coupons in force and its open dead letters into new keys.
+func (a *attempt) load(ctx context.Context) error {
+	a.loaded = Loaded{}
+	put, end, err := a.gate.Loading(ctx, a.Rebuild)
+	if err != nil {
+		return err
+	}
+	a.loaded.Mark, err = a.book.Refills(ctx, a.Campaign, func(c firstcome.Coupon) error {
 		if c.VoidedAt.IsZero() {
-			l.Most++
+			a.loaded.Most++
 			if !c.Buried {
-				l.Least++
+				a.loaded.Least++
 			}
 		}
 		return put(c)
@@ -170,10 +244,63 @@ func (r *Machine) load(ctx context.Context, attempt Rebuild, line firstcome.Line
 	if err == nil {
 		err = end()
 	}
-	if err == nil && line.Generation > l.Ended {
-		l.Carried, err = r.gate.Carry(ctx, attempt, max(line.Generation, l.Generation)+1)
+	return err
+}
+
+// carry carries over who of the frozen line is still in line by the new keys. A generation that sent its people away, as the ledger knows, is
+// over: a gate that does not know it is older.
+func (a *attempt) carry(ctx context.Context) (err error) {
+	if line := a.frozen.Line; line.Generation > a.loaded.Ended {
+		a.loaded.Carried, err = a.gate.Carry(ctx, a.Rebuild, max(line.Generation, a.loaded.Generation)+1)
 	}
-	return l, err
+	if err != nil {
+		return err
+	}
+	point.Reach(point.Loaded)
+	return nil
+}
+
+// wait waits until the leases of refusals have ended, which the gate granted before it was frozen.
+func (a *attempt) wait(ctx context.Context) error {
+	if err := sleep(ctx, time.Until(a.since.Add(leasesEnd))); err != nil {
+		return err
+	}
+	point.Reach(point.Waited)
+	return nil
+}
+
+// end ends the epoch in one transaction, if the ledger is as it was loaded: what may have been given and nobody has is lost.
+func (a *attempt) end(ctx context.Context) (err error) {
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
+	a.fill, err = a.book.FinishRebuild(ctx, a.Rebuild, a.loaded, a.frozen)
+	if errors.Is(err, ErrMoved) {
+		if a.moved++; a.moved == reloads {
+			return fmt.Errorf("%w, %d times: rebuild when fewer coupons are voided", ErrMoved, reloads)
+		}
+		return errReload
+	}
+	if err != nil {
+		return err
+	}
+	a.silence()
+	if at := a.frozen.OpenedAt; !at.IsZero() && (a.fill.OpenedAt.IsZero() || at.Before(a.fill.OpenedAt)) {
+		a.fill.OpenedAt = at
+	}
+	if at := a.frozen.SoldOutAt; !at.IsZero() {
+		a.fill.SoldOutAt = at
+	}
+	point.Reach(point.Ended)
+	return nil
+}
+
+// put puts the new keys in the place of the frozen ones, in one script.
+func (a *attempt) put(ctx context.Context) error {
+	if err := a.gate.Switch(ctx, a.Rebuild, a.frozen, a.loaded, a.fill); err != nil {
+		return err
+	}
+	point.Reach(point.Switched)
+	return nil
 }
 
 // sleep waits for so long, or until ctx ends, whose error it then returns.

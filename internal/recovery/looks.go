@@ -223,7 +223,7 @@ func (r *Machine) rebuildFound(ctx context.Context, a flow.Revision, why error) 
 		r.note(a.Campaign, nil)
 		return
 	}
-	_, _ = r.attempt(ctx, attempt, why, nil)
+	_, _ = r.run(ctx, attempt, why, nil)
 }
 
 // needless asks the gate once more, now that nobody else begins a rebuild, and tells whether it decides the campaign. The rebuild before may

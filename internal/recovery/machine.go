@@ -1,5 +1,3 @@
-// Package recovery decides what becomes of a remote gate that may have forgotten, and of a campaign that is over: the gate is verified, rebuilt,
-// reconciled or retired.
 package recovery
 
 import (
@@ -104,19 +102,8 @@ type Steps interface {
 	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
 }
 
-// A Machine makes gates whole that restarted, were replaced by a copy of theirs, or lost keys: from what the ledger has, under a new
-// epoch. It takes these steps, and each but the last may be cut off anywhere, because a later attempt begins from the first again:
-//
-//	claim the campaign's row      a growing attempt: what an earlier owner does from then on is refused
-//	look for room                 the keys have to fit twice
-//	freeze the gate               it decides nothing more, and no lease is granted
-//	empty its journal             into the ledger, with the epoch that ends
-//	load new keys                 the ledger's coupons in force, and its open dead letters; after them the frozen gate's line
-//	wait                          until the leases of refusals have ended, which were granted before
-//	end the epoch                 in one transaction: what may have been given and nobody has is lost; only if the ledger is as it was loaded
-//	switch                        one script puts the new keys in the place of the frozen ones
-//
-// A gate that is gone for good is rebuilt the same way: then there is nothing to freeze and nothing to empty.
+// A Machine takes the campaigns of a gate through the states of the package comment. Each node has one. A gate that is gone for good is rebuilt
+// like any other: then there is nothing to freeze and nothing to empty.
 type Machine struct {
 	// Auto, set before Run, has it also rebuild an emptied server, and a gate in a stale epoch once no node reaches another server.
 	Auto bool
@@ -268,7 +255,11 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		return Rebuilt{}, err
 	}
 	if !ifLost {
-		return r.rebuild(ctx, actor, id, nil, before.Epoch)
+		begun, err := r.book.BeginRebuild(ctx, actor, id, before.Epoch)
+		if err != nil {
+			return Rebuilt{}, err
+		}
+		return r.run(ctx, begun, nil, nil)
 	}
 	now, known, err := r.revision(ctx, id)
 	if err != nil {
@@ -297,7 +288,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		r.giveUp(ctx, attempt)
 		return r.book.LastRebuild(ctx, id)
 	}
-	return r.attempt(ctx, attempt, nil, nil)
+	return r.run(ctx, attempt, nil, nil)
 }
 
 // revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.

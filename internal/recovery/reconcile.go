@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/point"
 )
 
 // Created reports whether the gate's ledger ever created a campaign of an id there. If the ledger does not know it, it has forgotten it.
@@ -70,9 +68,7 @@ func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.Camp
 		return done, err
 	}
 	attempt.InForce = max(attempt.InForce, before.InForce)
-	done.Rebuilt, err = r.attempt(ctx, attempt, r.Refusal(id), func(ctx context.Context, frozen *Frozen) (flow.Sink, error) {
-		return r.bringBack(ctx, attempt, frozen, &done)
-	})
+	done.Rebuilt, err = r.run(ctx, attempt, r.Refusal(id), &done)
 	return done, err
 }
 
@@ -123,37 +119,12 @@ func (r *Machine) endReconcile(ctx context.Context, actor string, a flow.Revisio
 	if !errors.Is(err, flow.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	done.Rebuilt, err = r.rebuild(ctx, actor, a.Campaign, err, a.Epoch)
+	attempt, begun := r.book.BeginRebuild(ctx, actor, a.Campaign, a.Epoch)
+	if begun != nil {
+		return done, begun
+	}
+	done.Rebuilt, err = r.run(ctx, attempt, err, nil)
 	return done, err
-}
-
-// bringBack has the ledger adopt and bring back what the frozen gate has. It returns the sink of the journal's coupons.
-func (r *Machine) bringBack(ctx context.Context, attempt Rebuild, frozen *Frozen, done *Reconciled) (flow.Sink, error) {
-	at := flow.Revision{Campaign: attempt.Campaign, Marker: attempt.Marker}
-	s, err := r.gate.Stopped(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := r.whole(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if whole {
-		frozen.Through = s.LastNumber
-	}
-	absent, err := r.absent(ctx, at, s)
-	if err == nil {
-		done.Adopted, err = r.book.Adopt(ctx, attempt, s, absent, whole)
-	}
-	if err != nil {
-		return nil, err
-	}
-	point.Reach(point.Adopted)
-	if err := r.giveHolders(ctx, attempt, done); err != nil {
-		return nil, err
-	}
-	point.Reach(point.Brought)
-	return r.heldOnly(at), nil
 }
 
 // whole reports whether a gate has the last state that it decided, and agrees with itself: its server has not restarted since, or both runs
@@ -205,25 +176,6 @@ func (r *Machine) absent(ctx context.Context, at flow.Revision, s Stopped) (abse
 // giveAtOnce is how many coupons a reconcile asks about, or gives to the ledger, at once: as many as a recorder.
 const giveAtOnce = 2000
 
-// giveHolders gives every holder's coupon that the ledger lacks to it, in number order. It keeps these in memory, at some 200 bytes each.
-func (r *Machine) giveHolders(ctx context.Context, attempt Rebuild, done *Reconciled) error {
-	lacking, err := r.lacking(ctx, attempt)
-	if err != nil {
-		return err
-	}
-	for some := range slices.Chunk(lacking, giveAtOnce) {
-		drained, err := r.sink(ctx, flow.Batch{
-			Campaign: attempt.Campaign, Epoch: done.Adopted.Epoch, Attempt: attempt.Attempt, Marker: attempt.Marker, Coupons: some,
-		})
-		if err != nil {
-			return fmt.Errorf("bring back %d coupons: %w", len(some), err)
-		}
-		done.Letters += int64(len(drained.Letters))
-		done.Recovered += int64(len(some) - len(drained.Letters))
-	}
-	return nil
-}
-
 // lacking returns the coupons of the gate's holders that the ledger does not have, in number order.
 func (r *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
@@ -248,23 +200,4 @@ func (r *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []first
 	}
 	slices.SortFunc(lacking, func(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) })
 	return slices.CompactFunc(lacking, func(a, b firstcome.Coupon) bool { return a.Number == b.Number && a.User == b.User }), err
-}
-
-// heldOnly is the sink of a journal of which only the holders' coupons are recorded. The ledger that was had another recorded and voided, and
-// the journal still has it: its number is lost.
-func (r *Machine) heldOnly(at flow.Revision) flow.Sink {
-	return func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		held, err := r.gate.HoldsEach(ctx, at, b.Coupons)
-		if err != nil {
-			return flow.Drained{}, err
-		}
-		all := b.Coupons
-		b.Coupons = nil
-		for n, c := range all {
-			if held[n] {
-				b.Coupons = append(b.Coupons, c)
-			}
-		}
-		return r.sink(ctx, b)
-	}
 }

@@ -51,19 +51,6 @@ func (r *Machine) refusalOf(ctx context.Context, a flow.Revision) error {
 	return nil
 }
 
-// frozenAhead returns an flow.LedgerRolledBackError if a frozen gate is ahead of the ledger that would be loaded into it.
-func (r *Machine) frozenAhead(ctx context.Context, attempt Rebuild, frozen Frozen) error {
-	s := Stopped{Epoch: frozen.Epoch, Version: frozen.Version, DrainedThrough: frozen.Drained}
-	if ahead(flow.Revision{Epoch: attempt.Epoch, Version: attempt.Version, Drained: attempt.Drained}, s) == "" {
-		return nil
-	}
-	err := r.confirm(ctx, attempt.Campaign, s)
-	if errors.Is(err, flow.ErrLedgerRolledBack) {
-		r.Refuse(attempt.Campaign, err)
-	}
-	return err
-}
-
 // compare returns an flow.LedgerRolledBackError, a flow.StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
 // ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
 func (r *Machine) compare(ctx context.Context, a flow.Revision) error {

@@ -339,7 +339,32 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuild does not wait until the leases have ended",
-		file: "internal/recovery/attempt.go", old: "time.Until(at.Add(leasesEnd))", new: "time.Until(at)",
+		file: "internal/recovery/attempt.go", old: "time.Until(a.since.Add(leasesEnd))", new: "time.Until(a.since)",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a rebuild asks whether its gate is ahead before it freezes it",
+		file: "internal/recovery/attempt.go", old: "		a.freeze,\n		a.compare,\n", new: "		a.compare,\n		a.freeze,\n",
+		pkg: whole, test: "TestF54ALedgerThatWasRestoredFromABackupIsNoticed",
+	},
+	{
+		bug:  "a reconcile brings coupons back before it voids those of the same users",
+		file: "internal/recovery/attempt.go", old: "		a.adopt,\n		a.bringBack,\n", new: "		a.bringBack,\n		a.adopt,\n",
+		pkg: whole, test: "TestF54AnEstimateIsWhatTheReconcileComesTo",
+	},
+	{
+		bug:  "a rebuild empties the journal behind the load",
+		file: "internal/recovery/attempt.go", old: "		a.empty,\n		a.load,\n", new: "		a.load,\n		a.empty,\n",
+		pkg: whole, test: "TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain",
+	},
+	{
+		bug:  "a rebuild carries the line over before it loads the holders",
+		file: "internal/recovery/attempt.go", old: "		a.load,\n		a.carry,\n", new: "		a.carry,\n		a.load,\n",
+		pkg: whole, test: "TestF77ALineWhoseKeysSurviveIsCarriedOver",
+	},
+	{
+		bug:  "a rebuild switches the gate before the ledger has ended the epoch",
+		file: "internal/recovery/attempt.go", old: "		a.end,\n		a.put,\n", new: "		a.put,\n		a.end,\n",
 		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
 	},
 	{
@@ -457,7 +482,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
-		file: "internal/recovery/machine.go", old: "r.rebuild(ctx, actor, id, nil, before.Epoch)", new: "r.rebuild(ctx, actor, id, nil, before.Epoch*0)",
+		file: "internal/recovery/machine.go", old: "r.book.BeginRebuild(ctx, actor, id, before.Epoch)", new: "r.book.BeginRebuild(ctx, actor, id, before.Epoch*0)",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{
@@ -492,7 +517,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconcile does not bring the holders back",
-		file: "internal/recovery/reconcile.go", old: "err := r.giveHolders(ctx, attempt, done); err", new: "err := ctx.Err(); err",
+		file: "internal/recovery/attempt.go", old: "lacking, err := a.lacking(ctx, a.Rebuild)", new: "lacking, err := []firstcome.Coupon(nil), ctx.Err()",
 		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
 	},
 	{
