@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,9 +20,10 @@ import (
 func (r *Machine) Run(ctx context.Context) error {
 	var reports sync.WaitGroup
 	defer reports.Wait()
-	reports.Go(func() { r.report(ctx) })
+	reports.Go(func() { r.sight.report(ctx) })
 	var runs []Run
 	var looked time.Time
+	var silent map[firstcome.CampaignID]bool
 	for {
 		active, unread := r.book.Active(ctx)
 		if unread == nil {
@@ -29,7 +31,7 @@ func (r *Machine) Run(ctx context.Context) error {
 		}
 		now, err := r.gate.Runs(ctx)
 		if err == nil && !slices.Equal(now, runs) {
-			err, looked = r.see(ctx, now), time.Time{}
+			err, looked = r.sight.see(ctx, now), time.Time{}
 		}
 		if err == nil {
 			runs = now
@@ -38,109 +40,15 @@ func (r *Machine) Run(ctx context.Context) error {
 			err = unread
 		}
 		if err == nil && time.Since(looked) > wholeLook {
-			r.look(ctx, active, nil)
+			silent = r.look(ctx, active, nil)
 			looked = time.Now()
-		} else if ids := r.known(); err == nil && len(ids) > 0 {
-			r.look(ctx, active, ids)
+		} else if ids := r.known(); err == nil && len(ids)+len(silent) > 0 {
+			maps.Copy(ids, silent)
+			silent = r.look(ctx, active, ids)
 		}
 		if r.await(ctx) != nil {
 			return nil
 		}
-	}
-}
-
-// report reports which runs this node sees, also while the node looks or rebuilds.
-func (r *Machine) report(ctx context.Context) {
-	for sleep(ctx, reportEvery) == nil {
-		r.mu.Lock()
-		runs := r.seen
-		r.mu.Unlock()
-		for _, run := range runs {
-			_ = r.book.SeeRun(ctx, run) // the next report comes soon
-		}
-	}
-}
-
-// agreed reports whether every node that the ledger heard lately reaches the server that this node reaches.
-func (r *Machine) agreed(ctx context.Context) bool {
-	r.mu.Lock()
-	runs, since := r.seen, r.since
-	r.mu.Unlock()
-	if time.Since(since) < agreeTime {
-		return false
-	}
-	recent, err := r.book.RecentRuns(ctx, agreeTime)
-	return err == nil && !slices.ContainsFunc(recent, func(id string) bool {
-		return !slices.ContainsFunc(runs, func(run Run) bool { return run.ID == id })
-	})
-}
-
-// see notes the runs of the gate's servers in the ledger, and when this process first saw them.
-func (r *Machine) see(ctx context.Context, runs []Run) error {
-	for _, run := range runs {
-		if err := r.book.SeeRun(ctx, run); err != nil {
-			return err
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !slices.Equal(runs, r.seen) {
-		r.seen, r.since = runs, time.Now()
-	}
-	return nil
-}
-
-// await waits for the next look, or until somebody notices something.
-func (r *Machine) await(ctx context.Context) error {
-	wait := time.NewTimer(runsEvery)
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-wait.C:
-	case id := <-r.noticed:
-		r.note(id, flow.ErrUnverified)
-	}
-	for {
-		select {
-		case id := <-r.noticed:
-			r.note(id, flow.ErrUnverified)
-		default:
-			return nil
-		}
-	}
-}
-
-// known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed, and those of which the
-// last look at all of them got no answer.
-func (r *Machine) known() map[firstcome.CampaignID]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ids := make(map[firstcome.CampaignID]bool, len(r.broken))
-	for id := range r.broken {
-		ids[id] = true
-	}
-	for id := range r.refused {
-		ids[id] = true
-	}
-	for id := range r.doubted {
-		ids[id] = true
-	}
-	for _, id := range r.silent {
-		ids[id] = true
-	}
-	return ids
-}
-
-// note notes why a campaign needs a rebuild; nil: it does not.
-func (r *Machine) note(id firstcome.CampaignID, why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.doubted, id)
-	if why == nil {
-		delete(r.broken, id)
-	} else {
-		r.broken[id] = why
 	}
 }
 
@@ -161,9 +69,10 @@ func first(all []flow.Revision, noticed map[firstcome.CampaignID]bool) []flow.Re
 }
 
 // look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it. A rebuild begins as soon as its campaign is found
-// and fewer than sideBySide are under way; the look goes on beside it.
-func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[firstcome.CampaignID]bool) {
-	var silent []firstcome.CampaignID
+// and fewer than sideBySide are under way; the look goes on beside it. If it asks of all, it returns those of which it got no answer: they are asked
+// about once more.
+func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
+	silent = map[firstcome.CampaignID]bool{}
 	found := make(chan func(), len(active))
 	var rebuilds sync.WaitGroup
 	for range sideBySide {
@@ -181,7 +90,7 @@ func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[fir
 		is, err := r.gate.Named(ctx)
 		return is && err == nil
 	})
-	agreed := sync.OnceValue(func() bool { return r.Auto && r.agreed(ctx) })
+	agreed := sync.OnceValue(func() bool { return r.Auto && r.sight.agreed(ctx) })
 	for _, a := range first(active, r.known()) {
 		if some != nil && !some[a.Campaign] {
 			continue
@@ -201,15 +110,15 @@ func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[fir
 		case err == nil || flow.NeedsRebuild(err):
 			r.note(a.Campaign, err)
 		case some == nil: // gate or ledger did not answer
-			silent = append(silent, a.Campaign)
+			silent[a.Campaign] = true
 		}
 		if flow.NeedsRebuild(err) && named() {
 			found <- func() { r.rebuildFound(ctx, a, err) }
 		}
 	}
 	close(found)
-	r.silent = silent
 	rebuilds.Wait()
+	return silent
 }
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.

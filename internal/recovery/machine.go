@@ -3,9 +3,7 @@ package recovery
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,22 +106,13 @@ type Machine struct {
 	// Auto, set before Run, has it also rebuild an emptied server, and a gate in a stale epoch once no node reaches another server.
 	Auto bool
 
-	book    Ledger
-	gate    Gate
-	sink    flow.Sink // halves and buries what the ledger refuses
-	hears   Events
-	noticed chan firstcome.CampaignID
-	stats   struct{ verified, begun, finished, failed, lost atomic.Int64 }
-
-	silent []firstcome.CampaignID // of which the last look of Run at all campaigns got no answer: they are asked about once more
-
-	mu      sync.Mutex // guards what follows
-	seen    []Run      // the runs of the gate's servers, as they were last seen
-	since   time.Time  // when they were first seen
-	broken  map[firstcome.CampaignID]error
-	refused map[firstcome.CampaignID]error // see Refuse
-	epochs  map[firstcome.CampaignID]int64 // see Epoch
-	doubted map[firstcome.CampaignID]bool  // whose gate is to be asked, because their epoch has ended
+	book  Ledger
+	gate  Gate
+	sink  flow.Sink // halves and buries what the ledger refuses
+	hears Events
+	sight sight
+	*Watch
+	stats struct{ verified, begun, finished, failed, lost atomic.Int64 }
 }
 
 // A Rebuilt is the end of an attempt at a rebuild.
@@ -182,47 +171,12 @@ type Events struct {
 
 // New returns a Machine of a gate and its ledger.
 func New(book Ledger, gate Gate, hears Events) *Machine {
-	return &Machine{
-		book: book, gate: gate, sink: flow.NewSink(book), hears: hears,
-		noticed: make(chan firstcome.CampaignID, 1024), broken: map[firstcome.CampaignID]error{},
-		refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
-	}
-}
-
-// Notice says that a gate decided nothing of a campaign, because it is lost or unverified. It never waits.
-func (r *Machine) Notice(id firstcome.CampaignID) {
-	select {
-	case r.noticed <- id:
-	default: // the next look finds it
-	}
-}
-
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: flow.ErrLost, flow.ErrUnverified, flow.ErrRebuilding, flow.ErrLedgerRolledBack or
-// flow.ErrStaleEpoch.
-func (r *Machine) Troubles() map[firstcome.CampaignID]error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := maps.Clone(r.broken)
-	maps.Copy(all, r.refused)
-	return all
+	return &Machine{book: book, gate: gate, sink: flow.NewSink(book), hears: hears, sight: sight{book: book}, Watch: newWatch(hears.Refused)}
 }
 
 // Stats returns the counters.
 func (r *Machine) Stats() Stats {
-	r.mu.Lock()
-	broken, rebuilding, rolledBack := len(r.broken), 0, 0
-	for _, why := range r.broken {
-		if errors.Is(why, flow.ErrRebuilding) {
-			rebuilding++
-		}
-	}
-	for _, why := range r.refused {
-		if errors.Is(why, flow.ErrLedgerRolledBack) {
-			rolledBack++
-		}
-	}
-	staleEpoch := len(r.refused) - rolledBack
-	r.mu.Unlock()
+	broken, rebuilding, rolledBack, staleEpoch := r.counts()
 	return Stats{
 		Verified: r.stats.verified.Load(), Begun: r.stats.begun.Load(), Finished: r.stats.finished.Load(), Failed: r.stats.failed.Load(), Lost: r.stats.lost.Load(),
 		Broken: broken, Rebuilding: rebuilding, RolledBack: rolledBack, StaleEpoch: staleEpoch,
@@ -268,7 +222,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 	if known {
 		runs, err := r.gate.Runs(ctx)
 		if err == nil {
-			err = r.see(ctx, runs) // so that a verification knows how the server syncs, and how long to wait for other nodes
+			err = r.sight.see(ctx, runs) // so that a verification knows how the server syncs, and how long to wait for other nodes
 		}
 		if err == nil {
 			err = r.stands(ctx, now)

@@ -70,10 +70,7 @@ func (r *Machine) verify(ctx context.Context, a flow.Revision) error {
 		err = hasHolders(ctx, r.book, r.gate, a)
 	}
 	if err == nil && want.Answer == firstcome.Decided { // otherwise nobody is told more than the ledger knows
-		r.mu.Lock()
-		since := r.since
-		r.mu.Unlock()
-		err = sleep(ctx, time.Until(since.Add(witnessTime)))
+		err = sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
 	}
 	if err != nil {
 		return err

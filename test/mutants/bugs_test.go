@@ -487,7 +487,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a ledger is not taken for an older one by its version",
-		file: "internal/recovery/rolled_back.go", old: "case s.Version > r.Version:", new: "case false:",
+		file: "internal/recovery/age.go", old: "case s.Version > r.Version:", new: "case false:",
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
 	},
 	{
@@ -537,27 +537,27 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
-		file: "internal/recovery/stale_epoch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		file: "internal/recovery/watch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
 		pkg: "./internal/recovery", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
 	},
 	{
 		bug:  "a gate that does not answer when its epoch ends is not asked again",
-		file: "internal/recovery/looks.go", old: "	for id := range r.doubted {\n		ids[id] = true\n	}\n", new: "	clear(r.doubted)\n",
+		file: "internal/recovery/watch.go", old: "	for id := range w.doubted {\n		ids[id] = true\n	}\n", new: "	clear(w.doubted)\n",
 		pkg: "./internal/recovery", test: "TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes",
 	},
 	{
 		bug:  "a campaign that another gate decides is refused for ever",
-		file: "internal/recovery/stale_epoch.go", old: "isOver(id) && errors.Is(why, flow.ErrStaleEpoch)", new: "false && errors.Is(why, flow.ErrStaleEpoch)",
+		file: "internal/recovery/watch.go", old: "isOver(id) && errors.Is(why, flow.ErrStaleEpoch)", new: "false && errors.Is(why, flow.ErrStaleEpoch)",
 		pkg: "./internal/recovery", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
 	},
 	{
 		bug:  "a recorder that is handed an older gate's coupons tells nobody",
-		file: "internal/recovery/rolled_back.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
+		file: "internal/recovery/age.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
 		pkg: "./internal/recovery", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
 	},
 	{
 		bug:  "a gate that is rebuilt is taken for an older one",
-		file: "internal/recovery/stale_epoch.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
+		file: "internal/recovery/age.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
 		pkg: "./internal/recovery", test: "TestF18AFrozenGateIsNoOlderOne",
 	},
 	{

@@ -27,6 +27,15 @@ func ahead(r flow.Revision, s Stopped) string {
 	return ""
 }
 
+// outlived returns a flow.StaleEpochError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is
+// rebuilt: its epoch ends in the ledger first.
+func outlived(a flow.Revision, s Stopped) error {
+	if s.Frozen || s.Epoch >= a.Epoch {
+		return nil
+	}
+	return &flow.StaleEpochError{Campaign: a.Campaign, Gate: s.Epoch, Ledger: a.Epoch}
+}
+
 // ErrAhead says that a gate has more than a revision of the ledger says. The ledger may have gone on since that was read.
 var ErrAhead = errors.New("the gate has more than the ledger said")
 
@@ -86,36 +95,6 @@ func (r *Machine) isOlder(ctx context.Context, a flow.Revision) error {
 		r.Refuse(a.Campaign, err)
 	}
 	return r.Refusal(a.Campaign)
-}
-
-// refuses tells whether an error says that ledger and gate are not of one age, so that nothing of the campaign is decided or changed.
-func refuses(err error) bool {
-	return errors.Is(err, flow.ErrLedgerRolledBack) || errors.Is(err, flow.ErrStaleEpoch)
-}
-
-// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an flow.LedgerRolledBackError or a flow.StaleEpochError. Any other error,
-// and nil, says that nothing refuses it.
-func (r *Machine) Refuse(id firstcome.CampaignID, why error) {
-	is := refuses(why)
-	r.mu.Lock()
-	before := r.refused[id]
-	if is {
-		r.refused[id] = why
-	} else {
-		delete(r.refused, id)
-	}
-	r.mu.Unlock()
-	same := before != nil && errors.Is(before, flow.ErrLedgerRolledBack) == errors.Is(why, flow.ErrLedgerRolledBack)
-	if is && !same && r.hears.Refused != nil {
-		r.hears.Refused(why)
-	}
-}
-
-// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil.
-func (r *Machine) Refusal(id firstcome.CampaignID) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.refused[id]
 }
 
 // Newest asks the gate whether it and the ledger are of one age, and returns an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil. If the gate does not

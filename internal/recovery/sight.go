@@ -1,0 +1,65 @@
+package recovery
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A sight is which servers of the gate this node reaches.
+type sight struct {
+	book Runs
+
+	mu    sync.Mutex // guards what follows
+	runs  []Run      // as they were last seen
+	since time.Time  // when they were first seen
+}
+
+// see notes the runs of the gate's servers in the ledger, and when this process first saw them.
+func (s *sight) see(ctx context.Context, runs []Run) error {
+	for _, run := range runs {
+		if err := s.book.SeeRun(ctx, run); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(runs, s.runs) {
+		s.runs, s.since = runs, time.Now()
+	}
+	return nil
+}
+
+// report reports which runs this node sees, also while the node looks or rebuilds.
+func (s *sight) report(ctx context.Context) {
+	for sleep(ctx, reportEvery) == nil {
+		s.mu.Lock()
+		runs := s.runs
+		s.mu.Unlock()
+		for _, run := range runs {
+			_ = s.book.SeeRun(ctx, run) // the next report comes soon
+		}
+	}
+}
+
+// agreed reports whether every node that the ledger heard lately reaches the server that this node reaches.
+func (s *sight) agreed(ctx context.Context) bool {
+	s.mu.Lock()
+	runs, since := s.runs, s.since
+	s.mu.Unlock()
+	if time.Since(since) < agreeTime {
+		return false
+	}
+	recent, err := s.book.RecentRuns(ctx, agreeTime)
+	return err == nil && !slices.ContainsFunc(recent, func(id string) bool {
+		return !slices.ContainsFunc(runs, func(run Run) bool { return run.ID == id })
+	})
+}
+
+// from returns when this node first saw the runs that it sees.
+func (s *sight) from() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.since
+}
