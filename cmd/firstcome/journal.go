@@ -92,7 +92,7 @@ func (r *remoteGate) lag(ctx context.Context, active []flow.Revision) ([]flow.La
 func (n *node) records() {
 	r := n.remote
 	keeper := r.rebuild.Guard(n.ledger)
-	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.recorded}
+	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.monitor.Record}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}

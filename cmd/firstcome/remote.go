@@ -227,15 +227,6 @@ func (n *node) alarm(id firstcome.CampaignID, err error) {
 	}
 }
 
-// recorded is told of each call of the ledger by the recorder. What the ledger refuses because of a rebuild waits for its end, and if
-// nobody is at it any more, this node begins another.
-func (n *node) recorded(r flow.Recording) {
-	n.monitor.Record(r)
-	if errors.Is(r.Err, flow.ErrRebuilding) {
-		n.remote.rebuild.Notice(r.Campaign)
-	}
-}
-
 // decides returns the gate; nil has none.
 func (r *remoteGate) decides() flow.RemoteGate {
 	if r == nil {

@@ -124,28 +124,32 @@ func (r *Machine) LookBack(ctx context.Context) {
 // of an epoch, of terms or of a quantity that it has forgotten. So the gate is asked before anything is buried, which is seldom.
 //
 // Coupons that an older gate gave go to the ledger all the same, which notes whose they were: see Drained.Lost. The first such batch says that the gate
-// may be older, so it is asked at once.
+// may be older, so it is asked at once. What the ledger refuses because of a rebuild waits for its end, and if its owner has died, this node begins
+// another.
 func (r *Machine) Guard(k flow.Keeper) flow.Keeper { return guarded{k, r} }
 
 type guarded struct {
 	flow.Keeper
-	rebuilder *Machine
+	machine *Machine
 }
 
 func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-	if err := g.rebuilder.Refusal(b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
+	if err := g.machine.Refusal(b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
 		return flow.Drained{}, err
 	}
 	drained, err := g.Keeper.Record(ctx, b)
-	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.rebuilder.Refusal(b.Campaign) == nil {
-		_ = g.rebuilder.Newest(ctx, b.Campaign) // of which it takes note
+	if errors.Is(err, flow.ErrRebuilding) {
+		g.machine.Notice(b.Campaign)
+	}
+	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.machine.Refusal(b.Campaign) == nil {
+		_ = g.machine.Newest(ctx, b.Campaign) // of which it takes note
 	}
 	return drained, err
 }
 
 func (g guarded) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	if len(b.Coupons) > 0 {
-		if err := g.rebuilder.Newest(ctx, b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
+		if err := g.machine.Newest(ctx, b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
 			return flow.Drained{}, err
 		}
 	}

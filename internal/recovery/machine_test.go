@@ -305,3 +305,30 @@ func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 		}
 	})
 }
+
+// A fencedBook takes nothing, because a rebuild is under way.
+type fencedBook struct{ slowBook }
+
+func (b *fencedBook) Record(context.Context, flow.Batch) (flow.Drained, error) {
+	return flow.Drained{}, flow.ErrRebuilding
+}
+
+// TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt: the owner of a rebuild has died behind the last look. The next look at all campaigns
+// is a minute away, and the recorder's node begins another rebuild within a second.
+func TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &fencedBook{slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}}
+		r := recovery.New(b, &fragileGate{}, recovery.Events{})
+		defer stage.Run(t, r.Run)()
+		synctest.Wait()
+		b.active = []flow.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}
+		if _, err := r.Guard(b).Record(t.Context(), flow.Batch{Campaign: "c"}); !errors.Is(err, flow.ErrRebuilding) {
+			t.Errorf("the recorder hears %v", err)
+		}
+		select {
+		case <-b.begun:
+		case <-time.After(time.Second):
+			t.Error("no rebuild has begun a second later")
+		}
+	})
+}

@@ -75,11 +75,7 @@ func (t *town) boot(name string) *node {
 	over.RemoteGate = gate
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, flow.Keeper(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded, OnRecord: func(r flow.Recording) {
-		if errors.Is(r.Err, flow.ErrRebuilding) {
-			rebuilder.Notice(r.Campaign)
-		}
-	}})
+	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, rebuilder.Guard(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded})
 	lines := flow.NewDispatcher(over, flow.DispatchLimits{})
 	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	n.places = over
