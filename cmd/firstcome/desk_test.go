@@ -219,7 +219,7 @@ func (r *rewind) drain() {
 		Active: r.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Tell,
 	})
-	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{}).Run)
+	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{Holes: r.remote.gate, OnAlarm: r.alarms.Tell}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 

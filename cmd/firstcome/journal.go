@@ -80,11 +80,10 @@ func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
 // lag returns how far the ledger is behind the gate, of each of these campaigns with unrecorded coupons: in its journal, or in the topic.
 // flow.ErrUnaged comes with lags.
 func (r *remoteGate) lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
-	lags, err := r.gate.Lag(ctx, active)
-	if err == nil && r.journal != nil && len(lags) > 0 {
-		err = r.journal.Age(ctx, active, lags)
+	if r.journal != nil {
+		return r.journal.Lag(ctx, active)
 	}
-	return lags, err
+	return r.gate.Lag(ctx, active)
 }
 
 // records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
@@ -92,7 +91,7 @@ func (r *remoteGate) lag(ctx context.Context, active []flow.Revision) ([]flow.La
 func (n *node) records() {
 	r := n.remote
 	keeper := r.rebuild.Guard(n.ledger)
-	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), OnRecord: n.monitor.Record}
+	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), Holes: r.gate, OnRecord: n.monitor.Record, OnAlarm: n.alarm}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}
@@ -101,7 +100,7 @@ func (n *node) records() {
 		r.recorder = flow.NewRecorder(r.gate.Journal(options), keeper, limits)
 		return
 	}
-	r.relay = flow.NewRecorder(r.gate.Journal(options), r.journal, flow.RecorderLimits{OnRecord: n.monitor.Relayed})
+	r.relay = flow.NewRecorder(r.gate.Journal(options), r.journal, flow.RecorderLimits{OnRecord: n.monitor.Relayed, OnAlarm: n.alarm})
 	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
 }
 

@@ -55,17 +55,12 @@ type crashing struct {
 
 var errCrash = errors.New("the recorder died")
 
-func (c crashing) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
-	return c.Source.Drain(ctx, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		s, err := to(ctx, b)
-		if err == nil {
-			c.mail.post(s)
-			if c.mail.chance(8) {
-				return s, errCrash
-			}
-		}
-		return s, err
-	}, again)
+func (c crashing) Ack(ctx context.Context, receipt any, s flow.Drained) (int64, error) {
+	c.mail.post(s)
+	if c.mail.chance(8) {
+		return 0, errCrash
+	}
+	return c.Source.Ack(ctx, receipt, s)
 }
 
 // A dull gate tells half of what is drained, and now and then what was told before.

@@ -49,7 +49,7 @@ func newTrial(t *testing.T) *trial {
 		journal := d.remote.gate.Journal(redis.JournalOptions{
 			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
-		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
+		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Holes: d.remote.gate, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}

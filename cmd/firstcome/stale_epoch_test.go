@@ -256,7 +256,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			return l.ledger.Active(ctx)
 		}
 		journal := l.remote.gate.Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
-		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{})
+		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{Holes: l.remote.gate, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })

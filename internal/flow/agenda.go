@@ -8,11 +8,11 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// An Agenda hands campaigns to the workers of a Source: each to one at a time, in turn, and once
-// more if something came while it was worked on. One that rests is handed out when it has rested. Those
-// whose rows are locked have a worker of their own, so that waiting for them keeps nobody from the others. Make one with NewAgenda.
-type Agenda struct {
-	locked  func(firstcome.CampaignID) bool
+// An agenda hands campaigns to the workers of a Recorder: each to one at a time, in turn, and once
+// more if something came while it was worked on. One that rests is handed out when it has rested. Those that failed have workers
+// of their own, so that waiting for a lock, or for a breaker that is open, keeps nobody from the others. Make one with newAgenda.
+type agenda struct {
+	shelfOf func(firstcome.CampaignID) shelf
 	signals [shelves]chan struct{} // each has room for one: the shelf's queue may have something
 
 	mu     sync.Mutex // guards what follows
@@ -20,12 +20,13 @@ type Agenda struct {
 	state  map[firstcome.CampaignID]progress
 }
 
-// A Shelf is one of the two parts of an Agenda. Each has a queue and workers of its own.
-type Shelf int
+// A shelf is a part of an agenda. Each has a queue and workers of its own.
+type shelf int
 
 const (
-	Locked Shelf = iota // campaigns whose rows in the ledger were locked when they were drained last
-	Free                // all others
+	free    shelf = iota // campaigns that did not fail since they were drained last
+	failing              // those that did
+	locked               // those whose rows in the ledger were locked then
 	shelves
 )
 
@@ -38,17 +39,17 @@ const (
 	again            // the same, and to be queued afterwards
 )
 
-// NewAgenda returns an empty one. isLocked says on which shelf a campaign is queued.
-func NewAgenda(isLocked func(firstcome.CampaignID) bool) *Agenda {
-	a := &Agenda{locked: isLocked, state: map[firstcome.CampaignID]progress{}}
+// newAgenda returns an empty one. shelfOf says on which shelf a campaign is queued.
+func newAgenda(shelfOf func(firstcome.CampaignID) shelf) *agenda {
+	a := &agenda{shelfOf: shelfOf, state: map[firstcome.CampaignID]progress{}}
 	for of := range a.signals {
 		a.signals[of] = make(chan struct{}, 1)
 	}
 	return a
 }
 
-// Add puts a campaign on the agenda, if it is not there.
-func (a *Agenda) Add(id firstcome.CampaignID) {
+// add puts a campaign on the agenda, if it is not there.
+func (a *agenda) add(id firstcome.CampaignID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch a.state[id] {
@@ -61,18 +62,15 @@ func (a *Agenda) Add(id firstcome.CampaignID) {
 }
 
 // enqueue puts a campaign at the end of its shelf. mu is held.
-func (a *Agenda) enqueue(id firstcome.CampaignID) {
-	of := Free
-	if a.locked(id) {
-		of = Locked
-	}
+func (a *agenda) enqueue(id firstcome.CampaignID) {
+	of := a.shelfOf(id)
 	a.state[id] = queued
 	a.queues[of] = append(a.queues[of], id)
 	tell(a.signals[of])
 }
 
-// Next returns a campaign of a shelf to work on, or false when ctx ends.
-func (a *Agenda) Next(ctx context.Context, of Shelf) (firstcome.CampaignID, bool) {
+// next returns a campaign of a shelf to work on, or false when ctx ends.
+func (a *agenda) next(ctx context.Context, of shelf) (firstcome.CampaignID, bool) {
 	for ctx.Err() == nil {
 		if id, ok := a.take(of); ok {
 			return id, true
@@ -85,7 +83,7 @@ func (a *Agenda) Next(ctx context.Context, of Shelf) (firstcome.CampaignID, bool
 	return "", false
 }
 
-func (a *Agenda) take(of Shelf) (firstcome.CampaignID, bool) {
+func (a *agenda) take(of shelf) (firstcome.CampaignID, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.queues[of]) == 0 {
@@ -100,8 +98,8 @@ func (a *Agenda) take(of Shelf) (firstcome.CampaignID, bool) {
 	return id, true
 }
 
-// Done ends the work on a campaign. more tells that it is to be queued again.
-func (a *Agenda) Done(id firstcome.CampaignID, more bool) {
+// done ends the work on a campaign. more tells that it is to be queued again.
+func (a *agenda) done(id firstcome.CampaignID, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if more || a.state[id] == again {
@@ -111,8 +109,8 @@ func (a *Agenda) Done(id firstcome.CampaignID, more bool) {
 	}
 }
 
-// Rest ends the work on a campaign, and queues it again when it has rested.
-func (a *Agenda) Rest(id firstcome.CampaignID, rest time.Duration) {
+// rest ends the work on a campaign, and queues it again when it has rested.
+func (a *agenda) rest(id firstcome.CampaignID, rest time.Duration) {
 	time.AfterFunc(rest, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()

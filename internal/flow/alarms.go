@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -56,26 +54,4 @@ func (a *Alarms) Now(id firstcome.CampaignID, err error) {
 	if a.On != nil {
 		a.On(id, err)
 	}
-}
-
-// A sinkError is the sink's.
-type sinkError struct{ error }
-
-// Unwrap returns what the sink returned.
-func (e sinkError) Unwrap() error { return e.error }
-
-// Marked returns a sink whose errors ToldBySink knows.
-func Marked(to Sink) Sink {
-	return func(ctx context.Context, b Batch) (Drained, error) {
-		drained, err := to(ctx, b)
-		if err != nil {
-			err = sinkError{err}
-		}
-		return drained, err
-	}
-}
-
-// ToldBySink tells whether an error needs no alarm, because the sink has reported it.
-func ToldBySink(err error) bool {
-	return errors.As(err, new(sinkError)) && !errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, ErrRowLocked)
 }

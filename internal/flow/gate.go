@@ -35,17 +35,18 @@
 //
 // # Who tries again
 //
-// Retries own all waits of what is drained: how long each is, and how often something failed. What fails decides who waits:
+// A Recorder drains every Source, and its retries own all waits of what is drained: how long each is, and how often something failed. What
+// fails decides who waits:
 //
 //	one campaign: its row is locked, another node must    the campaign rests, and the others go on
 //	take it, the gate lost it, or the ledger failed at it
-//	the source, such as Redis                             Drain ends, and begins again after a wait
+//	the source, such as Redis                             Watch ends, and begins again after a wait
 //	the ledger, so often that its breaker is open         each campaign that failed waits its turn, with its batch in hand
 //
 // The breaker is no second back-off: it lets one call a second through to a ledger that is down. The calls after it do not
 // become campaigns that rest, because a source would then read all their entries again and again, and other recorders would
 // take them over, while nobody can record anything. A campaign that has not failed is let through an open breaker: a few with
-// damaged rows may have opened it.
+// damaged rows may have opened it. Those that failed have workers of their own, so that their waits keep no worker from others.
 package flow
 
 import (

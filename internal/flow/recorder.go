@@ -29,10 +29,17 @@ type Keeper interface {
 // RecorderLimits bound a Recorder. The zero value of a field means its default.
 type RecorderLimits struct {
 	Ledger   time.Duration // how long a call of the ledger may take; default 30s
-	Wait     time.Duration // the longest of the Retries; default 2s
+	Wait     time.Duration // the longest that a campaign rests which failed, half of it either way; default 2s
 	Failures int           // in a row, that open the breaker; default 5
 	Probe    time.Duration // how long an open breaker lets no call through; default 1s
 	Rows     int           // coupons a second, for a database that others use too; default 0: no limit
+	Workers  int           // campaigns drained side by side; default 4. As many drain those that failed, and one those whose rows in the ledger were locked
+	Patience time.Duration // how long numbers below recorded ones may be missing, before they are taken for gone; default 10s
+	// Holes, if not nil, has the coupons that the source has lost. A relay has none: what it passed on may be anywhere on its way.
+	Holes Holes
+	// OnAlarm, if not nil, gets what an operator should know: campaigns that cannot be drained, and what was recorded from the gate's
+	// holders. The same alarm comes about once a minute.
+	OnAlarm func(firstcome.CampaignID, error)
 	// OnRecord, if not nil, is called after each call of the ledger.
 	OnRecord func(Recording)
 	// OnRecorded, if not nil, gets the coupons of a batch that are all in the ledger now: see Waiter.Recorded. Of some it does not hear.
@@ -54,14 +61,16 @@ const (
 type Recorder struct {
 	source  Source
 	keeper  Keeper
-	again   *Retries
+	again   *retries
+	alarms  Alarms
 	limits  RecorderLimits
 	breaker *gobreaker.CircuitBreaker[Drained]
 	rows    *rate.Limiter // nil: no limit
 	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
 
-	mu   sync.Mutex                   // guards what follows
-	paid map[firstcome.CampaignID]int // coupons that waited for their turn and were not recorded: see throttle
+	mu      sync.Mutex                   // guards what follows
+	paid    map[firstcome.CampaignID]int // coupons that waited for their turn and were not recorded: see throttle
+	courses map[firstcome.CampaignID]*course
 }
 
 // A Recording is one call of the ledger by a Recorder.
@@ -91,7 +100,12 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	limits.Wait = cmp.Or(limits.Wait, defaultWait)
 	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
 	limits.Probe = cmp.Or(limits.Probe, defaultProbe)
-	r := &Recorder{source: source, keeper: keeper, again: NewRetries(limits.Wait), limits: limits, paid: map[firstcome.CampaignID]int{}}
+	limits.Workers = cmp.Or(limits.Workers, defaultWorkers)
+	limits.Patience = cmp.Or(limits.Patience, defaultPatience)
+	r := &Recorder{
+		source: source, keeper: keeper, again: newRetries(limits.Wait), alarms: Alarms{On: limits.OnAlarm}, limits: limits,
+		paid: map[firstcome.CampaignID]int{}, courses: map[firstcome.CampaignID]*course{},
+	}
 	r.breaker = gobreaker.NewCircuitBreaker[Drained](gobreaker.Settings{
 		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= limits.Failures },
@@ -107,25 +121,6 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 // answers tells whether an error is the ledger's own answer, so that the ledger is well.
 func answers(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, ErrLedgerRolledBack) || errors.Is(err, firstcome.ErrGateMismatch)
-}
-
-// Run records until ctx ends. A batch that is under way then comes again, here or
-// at another node.
-func (r *Recorder) Run(ctx context.Context) error {
-	for waits := r.again.waits(); ; {
-		started := time.Now()
-		_ = r.source.Drain(ctx, r.take, r.again)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if time.Since(started) > r.limits.Wait {
-			waits.Reset()
-		}
-		r.stats.retries.Add(1)
-		if pause(ctx, waits) != nil {
-			return nil
-		}
-	}
 }
 
 // Stats returns the counters.
@@ -249,7 +244,7 @@ func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.C
 		if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
 			return drained, err
 		}
-		if !r.again.fails(about.Campaign) {
+		if r.again.shelf(about.Campaign) == free {
 			return try()
 		}
 		if err := pause(ctx, waits); err != nil {

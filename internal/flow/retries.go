@@ -23,41 +23,41 @@ const (
 	forgetFailures = time.Hour
 )
 
-// Retries say when a Recorder and its Source try again what failed. The package comment says who asks
-// them. Make one with NewRetries.
-type Retries struct {
+// Retries say when a Recorder tries again what failed. The package comment says who asks
+// them. Make some with newRetries.
+type retries struct {
 	longest time.Duration
 
 	mu sync.Mutex // guards what follows
-	of map[firstcome.CampaignID]*failing
+	of map[firstcome.CampaignID]*failure
 	// forgot is when those were last forgotten that nobody tries any more.
 	forgot time.Time
 }
 
-// A failing is a campaign that has failed each time since it was last drained.
-type failing struct {
+// A failure is a campaign's that has failed each time since it was last drained.
+type failure struct {
 	waits  *waits
 	until  time.Time // it rests
 	locked bool      // its row in the ledger was, at one of these times
 }
 
-// NewRetries returns Retries whose waits grow to the longest, half of it either way; 0: the default.
-func NewRetries(longest time.Duration) *Retries {
-	return &Retries{longest: cmp.Or(longest, defaultWait), of: map[firstcome.CampaignID]*failing{}}
+// newRetries returns some whose waits grow to the longest, half of it either way; 0: the default.
+func newRetries(longest time.Duration) *retries {
+	return &retries{longest: cmp.Or(longest, defaultWait), of: map[firstcome.CampaignID]*failure{}}
 }
 
-// Failed counts a failure of a campaign. It returns how long the campaign is to rest: longer each time.
-func (r *Retries) Failed(id firstcome.CampaignID, err error) (rest time.Duration) {
+// failed counts a failure of a campaign. It returns how long the campaign is to rest: longer each time.
+func (r *retries) failed(id firstcome.CampaignID, err error) (rest time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	if now.Sub(r.forgot) > forgetFailures { // and not each time: all of many campaigns may fail
 		r.forgot = now
-		maps.DeleteFunc(r.of, func(_ firstcome.CampaignID, f *failing) bool { return now.Sub(f.until) > forgetFailures })
+		maps.DeleteFunc(r.of, func(_ firstcome.CampaignID, f *failure) bool { return now.Sub(f.until) > forgetFailures })
 	}
 	f := r.of[id]
 	if f == nil {
-		f = &failing{waits: r.waits()}
+		f = &failure{waits: r.waits()}
 		r.of[id] = f
 	}
 	rest = f.waits.NextBackOff()
@@ -65,31 +65,29 @@ func (r *Retries) Failed(id firstcome.CampaignID, err error) (rest time.Duration
 	return rest
 }
 
-// Drained forgets a campaign's failures, because it was drained.
-func (r *Retries) Drained(id firstcome.CampaignID) {
+// drained forgets a campaign's failures, because it was drained.
+func (r *retries) drained(id firstcome.CampaignID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.of, id)
 }
 
-// Locked tells whether a campaign's row in the ledger was locked since the campaign was last drained, so that the next
-// try may have to wait for the lock.
-func (r *Retries) Locked(id firstcome.CampaignID) bool {
+// shelf returns where a campaign waits for the next try. One whose row in the ledger was locked since it was last drained may have to wait
+// for the lock.
+func (r *retries) shelf(id firstcome.CampaignID) shelf {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := r.of[id]
-	return f != nil && f.locked
-}
-
-// fails tells whether a campaign has failed since it was last drained.
-func (r *Retries) fails(id firstcome.CampaignID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.of[id] != nil
+	switch f := r.of[id]; {
+	case f == nil:
+		return free
+	case f.locked:
+		return locked
+	}
+	return failing
 }
 
 // waits returns those of one thing that fails again and again.
-func (r *Retries) waits() *waits { return backOff(firstWait, r.longest) }
+func (r *retries) waits() *waits { return backOff(firstWait, r.longest) }
 
 // waits are those of one thing that fails again and again, each around twice the one before.
 type waits struct{ backoff.ExponentialBackOff }

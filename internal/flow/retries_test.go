@@ -40,12 +40,12 @@ type tired struct {
 	tries *tries
 }
 
-func (s *tired) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
+func (s *tired) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	if err := s.err(); err != nil {
 		s.tries.add()
 		return err
 	}
-	return s.Journal.Drain(ctx, to, again)
+	return s.Journal.Watch(ctx, ready)
 }
 
 // TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn has a trouble of ten minutes, and then of none.
@@ -135,14 +135,4 @@ func TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt(t *testing.T) {
 			stage.Same(t, "recorded at once", int(n)+1, len(p.Coupons("c")))
 		}
 	})
-}
-
-func TestACampaignCountsAsLockedUntilItIsDrained(t *testing.T) {
-	again := flow.NewRetries(0)
-	again.Failed("c", flow.ErrRowLocked)
-	again.Failed("c", errors.New("the ledger is down"))
-	again.Failed("d", errors.New("the ledger is down"))
-	stage.Same(t, "locked", []bool{true, false}, []bool{again.Locked("c"), again.Locked("d")})
-	again.Drained("c")
-	stage.Same(t, "locked when it is drained", false, again.Locked("c"))
 }

@@ -4,21 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/firstcome/firstcome"
 )
 
 // A Source hands out what gates have issued, at least once. One recorder sees
-// each campaign's coupons in the order of issue. A batch comes again until the
-// sink takes it, here or at another node.
+// each campaign's coupons in the order of issue. A batch comes again until it is
+// acknowledged, here or at another node.
 type Source interface {
-	// Drain hands batches to a sink until ctx ends, many campaigns at once and each
-	// campaign's one after the other. A batch for which the sink returned nil is done:
-	// it does not come again. A campaign that fails, in the sink or in the source, rests for as long as again
-	// says, and the others go on. An error is of the source as a whole.
-	Drain(ctx context.Context, to Sink, again *Retries) error
+	// Watch calls ready with campaigns that may have a batch, until ctx ends. An error is of the source as a whole.
+	Watch(ctx context.Context, ready func(firstcome.CampaignID)) error
+	// Next returns a campaign's next batch, and a receipt; nil: there is none. Until ctx ends the source keeps the batch from other
+	// recorders. The batch may be empty: then the gate has to be told how far the campaign is drained. A campaign is asked about by one
+	// goroutine at a time. The error may be a HoleError, or ErrSource.
+	Next(ctx context.Context, id firstcome.CampaignID) (b Batch, receipt any, err error)
+	// Ack is done with the batch of a receipt, and tells the gate what the ledger said of it. It returns how far the gate knew the campaign
+	// to be drained before; 0: it was told nothing. After a ToldError the batch may be acknowledged again.
+	Ack(ctx context.Context, receipt any, drained Drained) (before int64, err error)
+	// Lag returns how far the ledger is behind, of those of the active campaigns of which it is. ErrUnaged may come with lags.
+	Lag(ctx context.Context, active []Revision) ([]Lag, error)
 }
+
+// Holes are the numbers that a gate has issued and its journal has lost.
+type Holes interface {
+	// Missing returns the coupons in force that the gate does not know to be drained, as one batch. ErrUnverified says that its holders may
+	// be those of an older state: a rebuild decides what is theirs.
+	Missing(ctx context.Context, id firstcome.CampaignID) (Batch, error)
+	// Settle tells the gate what the ledger said of them: see Source.Ack.
+	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained Drained, entries ...string) (before int64, err error)
+}
+
+// A HoleError says why numbers of a campaign are missing from a Source for good.
+type HoleError string
+
+func (e HoleError) Error() string { return string(e) }
+
+// ErrSource says that a source as a whole does not answer: it is no single campaign's trouble.
+var ErrSource = errors.New("the journal does not answer")
 
 // A Sink returns nil only when all of a batch is durable in the ledger, as coupons or
 // as dead letters. Taking a batch twice is the same as taking it once. After an error the source gives it again.
@@ -89,28 +111,6 @@ func (e *ToldError) Error() string {
 	return fmt.Sprintf("the gate knows of dead letters up to number %d only", e.Through)
 }
 
-// Settle gives to a gate, by settle, what a sink said of a batch. If the gate has not been told of earlier dead letters, it asks the
-// sink for these. told is what the source knows of that; Settle raises it.
-func Settle(ctx context.Context, b Batch, drained Drained, to Sink, told *int64, settle func(Drained) error) error {
-	for {
-		err := settle(drained)
-		var knows *ToldError
-		if !errors.As(err, &knows) {
-			if err == nil {
-				*told = max(*told, drained.Through)
-			}
-			return err
-		}
-		*told = knows.Through
-		more, err := to(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: *told})
-		if err != nil {
-			return err
-		}
-		more.Letters = append(more.Letters, drained.Letters...)
-		drained = more
-	}
-}
-
 // A Grant says how far a gate may go in an epoch. A gate takes no other epoch's.
 type Grant struct {
 	Epoch   int64
@@ -131,13 +131,3 @@ var ErrTwice = errors.New("the gate gave numbers again that are other coupons in
 // ErrRefused says that the ledger will never take part of what it was given, so
 // giving it the same again is of no use.
 var ErrRefused = errors.New("the ledger refuses it")
-
-// Outlasting returns a context that ends so much later than its parent: for a batch under way when a Drain has to end.
-func Outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}

@@ -35,8 +35,9 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	put("behind", marker, 1, time.Minute)
 	stage.Must(t, j.Journal.Litter(t.Context(), "old", "litter"))
 	active := []flow.Revision{{Campaign: "old", Marker: marker, Drained: 1}, {Campaign: "beside", Marker: marker}, {Campaign: "behind", Marker: marker}, {Campaign: "stream", Marker: marker}}
-	lags := []flow.Lag{{Campaign: "old", Numbers: 40}, {Campaign: "beside", Numbers: 1, Oldest: time.Hour}, {Campaign: "behind", Numbers: 1, Oldest: time.Second}}
-	stage.Must(t, j.Age(t.Context(), active, lags))
+	g.lags = []flow.Lag{{Campaign: "old", Numbers: 40}, {Campaign: "beside", Numbers: 1, Oldest: time.Hour}, {Campaign: "behind", Numbers: 1, Oldest: time.Second}}
+	lags, err := j.Lag(t.Context(), active)
+	stage.Must(t, err)
 	for n, want := range []struct{ least, most time.Duration }{
 		{4 * time.Hour, 4*time.Hour + time.Minute},
 		{time.Hour, time.Hour}, // what is in the gate's journal is older
@@ -48,15 +49,16 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := j.Age(ended, active, lags); !errors.Is(err, flow.ErrUnaged) {
+	if _, err := j.Lag(ended, active); !errors.Is(err, flow.ErrUnaged) {
 		t.Errorf("without an answer of Kafka: %v", err)
 	}
 	l := stage.NewLedger("old", "beside", "behind")
 	g.issued["old"], g.issued["beside"], g.issued["behind"] = stage.Coupons("old", 1, 41), stage.Coupons("beside", 1, 1), stage.Coupons("behind", 1, 1)
 	g.record(t, j, l)
 	stage.Await(t, "a topic of which all is recorded", time.Second, func() time.Duration {
-		lags = []flow.Lag{{Campaign: "old", Numbers: 1, Oldest: time.Second}}
-		stage.Must(t, j.Age(t.Context(), active, lags))
+		g.lags = []flow.Lag{{Campaign: "old", Numbers: 1, Oldest: time.Second}}
+		lags, err := j.Lag(t.Context(), active)
+		stage.Must(t, err)
 		return lags[0].Oldest
 	})
 	stage.Await(t, "what is in hand", 0, func() int { return j.Stats().InHand })

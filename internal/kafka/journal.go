@@ -17,7 +17,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/point"
-	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A Ledger is what a Journal asks of the ledger, beside its sink.
@@ -31,14 +30,12 @@ type Ledger interface {
 
 // A Gate is a remote gate whose entries go through a topic: see redis.Gate.
 type Gate interface {
-	// Settle tells how far a campaign is drained, and of dead letters: see flow.Drained. The error may be a flow.ToldError.
+	// Settle tells how far a campaign is drained, and of dead letters: see flow.Holes.
 	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error)
 	// Behind returns how far each of these campaigns is drained at the gate, and what is left in the gate's own journal.
 	Behind(ctx context.Context, active []flow.Revision) ([]flow.Undrained, error)
-	// Stands returns flow.ErrUnverified if a campaign's holders may be those of an older state.
-	Stands(ctx context.Context, r flow.Revision) error
-	// Held calls each with the coupon in force of every holder of a campaign.
-	Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error
+	// Lag returns how far the ledger is behind: see flow.Source.
+	Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error)
 }
 
 // JournalOptions are what a Journal needs beside the URL of a topic. The zero value of a duration or a number means its default.
@@ -47,17 +44,15 @@ type JournalOptions struct {
 	Name string
 	// Secret makes the codes.
 	Secret firstcome.Secret
-	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are what Drain needs.
+	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are what a recorder needs.
 	Owns   func(marker string) bool
 	Ledger Ledger
 	Gate   Gate
-	// Workers is how many campaigns are drained side by side; default 4.
-	Workers int
-	// Coupons is how many are given to the sink at once, unless a record has more; default 2,000.
+	// Coupons is how many are in a batch, unless a record has more; default 2,000.
 	Coupons int
 	// Sweep is how often campaigns of which the gate knows less than the ledger are looked for; default 1 s.
 	Sweep time.Duration
-	// Patience is how long numbers may be missing, with nothing on its way, before they are taken for gone; default 10 s.
+	// Patience is how long numbers may be missing with nothing on its way, before they are taken for gone; default 10 s.
 	Patience time.Duration
 	// OnAlarm, if set, gets what an operator should know; the same alarm about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
@@ -66,7 +61,6 @@ type JournalOptions struct {
 }
 
 const (
-	defaultWorkers  = 4
 	defaultCoupons  = 2000
 	defaultSweep    = time.Second
 	defaultPatience = 10 * time.Second
@@ -77,8 +71,8 @@ const (
 	// inHand bounds the bytes of records that are read and not recorded. A campaign that cannot be recorded holds up no other
 	// campaign before its records are so many.
 	inHand = 64 << 20
-	// finishing is how long a batch under way may go on when Drain has to end.
-	finishing = 2 * time.Second
+	// leaving bounds how long a recorder takes to leave its group.
+	leaving = 2 * time.Second
 	// untoldFor is how long a gate that did not answer is told nothing, while coupons are recorded.
 	untoldFor = time.Second
 )
@@ -86,9 +80,9 @@ const (
 // A Journal is a private topic between a gate's own journal and the ledger: a relay appends batches to it, and recorders drain it. The
 // batches of a campaign are in one partition, in the order in which relays appended them, each at least once. Make one with OpenJournal.
 //
-//	gate's journal → relay (flow.Recorder into Record, Bury) → topic → recorder (flow.Recorder from Drain) → ledger, gate
+//	gate's journal → relay (a flow.Recorder into Record, Bury) → topic → recorder (a flow.Recorder from Next) → ledger, gate
 //
-// Recorders of a name and a topic's id are a consumer group: each partition is with one of them. A record is done when the sink has taken it. What is done is
+// Recorders of a name and a topic's id are a consumer group: each partition is with one of them. A record is done when it is acknowledged. What is done is
 // committed about twice a second, up to the first record that is not, so that after any death, and any rebalance, nothing is skipped.
 type Journal struct {
 	topic    *topic
@@ -96,7 +90,6 @@ type Journal struct {
 	inspects bool                       // it is there to be read only
 	producer atomic.Pointer[kgo.Client] // nil: the topic is not found yet
 	alarms   flow.Alarms
-	agenda   *flow.Agenda
 
 	mu         sync.Mutex // guards what follows
 	id         string     // of the topic; empty: it is not found yet
@@ -145,7 +138,6 @@ func newJournal(url string, options JournalOptions) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Workers = cmp.Or(options.Workers, defaultWorkers)
 	options.Coupons = cmp.Or(options.Coupons, defaultCoupons)
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
@@ -291,27 +283,17 @@ func (j *Journal) Stats() (s JournalStats) {
 	return s
 }
 
-// Drain gives batches to a sink until ctx ends: see flow.Source. One Drain at a time.
-func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
-	to = flow.Marked(to)
-	j.agenda = flow.NewAgenda(again.Locked)
-	c, err := j.consume(ctx)
-	if err != nil {
-		return j.ends(ctx, err)
+// Watch reads records, and calls ready with their campaigns: see flow.Source. Whatever may be over soon, such as a broker's restart, does not end it
+// once it has found the topic. One Watch at a time.
+func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
+	c, err := j.consume(ctx, ready)
+	if err == nil {
+		defer c.leave()
+		all, ctx2 := errgroup.WithContext(ctx)
+		all.Go(func() error { return c.read(ctx2) })
+		all.Go(func() error { return c.sweep(ctx2) })
+		err = all.Wait()
 	}
-	defer c.leave()
-	all, ctx2 := errgroup.WithContext(ctx)
-	all.Go(func() error { return c.read(ctx2) })
-	all.Go(func() error { return c.sweep(ctx2) })
-	for range j.options.Workers {
-		all.Go(func() error { return j.work(ctx2, to, again, flow.Free) })
-	}
-	all.Go(func() error { return j.work(ctx2, to, again, flow.Locked) })
-	return j.ends(ctx, all.Wait())
-}
-
-// ends says why a Drain ends; nil: it was to. Nobody else tells an operator.
-func (j *Journal) ends(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -321,91 +303,49 @@ func (j *Journal) ends(ctx context.Context, err error) error {
 	return err
 }
 
-// work drains campaigns in turn. One that fails rests.
-func (j *Journal) work(ctx context.Context, to flow.Sink, again *flow.Retries, of flow.Shelf) error {
-	for {
-		id, ok := j.agenda.Next(ctx, of)
-		if !ok {
-			return ctx.Err()
-		}
-		longer, cancel := flow.Outlasting(ctx, finishing)
-		more, err := j.drain(longer, j.queue(id), to)
-		cancel()
-		if err == nil {
-			again.Drained(id)
-			j.agenda.Done(id, more)
-			continue
-		}
-		if !flow.ToldBySink(err) {
-			j.alarms.Tell(id, err)
-		}
-		j.agenda.Rest(id, again.Failed(id, err))
+// Next returns a batch of a campaign's first records: see flow.Source. If the gate has to be told how far the campaign is drained, it is an empty one.
+func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+	q := j.queue(id)
+	if j.takes(&q.gone) {
+		return b, nil, errGone
 	}
-}
-
-// drain gives some of a campaign's records to the sink. more tells that there are others. That the gate cannot be asked what is missing holds up
-// nothing that is here.
-func (j *Journal) drain(ctx context.Context, q *queue, to flow.Sink) (more bool, err error) {
-	unhealed := j.heal(ctx, q, to)
 	if q.marker == "" {
 		if err := j.ask(ctx, q); err != nil {
-			return false, err
+			return b, nil, err
 		}
 	}
-	if q.marker != "" && j.tells(q, false) {
-		if err := j.give(ctx, q, to, flow.Batch{Campaign: q.id, Marker: q.marker}); err != nil {
-			return false, err
-		}
+	if q.marker != "" && time.Since(q.untold) > untoldFor && j.takes(&q.tell) {
+		b = flow.Batch{Campaign: id, Marker: q.marker}
+		return b, &share{Batch: b}, nil
 	}
-	parts, err := j.parts(ctx, q)
-	if err != nil {
-		return false, err
+	one, err := j.share(ctx, q)
+	if err != nil || len(one.records) == 0 {
+		return b, nil, err
 	}
-	for _, p := range parts {
-		if err := j.give(ctx, q, to, p.Batch); err != nil {
-			return false, err
-		}
-		j.done(p.records)
-	}
-	_, more = j.next(q)
-	return more, unhealed
+	return one.Batch, one, nil
 }
 
-// give gives a batch to the sink, and tells the gate what the ledger said. The ledger has the batch then: if the gate does not answer, it
-// is told later.
-func (j *Journal) give(ctx context.Context, q *queue, to flow.Sink, b flow.Batch) error {
-	if b.Told = q.told; len(b.Coupons) > 0 {
-		point.Reach(point.Taken)
-	}
-	drained, err := to(ctx, b)
-	if err != nil {
-		return fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), q.id, err)
-	}
-	if len(b.Coupons) > 0 {
-		j.follow(q, b.Coupons[0].Number, drained.Through)
+// Ack notes that records are recorded, and tells the gate so: see flow.Source. If the gate does not answer, it is told later: that holds up no
+// recording.
+func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+	one := receipt.(*share)
+	j.done(one.records)
+	q := j.queue(one.Campaign)
+	if len(one.Coupons) > 0 {
 		point.Reach(point.Given)
 	}
-	if drained.Twice {
-		j.alarms.Tell(q.id, flow.ErrTwice)
-	}
 	if time.Since(q.untold) < untoldFor {
-		j.tells(q, true)
-		return nil
+		j.notes(&q.tell)
+		return 0, nil
 	}
-	err = flow.Settle(ctx, b, drained, to, &q.told, func(d flow.Drained) error {
-		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)
-		return err
-	})
-	if err != nil {
-		q.untold = time.Now()
-		j.tells(q, true)
-		if !errors.Is(err, firstcome.ErrBusy) { // unverified, for one: who rebuilds the gate loads what the ledger has
-			j.alarms.Tell(q.id, fmt.Errorf("the gate does not hear what is recorded: %w", err))
-		}
-		return nil
+	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)
+	if err == nil || errors.As(err, new(*flow.ToldError)) {
+		return before, err
 	}
-	if len(b.Coupons) > 0 {
-		point.Reach(point.Settled)
+	q.untold = time.Now()
+	j.notes(&q.tell)
+	if !errors.Is(err, firstcome.ErrBusy) { // unverified, for one: who rebuilds the gate loads what the ledger has
+		j.alarms.Tell(q.id, fmt.Errorf("the gate does not hear what is recorded: %w", err))
 	}
-	return nil
+	return 0, nil
 }

@@ -20,10 +20,19 @@ const (
 	ageBytes = 256 << 10
 )
 
-// Age raises the ages of lags to how long ago the oldest coupons were issued that are in the topic and not recorded. The lags are of the active
-// campaigns, and it asks as an audit does, so that the answer does not depend on any recorder. Of a campaign that is not among the first records
-// of the partitions that are behind, the age is at most that of the last of these, and that is what it says. flow.ErrUnaged says that it is not known.
-func (j *Journal) Age(ctx context.Context, active []flow.Revision, lags []flow.Lag) error {
+// Lag returns how far the ledger is behind the gate: see flow.Source. An age is at least how long ago the oldest coupons were issued that are in
+// the topic and not recorded. It asks as an audit does, so that the answer does not depend on any recorder. Of a campaign that is not among the
+// first records of the partitions that are behind, that is taken to be the age of the last of these.
+func (j *Journal) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+	lags, err := j.options.Gate.Lag(ctx, active)
+	if err == nil && len(lags) > 0 {
+		err = j.age(ctx, active, lags)
+	}
+	return lags, err
+}
+
+// age raises the ages of lags.
+func (j *Journal) age(ctx context.Context, active []flow.Revision, lags []flow.Lag) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", flow.ErrUnaged, err)

@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/firstcome/firstcome"
 )
 
 // silence is how long a recorder may give no sign of life before others have its partitions: the shortest time that brokers take by default.
 const silence = 6 * time.Second
 
-// A consumer is one Drain's member of the recorders' group.
+// A consumer is one Watch's member of the recorders' group.
 type consumer struct {
 	*Journal
+	ready  func(firstcome.CampaignID)
 	client *kgo.Client
 	cut    func() // gives up whatever the client asks
 	id     string // of the topic
@@ -22,7 +25,7 @@ type consumer struct {
 
 // consume joins the group of the topic as it is now. A partition of which nothing was ever committed is read from its first record; so is
 // one whose records the brokers have lost, and that is an alarm: nothing is ever skipped.
-func (j *Journal) consume(ctx context.Context) (*consumer, error) {
+func (j *Journal) consume(ctx context.Context, ready func(firstcome.CampaignID)) (*consumer, error) {
 	if err := j.refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -30,7 +33,7 @@ func (j *Journal) consume(ctx context.Context) (*consumer, error) {
 		return nil, err
 	}
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
-	c := &consumer{Journal: j, cut: cut}
+	c := &consumer{Journal: j, ready: ready, cut: cut}
 	_, c.id = j.Topic()
 	client, err := kgo.NewClient(append(j.topic.options(), kgo.WithContext(life), kgo.MetadataMinAge(metadataAge), kgo.RetryBackoffFn(retryAfter),
 		kgo.ConsumerGroup(groupOf(j.options.Name, c.id)), kgo.ConsumeTopics(j.topic.name),
@@ -58,7 +61,7 @@ func (c *consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int3
 
 // leave commits what is done, and leaves the group, so that others have the partitions at once.
 func (c *consumer) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), finishing)
+	ctx, cancel := context.WithTimeout(context.Background(), leaving)
 	defer cancel()
 	_ = c.commit(ctx)
 	c.client.AllowRebalance()

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,91 +13,13 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-var (
-	// errGap says that numbers below recorded ones have been missing for long.
-	errGap = errors.New("numbers between those that are recorded do not come")
-	// errGone says that nothing is on its way, and numbers are missing.
-	errGone = errors.New("neither the gate's journal nor the topic has anything, and not all that was issued is recorded")
-)
+// errGone says that nothing is on its way, and numbers are missing.
+const errGone = flow.HoleError("neither the gate's journal nor the topic has anything, and not all that was issued is recorded")
 
 // refreshEvery is how often a recorder looks whether the topic was recreated. Its client notices only after ten seconds.
 const refreshEvery = 2 * time.Second
-
-// refillEvery is how often missing numbers of a campaign are recorded from the gate's holders.
-const refillEvery = time.Minute
-
-// follow notes that coupons from a first number on were recorded, and that all up to another are drained. Relays may append in another
-// order than the gate issued. What has not come after the journal's patience is gone.
-func (j *Journal) follow(q *queue, first, through int64) {
-	switch {
-	case through >= first-1:
-		q.missing = time.Time{}
-	case q.missing.IsZero():
-		q.missing = time.Now()
-	case time.Since(q.missing) > j.options.Patience:
-		j.hole(q, errGap)
-	}
-}
-
-// hole has missing numbers be recorded from the gate's holders, unless they just were.
-func (j *Journal) hole(q *queue, why error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	q.refill = cmp.Or(q.refill, why)
-}
-
-// heal records from the gate's holders what is missing, where that is known. The epoch is what the gate says: of another one the ledger
-// takes nothing. Nothing is recorded from the holders of a gate that is unverified.
-func (j *Journal) heal(ctx context.Context, q *queue, to flow.Sink) error {
-	j.mu.Lock()
-	why := q.refill
-	j.mu.Unlock()
-	if why == nil || time.Since(q.refilled) < refillEvery {
-		return nil
-	}
-	active, err := j.options.Ledger.Active(ctx)
-	at := slices.IndexFunc(active, func(r flow.Revision) bool { return r.Campaign == q.id })
-	if err != nil || at < 0 {
-		return err
-	}
-	behind, err := j.options.Gate.Behind(ctx, active[at:at+1])
-	if err != nil || len(behind) == 0 {
-		return err
-	}
-	if err := j.options.Gate.Stands(ctx, active[at]); errors.Is(err, flow.ErrUnverified) {
-		return err // a rebuild decides what is its holders'
-	}
-	q.marker = active[at].Marker
-	coupons, err := j.held(ctx, q, behind[0])
-	if err != nil {
-		return err
-	}
-	j.alarms.Now(q.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", why, len(coupons), behind[0].Drained+1))
-	for some := range slices.Chunk(coupons, j.options.Coupons) {
-		if err := j.give(ctx, q, to, flow.Batch{Campaign: q.id, Marker: q.marker, Epoch: behind[0].Epoch, Coupons: some}); err != nil {
-			return err
-		}
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	q.refill, q.refilled, q.missing = nil, time.Now(), time.Time{}
-	return nil
-}
-
-// held returns the coupons in force that are not drained, in number order.
-func (j *Journal) held(ctx context.Context, q *queue, u flow.Undrained) (coupons []firstcome.Coupon, err error) {
-	err = j.options.Gate.Held(ctx, recovery.Rebuild{Campaign: q.id, Marker: q.marker}, func(c firstcome.Coupon) error {
-		if c.Number > u.Drained && c.Number <= u.Last {
-			coupons = append(coupons, c)
-		}
-		return nil
-	})
-	slices.SortFunc(coupons, byNumber)
-	return slices.Compact(coupons), err // a page may name a holder again
-}
 
 // A sight is what a sweep saw of a campaign, and since when.
 type sight struct {
@@ -130,12 +51,12 @@ func (c *consumer) sweep(ctx context.Context) error {
 		if err != nil {
 			continue // the gate says so itself
 		}
-		seen = j.look(ctx, active, behind, seen)
+		seen = c.look(ctx, active, behind, seen)
 	}
 }
 
 // look is one look of a sweep, given what the one before saw.
-func (j *Journal) look(ctx context.Context, active []flow.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
+func (c *consumer) look(ctx context.Context, active []flow.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
 	now := map[firstcome.CampaignID]sight{}
 	quiet, known := false, false // nothing is on its way in the topic
 	for _, u := range behind {
@@ -145,20 +66,20 @@ func (j *Journal) look(ctx context.Context, active []flow.Revision, behind []flo
 			before = sight{u, time.Now()}
 		}
 		now[u.Campaign] = before
-		q := j.queue(u.Campaign)
+		q := c.queue(u.Campaign)
 		switch {
 		case !same || u.Entries > 0:
 		case u.Epoch < active[at].Epoch: // an older gate is told nothing, and what it gave is lost
 		case u.Drained < active[at].Drained:
-			j.tells(q, true)
-			j.agenda.Add(u.Campaign)
-		case u.Drained < u.Last && time.Since(before.since) > j.options.Patience:
+			c.notes(&q.tell)
+			c.ready(u.Campaign)
+		case u.Drained < u.Last && time.Since(before.since) > c.options.Patience:
 			if !known {
-				quiet, known = j.quiet(ctx), true
+				quiet, known = c.quiet(ctx), true
 			}
 			if quiet {
-				j.hole(q, errGone)
-				j.agenda.Add(u.Campaign)
+				c.notes(&q.gone)
+				c.ready(u.Campaign)
 			}
 		}
 	}

@@ -26,20 +26,17 @@ type pending struct {
 	over   bool // it is recorded, or another recorder has its partition
 }
 
-// A queue has the records of one campaign that are to be recorded. The journal's mutex guards records, tell and refill; the worker that
+// A queue has the records of one campaign that are to be recorded. The journal's mutex guards records, tell and gone; the worker that
 // has the campaign guards the rest.
 type queue struct {
 	id      firstcome.CampaignID
 	records []*pending
-	tell    bool  // the gate is to be told how far the campaign is drained
-	refill  error // why what the gate has and the ledger lacks is to be recorded from the gate's holders; nil: it is not
+	tell    bool // the gate has to be told how far the campaign is drained
+	gone    bool // the gate has numbers that neither its journal nor the topic has
 
-	marker   string    // the campaign's, by the ledger; empty: the ledger does not have it
-	asked    time.Time // when the ledger said so
-	told     int64     // the number up to which the gate knows of all dead letters, at least
-	untold   time.Time // when the gate last did not answer
-	missing  time.Time // since when numbers below recorded ones have been missing; zero: none are
-	refilled time.Time
+	marker string    // the campaign's, by the ledger; empty: the ledger does not have it
+	asked  time.Time // when the ledger said so
+	untold time.Time // when the gate last did not answer
 }
 
 // queue returns a campaign's.
@@ -60,7 +57,8 @@ func (j *Journal) queueOf(id firstcome.CampaignID) *queue {
 }
 
 // add puts records that were read into the queues of their campaigns. A record without a campaign is nobody's.
-func (j *Journal) add(records []*kgo.Record) {
+func (c *consumer) add(records []*kgo.Record) {
+	j := c.Journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, r := range records {
@@ -79,7 +77,7 @@ func (j *Journal) add(records []*kgo.Record) {
 		}
 		q := j.queueOf(id)
 		q.records = append(q.records, one)
-		j.agenda.Add(id)
+		c.ready(id)
 	}
 }
 
@@ -142,59 +140,60 @@ func (j *Journal) full() bool {
 	return j.bytes > inHand
 }
 
-// tells notes whether the gate is to be told of a campaign, and returns whether it was to be.
-func (j *Journal) tells(q *queue, now bool) (before bool) {
+// notes sets a flag of a queue.
+func (j *Journal) notes(flag *bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	before, q.tell = q.tell, now
-	return before
+	*flag = true
 }
 
-// A share is a batch for the sink, and its records.
+// takes returns whether a flag of a queue was set, and unsets it.
+func (j *Journal) takes(flag *bool) (was bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	was, *flag = *flag, false
+	return was
+}
+
+// A share is a batch, and its records. Its receipt is a pointer to it.
 type share struct {
 	flow.Batch
 	records []*pending
 }
 
-// atOnce is how many records are looked at for one batch: those of single coupons are two thousand of them.
+// recordsAtOnce is how many records are looked at for one batch: those of single coupons are two thousand of them.
 const recordsAtOnce = 2000
 
-// next returns a campaign's first records, and whether there are others behind them.
-func (j *Journal) next(q *queue) (records []*pending, more bool) {
+// first returns a campaign's first records.
+func (j *Journal) first(q *queue) []*pending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	q.records = slices.DeleteFunc(q.records, func(p *pending) bool { return p.over })
-	records = slices.Clone(q.records[:min(len(q.records), recordsAtOnce)])
-	return records, len(q.records) > 0
+	return slices.Clone(q.records[:min(len(q.records), recordsAtOnce)])
 }
 
-// parts returns what a campaign's first records say, as batches of one epoch and of about as many coupons as are recorded at once.
-func (j *Journal) parts(ctx context.Context, q *queue) (parts []share, err error) {
-	records, _ := j.next(q)
-	coupons := 0
-	for _, one := range records {
-		b, err := j.read(ctx, q, one.record)
-		switch {
-		case errors.Is(err, errNobodys):
-			j.done([]*pending{one})
-			continue
-		case err != nil && len(parts) > 0: // with the next ones
-			return parts, nil
-		case err != nil:
-			return nil, err
+// share returns what a campaign's first records say, as a batch of one epoch and of about as many coupons as are recorded at once. Without
+// records there is none.
+func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
+	all := &share{Batch: flow.Batch{Campaign: q.id}}
+	for records := j.first(q); len(records) > 0 && len(all.records) == 0; records = j.first(q) {
+		for _, one := range records {
+			b, err := j.read(ctx, q, one.record)
+			switch {
+			case errors.Is(err, errNobodys):
+				j.done([]*pending{one})
+				continue
+			case err != nil && len(all.records) == 0:
+				return all, err
+			case err != nil, len(all.records) > 0 && (len(all.Coupons)+len(b.Coupons) > j.options.Coupons || !all.joins(b)):
+				return all, nil // it comes with the next ones
+			}
+			all.Marker = b.Marker
+			all.join(b)
+			all.records = append(all.records, one)
 		}
-		if coupons += len(b.Coupons); coupons > j.options.Coupons && len(parts) > 0 {
-			break
-		}
-		if last := len(parts) - 1; last < 0 || !parts[last].joins(b) {
-			parts = append(parts, share{Batch: b})
-		} else {
-			parts[last].join(b)
-		}
-		last := &parts[len(parts)-1]
-		last.records = append(last.records, one)
 	}
-	return parts, nil
+	return all, nil
 }
 
 // joins tells whether a batch may be recorded together with an earlier one. Batches without an epoch say nothing of coupons.
@@ -202,6 +201,7 @@ func (p *share) joins(b flow.Batch) bool {
 	return p.Marker == b.Marker && (p.Epoch == b.Epoch || p.Epoch == 0 || b.Epoch == 0)
 }
 
+// join adds a batch to an earlier one.
 func (p *share) join(b flow.Batch) {
 	p.Epoch = max(p.Epoch, b.Epoch)
 	p.Coupons = append(p.Coupons, b.Coupons...)

@@ -15,7 +15,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
-	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -30,7 +29,9 @@ type relayed struct {
 	absent  map[firstcome.CampaignID]bool         // campaigns that the ledger does not have
 	deaf    error                                 // of the gate
 	older   error                                 // of the gate's state
-	heard   int                                   // calls of Settle
+	lags    []flow.Lag
+	opened  kafka.JournalOptions // of the Journal that was opened last
+	heard   int                  // calls of Settle
 }
 
 func newRelayed() *relayed {
@@ -100,23 +101,14 @@ func (g *relayed) Behind(_ context.Context, active []flow.Revision) (all []flow.
 	return all, nil
 }
 
-func (g *relayed) Stands(context.Context, flow.Revision) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.older
+func (g *relayed) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) {
+	return slices.Clone(g.lags), nil
 }
 
-func (g *relayed) Held(_ context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
+func (g *relayed) Missing(_ context.Context, id firstcome.CampaignID) (b flow.Batch, err error) {
 	g.mu.Lock()
-	coupons := slices.Clone(g.issued[r.Campaign])
-	g.mu.Unlock()
-	slices.Reverse(coupons)
-	for _, c := range coupons {
-		if err := each(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer g.mu.Unlock()
+	return flow.Batch{Campaign: id, Epoch: 1, Marker: marker, Coupons: g.issued[id][g.told[id].Through:]}, g.older
 }
 
 // open returns a Journal on a topic.
@@ -129,6 +121,7 @@ func open(t *testing.T, at string, g *relayed, edit ...func(*kafka.JournalOption
 	for _, e := range edit {
 		e(&o)
 	}
+	g.opened = o
 	j, err := kafka.OpenJournal(t.Context(), at, o)
 	stage.Must(t, err)
 	t.Cleanup(j.Close)
@@ -147,6 +140,10 @@ type stream struct {
 }
 
 func (s stream) Another() flow.Source { return open(s.t, s.at, s.relayed, patient) }
+
+func (s stream) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+	return s.Journal.Lag(ctx, active)
+}
 
 func (s stream) Make(context.Context, firstcome.CampaignID) error { return nil }
 
@@ -182,7 +179,7 @@ var errAway = errors.New("away")
 // record records what a Journal has into a ledger of the test, until stop is called or the test ends. The ledger has these campaigns.
 func (g *relayed) record(t *testing.T, j flow.Source, p *stage.Ledger) (stop func()) {
 	t.Helper()
-	return stage.Run(t, flow.NewRecorder(j, noting{p, g}, flow.RecorderLimits{}).Run)
+	return stage.Run(t, flow.NewRecorder(j, noting{p, g}, flow.RecorderLimits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
 }
 
 // A noting ledger notes how far campaigns are drained, for Active.

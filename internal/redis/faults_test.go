@@ -115,7 +115,7 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	if d := s.issue(1, 1); !d[0].Coupon.Buried {
 		t.Errorf("a dead letter's holder has no flag: %+v", d)
 	}
-	stage.Drain(t, s.journal(), p.Take) // recording is what gives memory back
+	s.drain(s.journal(), p.Take) // recording is what gives memory back
 	p.WaitFor(t, 10)
 	s.drained(10)
 	s.do("CONFIG", "SET", "maxmemory", "0")
@@ -410,7 +410,7 @@ func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	s, p := newShop(t, url, firstcome.Unlimited), stage.NewLedger("c")
 	as := services.User(t, url, strings.Fields(redis.Rights)...)
 	s.gate = open(t, as)
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	heard := make(chan int64, 100)
 	watch(t, s.gate, func(_ firstcome.CampaignID, through int64) { heard <- through })
 	s.issue(0, 10)

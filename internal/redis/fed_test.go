@@ -55,7 +55,7 @@ func TestTheLedgerHearsWhatBecameOfALineOfAFeed(t *testing.T) {
 	stage.Await(t, "stock that has left quarantine", int64(1), func() int64 { return int64(len(s.turn(3, 1, "user-3").Coupons)) })
 	state, err := s.gate.LineOf(t.Context(), "c")
 	stage.Must(t, err)
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.WaitFor(t, 3)
 	s.drained(3)
 	var got []string

@@ -41,20 +41,14 @@ func (a *actives) list() []flow.Revision {
 	return a.revisions
 }
 
-// has tells whether a campaign is active.
-func (a *actives) has(id firstcome.CampaignID) bool {
-	_, has := slices.BinarySearchFunc(a.list(), id, byCampaign)
-	return has
-}
-
-// epoch returns a campaign's epoch; 0: it is not active.
-func (a *actives) epoch(id firstcome.CampaignID) int64 {
+// revision returns a campaign's, if it is active.
+func (a *actives) revision(id firstcome.CampaignID) (r flow.Revision, is bool) {
 	list := a.list()
-	n, has := slices.BinarySearchFunc(list, id, byCampaign)
-	if !has {
-		return 0
+	n, is := slices.BinarySearchFunc(list, id, byCampaign)
+	if is {
+		r = list[n]
 	}
-	return list[n].Epoch
+	return r, is
 }
 
 func byCampaign(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }

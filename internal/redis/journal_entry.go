@@ -130,18 +130,11 @@ func (e item) garbage(gate string, id firstcome.CampaignID, cause error) flow.Ga
 	}
 }
 
-func idsOf(items []item) []string {
-	ids := make([]string, len(items))
-	for n := range items {
-		ids[n] = items[n].id
-	}
-	return ids
-}
-
-// A share is a batch for the sink, and the ids of its entries.
+// A share is a batch, and the ids of its entries. Its receipt is a pointer to it.
 type share struct {
 	flow.Batch
 	entries []string
+	of      *stream // which it was read from
 }
 
 // shares merges entries of the campaign with a marker to batches of one epoch, and of at most limit coupons or one

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,94 +48,49 @@ func (g *Gate) glance(ctx context.Context, k *keys) (l glance, err error) {
 	return l, err
 }
 
-// refillEvery is how often a journal that stays behind is filled again from the holders.
-const refillEvery = time.Minute
-
-var (
+const (
 	// errDeleted says that somebody deleted entries that a recorder had.
-	errDeleted = errors.New("entries of the journal were deleted before they were recorded")
-	// errGap says that numbers below recorded ones have been missing for long.
-	errGap = errors.New("numbers between those that are recorded do not come")
+	errDeleted = flow.HoleError("entries of the journal were deleted before they were recorded")
 	// errBehind says that a journal is empty and its campaign is not drained.
-	errBehind = errors.New("the journal is empty, and not all that was issued is recorded")
+	errBehind = flow.HoleError("the journal is empty, and not all that was issued is recorded")
 )
 
-// A hole is what is missing from one campaign's journal: its reader saw it, numbers do not come, or the journal is
-// empty and not all that was issued is drained. It stays until it is filled from the gate's holders. The worker that
-// has the campaign guards it.
-type hole struct {
-	cause    error     // nil: nothing is known to be gone
-	told     bool      // that it is there
-	behind   time.Time // since when what is recorded does not follow on what is drained; zero: it does
-	glanced  time.Time // when the journal was last held against the campaign's counters
-	refilled time.Time // when it was last filled
-}
-
-// follow notes that coupons from a first number on were recorded, and that all up to another are drained. Numbers in
-// between are with another recorder. If they have not come after twice the time that it may be silent, they are
-// gone. This finds a hole even in a journal that is never empty.
-func (h *hole) follow(first, through int64, patience time.Duration) {
-	switch {
-	case through >= first-1:
-		h.behind = time.Time{}
-	case h.behind.IsZero():
-		h.behind = time.Now()
-	case time.Since(h.behind) > patience && time.Since(h.refilled) > refillEvery:
-		h.cause = errGap
-	}
-}
-
-// heal fills a hole that is known. If there are no entries to work on, it first looks whether there is one. A
-// hole is an alarm. Nothing is recorded from the holders of a gate that is unverified. What an older gate gave is lost, and once its journal is
+// lost looks whether not all that was issued is recorded though the journal is empty. What an older gate gave is lost, and once its journal is
 // empty the ledger has noted that: that is no hole.
-func (j *Journal) heal(ctx context.Context, s *stream, to flow.Sink, some bool) error {
-	h := &s.hole
-	h.cause, s.reader.gone = cmp.Or(s.reader.gone, h.cause), nil
-	if h.cause == nil && (some || j.options.Relay || time.Since(h.glanced) < j.options.Sweep) {
+func (j *Journal) lost(ctx context.Context, s *stream) error {
+	if j.options.Relay || time.Since(s.glanced) < j.options.Sweep {
 		return nil
 	}
-	h.glanced = time.Now()
+	s.glanced = time.Now()
 	l, err := j.gate.glance(ctx, s.keys)
-	if err != nil {
-		return err
+	if err == nil && l.entries == 0 && l.last > l.drained && l.epoch >= s.epoch {
+		err = errBehind
 	}
-	if h.cause == nil {
-		if l.entries > 0 || l.last <= l.drained || l.epoch < s.epoch || time.Since(h.refilled) < refillEvery {
-			return nil
-		}
-		h.cause = errBehind
-	}
-	if err := j.gate.stands(ctx, s.keys); errors.Is(err, flow.ErrUnverified) {
-		return err // its holders may be those of an older state: a rebuild decides what is theirs
-	}
-	coupons, err := j.held(ctx, s.keys, l)
-	if err != nil {
-		return err
-	}
-	if !h.told {
-		h.told = true
-		j.alarms.Now(s.id, fmt.Errorf("%w; %d coupons from number %d on are recorded from the gate's holders", h.cause, len(coupons), l.drained+1))
-	}
-	for part := range slices.Chunk(coupons, j.options.Coupons) {
-		if err := j.give(ctx, s, to, share{Batch: flow.Batch{Campaign: s.id, Epoch: l.epoch, Marker: s.keys.marker, Coupons: part}}); err != nil {
-			return err
-		}
-	}
-	*h = hole{behind: h.behind, glanced: h.glanced, refilled: time.Now()}
-	return nil
+	return err
 }
 
-// held returns the coupons in force that are not drained, in number order.
-func (j *Journal) held(ctx context.Context, k *keys, l glance) ([]firstcome.Coupon, error) {
+// Missing returns the coupons in force that are not drained: see flow.Holes.
+func (g *Gate) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, err error) {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return b, err
+	}
+	l, err := g.glance(ctx, k)
+	if err != nil {
+		return b, ofSource(err)
+	}
+	if err := g.stands(ctx, k); errors.Is(err, flow.ErrUnverified) {
+		return b, err
+	}
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
-	err := j.gate.eachHolder(ctx, k, func(c firstcome.Coupon) error {
+	err = g.eachHolder(ctx, k, func(c firstcome.Coupon) error {
 		if c.Number > l.drained && c.Number <= l.last {
-			c.Code = j.gate.options.Secret.Code(k.id, c.Number)
+			c.Code = g.options.Secret.Code(k.id, c.Number)
 			found[c.Number] = c
 		}
 		return nil
 	})
-	return slices.SortedFunc(maps.Values(found), byNumber), err
+	return flow.Batch{Campaign: id, Epoch: l.epoch, Marker: k.marker, Coupons: slices.SortedFunc(maps.Values(found), byNumber)}, ofSource(err)
 }
 
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or

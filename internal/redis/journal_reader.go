@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // A reader reads the entries of one campaign's journal as one consumer of the recorders' group: first those that
@@ -23,24 +24,15 @@ type reader struct {
 	consumer string
 	journal  string // its key
 
-	unfinished bool      // entries that were given to this consumer may be unfinished
-	aside      string    // behind which of them they are read: see setAside; empty: from the first
-	looked     time.Time // when entries of other recorders were last looked for
-	perEntry   int       // coupons of an entry, about
-	gone       error     // what it saw to be gone of the journal, until the hole is told: see hole
+	unfinished bool           // entries that were given to this consumer may be unfinished
+	aside      string         // behind which of them they are read: see setAside; empty: from the first
+	looked     time.Time      // when entries of other recorders were last looked for
+	perEntry   int            // coupons of an entry, about
+	gone       flow.HoleError // what it saw to be gone of the journal, until it is told
 }
 
-// begin notes that entries are worked on: until finished is called they are unfinished.
-func (r *reader) begin(items []item) (finished func(coupons int)) {
-	before := r.unfinished
-	r.unfinished = before || len(items) > 0
-	return func(coupons int) {
-		r.unfinished = before
-		if len(items) > 0 {
-			r.perEntry = max(1, coupons/len(items))
-		}
-	}
-}
+// learn learns from a batch how many coupons an entry has.
+func (r *reader) learn(one *share) { r.perEntry = max(1, len(one.Coupons)/len(one.entries)) }
 
 // read returns entries to work on: what this consumer left unfinished, else what others
 // did, else new ones. A group that is gone is recreated from the beginning of the stream.
@@ -50,7 +42,7 @@ func (r *reader) read(ctx context.Context) ([]item, error) {
 	if !errors.As(err, &e) || e.Code != codeNoGroup {
 		return items, err
 	}
-	r.gone = errors.New("the recorders' group was gone: it is recreated from the beginning of the journal")
+	r.gone = "the recorders' group was gone: it is recreated from the beginning of the journal"
 	made := r.gate.client.Do(ctx, r.gate.client.B().XgroupCreate().Key(r.journal).Group(group).Id("0").Mkstream().Build()).Error()
 	if made != nil && !rueidis.IsRedisBusyGroup(made) {
 		return nil, classify(made)
@@ -85,7 +77,7 @@ func (r *reader) readNew(ctx context.Context) (items []item, err error) {
 	for rest := r.count(); rest > 0 && coupons < r.options.Coupons; rest -= pageEntries {
 		page, err := r.readGroup(ctx, ">")
 		if err != nil {
-			return nil, err // what was read comes again with the next Drain
+			return nil, err // what was read comes again
 		}
 		for _, e := range page {
 			coupons += e.claims()
@@ -158,17 +150,6 @@ func (r *reader) present(ctx context.Context, entries []rueidis.XRangeEntry) ([]
 	r.gone = errDeleted
 	err := r.gate.client.Do(ctx, r.gate.client.B().Xack().Key(r.journal).Group(group).Id(gone...).Build()).Error()
 	return items, classify(err)
-}
-
-// keep resets the idle time of entries. If it fails another recorder takes them over.
-func (r *reader) keep(ctx context.Context, entries []string) {
-	if len(entries) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.options.Idle/3)
-	defer cancel()
-	_ = r.gate.client.Do(ctx, r.gate.client.B().Xclaim().Key(r.journal).Group(group).Consumer(r.consumer).
-		MinIdleTime("0").Id(entries...).Justid().Build()).Error()
 }
 
 // errNewer says that a journal has entries that this firstcome cannot read, and that are no garbage.

@@ -79,7 +79,7 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 			}
 		}
 	})...)
-	s.stop = stage.Drain(s.t, journal, s.page.Take)
+	s.stop = s.drain(journal, s.page.Take)
 	<-s.asked
 	s.awaitListener()
 }

@@ -3,8 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,114 +15,120 @@ import (
 type stream struct {
 	id       firstcome.CampaignID
 	reader   reader
-	hole     hole
 	keys     *keys
 	compared time.Time // when the layout of its keys was last looked at
 	epoch    int64     // as the ledger said when its entries were read last, or an earlier one
-	told     int64     // the number up to which the gate knows of all dead letters, at least
+	glanced  time.Time // when the journal was last held against the campaign's counters
+
+	shares []share // that were read and are not acknowledged
+	given  bool    // the first of them is with the recorder
+	before bool    // whether other entries may be unfinished, besides theirs
 
 	differs atomic.Bool // gate and ledger may not say the same of how far it is drained
 }
 
-// drain gives one reading of a campaign's entries to the sink. more tells that there may be others.
-func (j *Journal) drain(ctx context.Context, s *stream, to flow.Sink) (more bool, err error) {
-	if !j.actives.has(s.id) {
-		return false, nil // no more
+// Next returns the next batch of a campaign: see flow.Source. If the sweep saw that gate and ledger differ, it is an empty one.
+func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+	r, active := j.actives.revision(id)
+	if !active {
+		return b, nil, nil // no more
 	}
+	s := j.stream(id)
 	if s.keys, err = j.own(ctx, s); err != nil {
-		return false, err
+		return b, nil, ofSource(err)
 	}
-	s.reader.journal, s.epoch = s.keys.journal, j.actives.epoch(s.id)
-	if err := j.agree(ctx, s, to); err != nil {
-		return false, err
+	if s.differs.Swap(false) { // if that fails, the next sweep says so again
+		b = flow.Batch{Campaign: id, Marker: s.keys.marker}
+		return b, &share{Batch: b, of: s}, nil
 	}
-	items, err := s.reader.read(ctx)
-	if err != nil {
-		return false, err
+	s.reader.journal, s.epoch = s.keys.journal, r.Epoch
+	if err := j.read(ctx, s); err != nil || len(s.shares) == 0 {
+		return b, nil, ofSource(err)
 	}
-	known := s.reader.setAside(items)
-	if len(known) < len(items) {
-		j.alarms.Tell(s.id, errNewer)
-	}
-	coupons, finished, undone := 0, s.reader.begin(known), idsOf(known)
-	if err := j.heal(ctx, s, to, len(known) > 0); err != nil {
-		return false, err
-	}
-	for _, part := range shares(j.gate.Name(), s.id, s.keys.marker, j.gate.options.Secret, known, j.options.Coupons) {
-		coupons += len(part.Coupons)
-		if err := j.give(ctx, s, to, part, undone...); err != nil {
-			return false, err
-		}
-		undone = undone[len(part.entries):]
-	}
-	finished(coupons)
-	return len(known) > 0 || s.reader.aside != "", nil
+	one := &s.shares[0]
+	one.of, s.given = s, true
+	go j.keep(ctx, s.keys.journal, s.entries())
+	return one.Batch, one, nil
 }
 
-// give gives a share to the sink, and then settles its entries. Meanwhile it keeps claiming all entries that
-// were read and are not settled.
-func (j *Journal) give(ctx context.Context, s *stream, to flow.Sink, part share, undone ...string) error {
-	point.Reach(point.Taken)
-	part.Told = s.told
-	drained, err := j.sink(ctx, s, to, part.Batch, undone)
-	if err != nil {
-		return fmt.Errorf("record %d coupons of %s: %w", len(part.Coupons), s.id, err)
+// entries returns the ids of the entries that were read and are not acknowledged.
+func (s *stream) entries() (ids []string) {
+	for _, one := range s.shares {
+		ids = append(ids, one.entries...)
 	}
-	if j.options.Relay {
+	return ids
+}
+
+// read reads entries, unless some are at hand. What was given and is not acknowledged is read again: another recorder may have it.
+func (j *Journal) read(ctx context.Context, s *stream) error {
+	if s.given {
+		s.shares, s.given, s.reader.unfinished = nil, false, true
+	}
+	for len(s.shares) == 0 {
+		items, err := s.reader.read(ctx)
+		if err == nil && s.reader.gone != "" {
+			err, s.reader.gone = s.reader.gone, ""
+		}
+		if err != nil {
+			s.reader.unfinished = true // what was read comes again
+			return err
+		}
+		known := s.reader.setAside(items)
+		if len(known) < len(items) {
+			j.alarms.Tell(s.id, errNewer)
+		}
+		if len(known) == 0 && s.reader.aside == "" {
+			return j.lost(ctx, s)
+		}
+		s.before, s.reader.unfinished = s.reader.unfinished, s.reader.unfinished || len(known) > 0
+		s.shares = shares(j.gate.Name(), s.id, s.keys.marker, j.gate.options.Secret, known, j.options.Coupons)
+	}
+	return nil
+}
+
+// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see flow.Source. What a topic has is only removed, and so is
+// what the ledger has noted as lost. Where the gate is in another epoch than theirs they went with it, and another journal may have others under
+// their ids. Entries that cannot be read do not say their epoch.
+func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+	one := receipt.(*share)
+	s, told := one.of, false
+	switch {
+	case j.options.Relay:
 		point.Reach(point.Relayed)
-		err = j.relayed(ctx, s, part)
-	} else {
-		err = j.recorded(ctx, s, to, part, drained)
+		drained = flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(one.Epoch, s.epoch)}}
+	case one.Epoch > 0 && one.Epoch < drained.Epoch: // what the ledger says is of another epoch than this gate's, which must not take it for its own
+		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}
+	default:
+		point.Reach(point.Given)
+		told = true
 	}
-	if err == nil {
-		point.Reach(point.Settled)
+	if before, err = j.gate.Settle(ctx, s.id, s.keys.marker, drained, one.entries...); err != nil {
+		return 0, ofSource(err)
 	}
-	return err
-}
-
-// recorded tells the gate what the ledger said of a share, and removes its entries.
-func (j *Journal) recorded(ctx context.Context, s *stream, to flow.Sink, part share, drained flow.Drained) error {
-	if len(part.Coupons) > 0 {
-		s.hole.follow(part.Coupons[0].Number, drained.Through, 2*j.options.Idle)
-	}
-	if drained.Twice {
-		j.alarms.Tell(s.id, flow.ErrTwice)
-	}
-	if part.Epoch > 0 && part.Epoch < drained.Epoch { // what the ledger says is of another epoch than this gate's, which must not take it for its own
-		return j.relayed(ctx, s, part)
-	}
-	point.Reach(point.Given)
-	return j.settle(ctx, s, to, part.Batch, drained, part.entries)
-}
-
-// relayed removes entries from the journal that a topic has, or of which the ledger has noted that they are lost. Where the gate is in another
-// epoch than theirs they went with it, and another journal may have others under their ids. What cannot be read does not say its epoch.
-func (j *Journal) relayed(ctx context.Context, s *stream, part share) error {
-	if len(part.entries) == 0 {
-		return nil
-	}
-	_, err := j.gate.Settle(ctx, s.id, s.keys.marker, flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(part.Epoch, s.epoch)}}, part.entries...)
-	return err
-}
-
-// sink calls the sink, and meanwhile says now and then that the entries are at work.
-func (j *Journal) sink(ctx context.Context, s *stream, to flow.Sink, b flow.Batch, undone []string) (flow.Drained, error) {
-	ended := make(chan struct{})
-	var sign sync.WaitGroup
-	sign.Go(func() {
-		tick := time.NewTicker(j.options.Idle / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-				s.reader.keep(ctx, undone)
-			}
+	if len(one.entries) > 0 {
+		s.reader.learn(one)
+		s.shares, s.given = s.shares[1:], false
+		if len(s.shares) == 0 {
+			s.reader.unfinished = s.before
 		}
-	})
-	drained, err := to(ctx, b)
-	close(ended)
-	sign.Wait()
-	return drained, err
+	}
+	if !told {
+		before = 0
+	}
+	return before, nil
+}
+
+// keep says now and then that entries are at work, until ctx ends. If it fails another recorder takes them over.
+func (j *Journal) keep(ctx context.Context, journal string, entries []string) {
+	tick := time.NewTicker(j.options.Idle / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = j.gate.client.Do(ctx, j.gate.client.B().Xclaim().Key(journal).Group(group).Consumer(j.consumer).
+				MinIdleTime("0").Id(entries...).Justid().Build()).Error()
+		}
+	}
 }

@@ -27,14 +27,9 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew(t *testing.T)
 		s.issue(n, 1)
 	}
 	drain, stop := context.WithCancel(t.Context())
-	j := s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 1 })
-	err := j.Drain(drain, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-		stop()
-		if ctx.Err() != nil {
-			t.Error("the ledger is told to stop, too")
-		}
-		return p.Take(ctx, b)
-	}, flow.NewRetries(0))
+	p.Before = func(flow.Batch) error { stop(); return nil }
+	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
+	err := flow.NewRecorder(j, p, flow.RecorderLimits{Workers: 1}).Run(drain)
 	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
 		t.Errorf("%d coupons are recorded, drained through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
 	}
@@ -54,10 +49,10 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 		return errors.New("too late")
 	}
 	frozen := s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour })
-	stage.Drain(t, frozen, slow.Take)
+	s.drain(frozen, slow.Take)
 	<-hung
-	stage.Drain(t, s.journal(), p.Take)
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.WaitFor(t, 400)
 	s.drained(400)
 	slow.Before = nil
@@ -85,10 +80,10 @@ func keptAtWork(t *testing.T, idle time.Duration) bool {
 		<-let
 		return nil
 	}
-	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
 	<-at
 	other := stage.NewLedger("c")
-	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
 	for resets, before := 0, int64(0); resets < 4 && len(other.Coupons("c")) == 0; { // which takes longer than to be idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
@@ -124,7 +119,7 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	s.issue(0, 10)
 	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	s.issue(10, 10)
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.WaitFor(t, 20)
 	s.drained(20)
 	if err := <-s.alarms; !strings.Contains(err.Error(), "group was gone") {
@@ -205,7 +200,7 @@ func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testin
 		}
 		return nil
 	}
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.Take)
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.Take, s.limit)
 	p.WaitFor(t, 10)
 	s.drained(10)
 }
@@ -225,7 +220,7 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 				s.issue(n*10, 10)
 			}
 			harm(s)
-			stage.Drain(t, s.journal(), p.Take)
+			s.drain(s.journal(), p.Take)
 			p.WaitFor(t, 50)
 			s.drained(50)
 			if err := <-s.alarms; !strings.Contains(err.Error(), "from the gate's holders") {
@@ -246,7 +241,7 @@ func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T
 			was, err := s.do("HGET", keysOf[0], "run").ToString()
 			stage.Must(t, err)
 			s.do("HSET", keysOf[0], field, value)
-			stage.Drain(t, s.journal(), p.Take)
+			s.drain(s.journal(), p.Take)
 			if err := s.told(); !errors.Is(err, flow.ErrUnverified) {
 				t.Errorf("the alarm says %v", err)
 			}
@@ -272,7 +267,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	entries, err := s.do("XRANGE", stream, "-", "+").AsXRange()
 	stage.Must(t, err)
 	s.do("XDEL", stream, entries[0].ID, entries[2].ID)
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }), p.Take)
+	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }), p.Take, s.limit)
 	p.WaitFor(t, 4)
 	s.issue(4, 1)
 	p.WaitFor(t, 5)
@@ -306,7 +301,7 @@ func neverEmpty(t *testing.T, idle time.Duration) bool {
 	hole, err := s.do("XREVRANGE", stream, "+", "-", "COUNT", "1").AsXRange()
 	stage.Must(t, err)
 	s.do("XDEL", stream, hole[0].ID)
-	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), p.Take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), p.Take)
 	for n, filled := 1, false; !filled; n++ {
 		s.do("XCLAIM", stream, "recorders", "somebody", "0", kept, "JUSTID")
 		s.issue(n, 1)
@@ -323,6 +318,35 @@ func neverEmpty(t *testing.T, idle time.Duration) bool {
 		t.Errorf("the alarm says %v", alarm)
 	}
 	return true
+}
+
+// TestARelayTakesEntriesAndTellsTheGateNothing has a campaign of which something was drained before, by a recorder.
+func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
+	s.issue(0, 3)
+	stop := s.drain(s.journal(), p.Take)
+	s.drained(3)
+	stop()
+	s.issue(3, 3)
+	var given []int
+	stop = stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Relay = true }), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+		given = append(given, len(b.Coupons))
+		return flow.Drained{}, nil
+	}, func(l *flow.RecorderLimits) { l.OnAlarm = s.alarms.Tell })
+	stage.Await(t, "entries", 0, func() int64 {
+		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
+		stage.Must(t, err)
+		return entries
+	})
+	stop()
+	stage.Same(t, "coupons of what the topic was given", []int{3}, given)
+	if through := s.state().DrainedThrough; through != 3 {
+		t.Errorf("the gate was told that all up to %d is drained", through)
+	}
+	close(s.alarms)
+	for err := range s.alarms {
+		t.Error(err)
+	}
 }
 
 // TestF45AnyOrderOfTheEntriesGivesTheSameLedger gives the entries of a journal as
@@ -353,7 +377,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 			}
 			return nil
 		}
-		stop := stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.Take)
+		stop := s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.Take)
 		p.WaitFor(t, issued)
 		s.drained(int64(issued))
 		stop()
@@ -381,7 +405,7 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 		<-let
 		return nil
 	}
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	var lags []flow.Lag
 	for len(lags) == 0 {
 		var err error
@@ -422,7 +446,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 		}
 		return err
 	}
-	stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Workers, o.Coupons = 1, 2000 }), p.Take)
+	s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 2000 }), p.Take)
 	p.WaitFor(t, singles+crowds*each)
 	s.drained(singles + crowds*each)
 	if most == 0 || most > page {

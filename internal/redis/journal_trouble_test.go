@@ -76,12 +76,13 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 				return c.sink
 			}
 			failed := make(chan struct{}, 1000)
-			recorder := flow.NewRecorder(j, p, flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+			limits := flow.RecorderLimits{OnRecord: func(r flow.Recording) {
 				if r.Err != nil {
 					failed <- struct{}{}
 				}
-			}})
-			stage.Run(t, recorder.Run)
+			}}
+			s.limit(&limits)
+			stage.Run(t, flow.NewRecorder(j, p, limits).Run)
 			if c.sink == errDamaged { // which the recorder tells
 				<-failed
 			} else {
@@ -102,8 +103,8 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s.make("locked")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
+	alone := func(l *flow.RecorderLimits) { l.Workers = 1 }
 	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
-		o.Workers = 1
 		o.Active = func(context.Context) ([]flow.Revision, error) {
 			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
 		}
@@ -125,7 +126,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 		case <-ctx.Done():
 			return flow.Drained{}, ctx.Err()
 		}
-	})
+	}, alone)
 	<-waits
 	for n := range 20 {
 		s.issue(n, 1)
@@ -140,7 +141,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("foreign")
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Workers = 1 }), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.DrainOnce(t, s.journal(), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "c" {
 			t.Errorf("the sink is given coupons of %s", b.Campaign)
 		}

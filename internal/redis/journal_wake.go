@@ -9,14 +9,14 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// listen puts campaigns on the agenda as soon as something is issued, until ctx ends.
+// listen calls ready with campaigns as soon as something is issued, until ctx ends.
 // Nobody has to hear it: the sweep finds the same, later.
-func (j *Journal) listen(ctx context.Context) error {
+func (j *Journal) listen(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	told := false
 	for {
 		err := j.gate.subscribe(ctx, j.gate.wakeChannel(), func() { told = false }, func(message string) {
 			if id, err := firstcome.ParseCampaignID(message); err == nil {
-				j.wake(id)
+				j.wake(id, ready)
 			}
 		})
 		if e := (*Error)(nil); errors.As(err, &e) && e.Fatal() && !told {
@@ -33,14 +33,14 @@ func (j *Journal) listen(ctx context.Context) error {
 	}
 }
 
-// wake puts a campaign on the agenda, if it is active.
-func (j *Journal) wake(id firstcome.CampaignID) {
-	if !j.actives.has(id) {
+// wake calls ready with a campaign, if it is active.
+func (j *Journal) wake(id firstcome.CampaignID, ready func(firstcome.CampaignID)) {
+	if _, active := j.actives.revision(id); !active {
 		j.actives.ask()
 		return
 	}
 	j.schedule.soon(id)
-	j.agenda.Add(id)
+	ready(id)
 }
 
 // own returns the campaign's keys. Their layout is looked at once a sweep: in between each entry has its

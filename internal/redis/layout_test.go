@@ -82,7 +82,7 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	stage.DrainOnce(t, s.journal(), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 		t.Errorf("a recorder has %+v", b)
 		return flow.Drained{}, nil
-	})
+	}, s.limit)
 	if err := s.told(); !outdated(err) {
 		t.Errorf("of the journal was told %v", err)
 	}
@@ -162,13 +162,13 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s.issue(3, 3)
 	const idle = 50 * time.Millisecond
 	j := s.journal(func(o *redis.JournalOptions) { o.Idle = idle })
-	stop := stage.Drain(t, j, p.Take)
+	stop := s.drain(j, p.Take)
 	p.WaitFor(t, 6)
 	if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) || !strings.Contains(err.Error(), "left to its recorders") {
 		t.Errorf("was told %v", err)
 	}
 	stop()
-	stage.Drain(t, j, p.Take) // it finds the entry with itself
+	s.drain(j, p.Take) // it finds the entry with itself
 	s.issue(6, 3)
 	p.WaitFor(t, 9)
 	s.takeOver(newer, idle)
@@ -186,11 +186,13 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	s.issue(0, 1)
 	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
 	ctx, stop := context.WithCancel(t.Context())
-	stage.Must(t, j.Drain(ctx, func(context.Context, flow.Batch) (flow.Drained, error) {
+	p.Before = func(flow.Batch) error {
 		stop()
-		return flow.Drained{}, errors.New("the ledger is gone")
-	}, flow.NewRetries(0)))
-	stage.Drain(t, j, p.Take)
+		return errors.New("the ledger is gone")
+	}
+	stage.Must(t, flow.NewRecorder(j, p, flow.RecorderLimits{}).Run(ctx))
+	p.Before = nil
+	s.drain(j, p.Take)
 	p.WaitFor(t, 1)
 }
 

@@ -319,7 +319,7 @@ func TestAFullBacklogStopsServingAndNotJoining(t *testing.T) {
 	}
 	join(t, s.gate, 3, 2)
 	p := stage.NewLedger("c")
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.WaitFor(t, 2)
 	s.drained(2)
 	if served, err := s.gate.Serve(t.Context(), "c", 9); err != nil || len(served.Coupons) != 2 || served.Coupons[0].Ticket != 3 {
@@ -373,7 +373,7 @@ func TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded(t *testing.T) {
 	stage.Must(t, s.gate.Leave(t.Context(), "c", "user-1"))
 	serveAll(t, s.gate)
 	state := keepsPlaces(t, s.gate)
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.WaitFor(t, 3)
 	s.drained(3)
 	var got []string
@@ -401,7 +401,7 @@ func TestTheLedgerHearsOfALineWhosePaceIsTakenAway(t *testing.T) {
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 1)})
 	join(t, s.gate, 0, 3)
 	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 9}})
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	stage.Await(t, "the line in the ledger", int64(3), func() int64 {
 		told, err := p.LineOf(t.Context(), "c")
 		stage.Must(t, err)
@@ -418,7 +418,7 @@ func TestTheLedgerHearsHowALineEndedWhosePaceIsTakenAway(t *testing.T) {
 	stage.Must(t, stage.Err(s.gate.Serve(t.Context(), "c", 1)))
 	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: 1}})
 	state := keepsPlaces(t, s.gate)
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	s.drained(1)
 	told, err := p.LineOf(t.Context(), "c")
 	stage.Must(t, err)

@@ -71,7 +71,7 @@ func TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile(t *
 	if len(state.Past) == 0 {
 		t.Error("no generation ended")
 	}
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	s.drained(s.state().LastNumber)
 	told, err := p.LineOf(t.Context(), "c")
 	stage.Must(t, err)

@@ -41,11 +41,6 @@ func (g *Gate) stands(ctx context.Context, k *keys) error {
 	return standings[word]
 }
 
-// Stands returns flow.ErrUnverified if a campaign's holders may be those of an older state, which nobody has held against the ledger yet.
-func (g *Gate) Stands(ctx context.Context, r flow.Revision) error {
-	return wrap(g.stands(ctx, g.keysIn(r)), "look whether %s stands", r.Campaign)
-}
-
 // older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
 func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
 	e := &flow.StaleEpochError{Campaign: id, Ledger: epoch}

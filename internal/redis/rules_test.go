@@ -70,7 +70,7 @@ func TestF15AUserIsNeverPartOfAKey(t *testing.T) {
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Errorf("there are other keys (-want +got):\n%s", diff)
 	}
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.Wait(t, "all but the one that is no user", func() bool { return len(p.Coupons("c")) == len(users)-1 && len(p.Letters()) == 1 })
 }
 
@@ -158,7 +158,7 @@ func TestF28UsersAreByteExactInTheGateAndItsJournal(t *testing.T) {
 			t.Errorf("%q: %v, %v", user, d, err)
 		}
 	}
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	p.WaitFor(t, len(users))
 	for n, user := range users {
 		if got := p.Coupons("c")[int64(n+1)].User; got != user {
@@ -222,7 +222,7 @@ func TestAGateWithAFullBacklogIssuesNothingAndKnowsItsHolders(t *testing.T) {
 		t.Errorf("got %v", outcomes(decisions))
 	}
 	s.want(s.gate, crowd(9, 2), "already_issued:10", "undecided")
-	stage.Drain(t, s.journal(), p.Take)
+	s.drain(s.journal(), p.Take)
 	s.drained(10)
 	s.want(s.gate, crowd(9, 4), "already_issued:10", "issued:11", "issued:12", "sold_out")
 }

@@ -90,6 +90,16 @@ func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
 	return s.gate.Journal(o)
 }
 
+// drain drains a journal into a sink until stop is called or the test ends, as a recorder of the gate does.
+func (s *shop) drain(j flow.Source, to flow.Sink, edit ...func(*flow.RecorderLimits)) (stop func()) {
+	return stage.Drain(s.t, j, to, append(edit, s.limit)...)
+}
+
+// limit has a recorder know of the gate, with the times of the tests.
+func (s *shop) limit(l *flow.RecorderLimits) {
+	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Tell
+}
+
 // revisions returns campaigns as they are made.
 func revisions(ids ...firstcome.CampaignID) (all []flow.Revision) {
 	for _, id := range ids {

@@ -108,7 +108,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 		ids = append(ids, id)
 		p.Make(id)
 	}
-	stage.Drain(t, s.journal(func(o *redis.JournalOptions) {
+	s.drain(s.journal(func(o *redis.JournalOptions) {
 		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
 	}), p.Take)
 	for round := range 2 {

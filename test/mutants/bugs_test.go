@@ -408,13 +408,18 @@ var mutants = []mutant{
 		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
 	},
 	{
+		bug:  "a recorder passes over what its source has lost",
+		file: "internal/flow/drainer.go", old: "		c.lacks(hole)\n", new: "		_ = hole\n",
+		pkg: "./internal/flow", test: "TestF43WhatASourceHasLost",
+	},
+	{
 		bug:  "a recorder of a topic commits what it has read",
 		file: "internal/kafka/journal_queue.go", old: "for len(p.pending) > 0 && p.pending[0].over {", new: "for len(p.pending) > 0 {",
 		pkg: "./internal/kafka", test: "TestF41What",
 	},
 	{
 		bug:  "a record of a topic is done before the ledger has it",
-		file: "internal/kafka/journal.go", old: "		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n		j.done(p.records)\n", new: "		j.done(p.records)\n		if err := j.give(ctx, q, to, p.Batch); err != nil {\n			return false, err\n		}\n",
+		file: "internal/kafka/journal.go", old: "	return one.Batch, one, nil\n", new: "	j.done(one.records)\n	return one.Batch, one, nil\n",
 		pkg: "./internal/kafka", test: "TestF41What",
 	},
 	{
@@ -447,7 +452,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a gate behind a topic is not told of dead letters",
-		file: "internal/kafka/journal.go", old: "		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)", new: "		d.Letters = nil\n		_, err := j.options.Gate.Settle(ctx, q.id, b.Marker, d)",
+		file: "internal/kafka/journal.go", old: "	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)", new: "	drained.Letters = nil\n	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)",
 		pkg: "./internal/kafka", test: "TestADeadLetterIsTold",
 	},
 	{
@@ -607,7 +612,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "entries of an older gate stay in its journal",
-		file: "internal/redis/journal_stream.go", old: "		return j.relayed(ctx, s, part)\n	}\n	point.Reach(point.Given)", new: "		return errUnverified\n	}\n	point.Reach(point.Given)",
+		file: "internal/redis/journal_stream.go", old: "		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
 		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{

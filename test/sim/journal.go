@@ -2,8 +2,8 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -122,23 +122,44 @@ func (s *Source) at() *Gate {
 // idle is how long a recorder waits at most until it looks again.
 const idle = time.Second
 
-// Drain is flow.Source's.
-func (s *Source) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
-	var all sync.WaitGroup
-	defer all.Wait()
-	begun := map[firstcome.CampaignID]bool{}
+// Watch implements flow.Source.
+func (s *Source) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	for ctx.Err() == nil {
 		grown := s.at().grown()
 		for _, id := range s.at().journalled() {
-			if !begun[id] {
-				begun[id] = true
-				all.Go(func() { s.drain(ctx, id, to, again) })
-			}
+			ready(id)
 		}
 		rest(ctx, grown, idle)
 	}
 	return ctx.Err()
 }
+
+// Next implements flow.Source. A receipt is a reading.
+func (s *Source) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+	got, err := ask(ctx, s.wire, "the journal", "what it has", func() (reading, error) { return s.at().read(id), nil })
+	if err != nil || len(got.ids) == 0 {
+		return b, nil, err
+	}
+	return got.Batch, got, nil
+}
+
+// errEnded says that entries went with their epoch, or go with the rebuild that is under way.
+var errEnded = errors.New("their epoch has ended")
+
+// Ack implements flow.Source.
+func (s *Source) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+	got := receipt.(reading)
+	if got.Epoch > 0 && got.Epoch < drained.Epoch && !s.heedless {
+		return 0, errEnded
+	}
+	_, err = ask(ctx, s.wire, "the journal", show("to settle up to", drained.Through), func() (struct{}, error) {
+		return struct{}{}, s.at().settle(got.Campaign, drained, got.ids)
+	})
+	return 0, err
+}
+
+// Lag implements flow.Source.
+func (s *Source) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil }
 
 // journalled returns the campaigns of which the journal has something, in the order of their oldest entries.
 func (g *Gate) journalled() (ids []firstcome.CampaignID) {
@@ -150,35 +171,6 @@ func (g *Gate) journalled() (ids []firstcome.CampaignID) {
 		}
 	}
 	return ids
-}
-
-// drain drains one campaign, until ctx ends: a batch is done when the sink has taken it.
-func (s *Source) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sink, again *flow.Retries) {
-	for ctx.Err() == nil {
-		grown := s.at().grown()
-		got, err := ask(ctx, s.wire, "the journal", "what it has", func() (reading, error) { return s.at().read(id), nil })
-		if err != nil || len(got.ids) == 0 {
-			rest(ctx, grown, idle)
-			continue
-		}
-		drained, err := to(ctx, got.Batch)
-		if err != nil {
-			rest(ctx, nil, again.Failed(id, err))
-			continue
-		}
-		if got.Epoch > 0 && got.Epoch < drained.Epoch && !s.heedless {
-			rest(ctx, grown, idle)
-			continue // the entries went with their epoch, or go with the rebuild that is under way
-		}
-		_, err = ask(ctx, s.wire, "the journal", show("to settle up to", drained.Through), func() (struct{}, error) {
-			return struct{}{}, s.at().settle(id, drained, got.ids)
-		})
-		if err != nil { // the entries come again
-			rest(ctx, nil, again.Failed(id, err))
-			continue
-		}
-		again.Drained(id)
-	}
 }
 
 // rest waits until something happens, for a time, or until ctx ends.

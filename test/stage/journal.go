@@ -2,8 +2,11 @@ package stage
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +20,8 @@ type Journal struct {
 	mu      sync.Mutex // guards what follows
 	batches map[firstcome.CampaignID][]*flow.Batch
 	issued  map[firstcome.CampaignID]int64
-	added   chan struct{} // closed when something is added; nil: nobody waits
-	// Took, if set, is told what the sink returned, before the batch is done; its error ends the drain there.
+	added   chan struct{} // closed when something is added; nil: nobody watches
+	// Took, if set, is told what the sink returned, before the batch is done; its error leaves the batch.
 	Took func(flow.Drained) error
 }
 
@@ -54,73 +57,50 @@ func (j *Journal) Batches(id firstcome.CampaignID) int {
 	return len(j.batches[id])
 }
 
-// Drain is flow.Source's.
-func (j *Journal) Drain(ctx context.Context, to flow.Sink, again *flow.Retries) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel(nil)
-	begun := map[firstcome.CampaignID]bool{}
+// Watch implements flow.Source.
+func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	for ctx.Err() == nil {
 		j.mu.Lock()
-		for id := range j.batches {
-			if !begun[id] {
-				begun[id] = true
-				all.Go(func() { j.drain(ctx, id, to, again, cancel) })
-			}
+		if j.added == nil {
+			j.added = make(chan struct{})
 		}
-		added := j.waits()
+		added, ids := j.added, slices.Sorted(maps.Keys(j.batches))
 		j.mu.Unlock()
-		wait(ctx, added)
+		for _, id := range ids {
+			ready(id)
+		}
+		select {
+		case <-added:
+		case <-ctx.Done():
+		}
 	}
-	return context.Cause(ctx)
+	return ctx.Err()
 }
 
-// drain drains a campaign until ctx ends, which it does at an error of Took.
-func (j *Journal) drain(ctx context.Context, id firstcome.CampaignID, to flow.Sink, again *flow.Retries, fail context.CancelCauseFunc) {
-	for ctx.Err() == nil {
-		j.mu.Lock()
-		added := j.waits()
-		var b *flow.Batch
-		if len(j.batches[id]) > 0 {
-			b = j.batches[id][0]
-		}
-		j.mu.Unlock()
-		if b == nil {
-			wait(ctx, added)
-			continue
-		}
-		drained, err := to(ctx, *b)
-		if err != nil {
-			wait(ctx, time.After(again.Failed(id, err)))
-			continue
-		}
-		again.Drained(id)
-		if j.Took != nil {
-			err = j.Took(drained)
-		}
-		if err != nil {
-			fail(err)
-			return
-		}
-		j.done(b)
+// Next implements flow.Source.
+func (j *Journal) Next(_ context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.batches[id]) == 0 {
+		return b, nil, nil
 	}
+	first := j.batches[id][0]
+	return *first, first, nil
 }
 
-// waits returns what is closed when something is added. mu is held.
-func (j *Journal) waits() <-chan struct{} {
-	if j.added == nil {
-		j.added = make(chan struct{})
+// Ack implements flow.Source.
+func (j *Journal) Ack(_ context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+	if j.Took != nil {
+		err = j.Took(drained)
 	}
-	return j.added
+	if err == nil {
+		j.done(receipt.(*flow.Batch))
+	}
+	return 0, err
 }
 
-func wait[T any](ctx context.Context, until <-chan T) {
-	select {
-	case <-until:
-	case <-ctx.Done():
-	}
-}
+// Lag implements flow.Source.
+func (j *Journal) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil }
 
 // done is done with a batch, unless somebody else was.
 func (j *Journal) done(b *flow.Batch) {
@@ -131,19 +111,39 @@ func (j *Journal) done(b *flow.Batch) {
 	}
 }
 
-// Drain drains a source into a sink until stop is called or the test ends, again after each error, as a recorder does.
-func Drain(t testing.TB, of flow.Source, to flow.Sink) (stop func()) {
-	return Run(t, func(ctx context.Context) error {
-		for again := flow.NewRetries(50 * time.Millisecond); ctx.Err() == nil; {
-			if err := of.Drain(ctx, to, again); err == nil && ctx.Err() == nil {
-				return errors.New("the drain ended by itself")
-			}
-		}
-		return nil
-	})
+// Drain drains a source into a sink until stop is called or the test ends, as a recorder does.
+func Drain(t testing.TB, of flow.Source, to flow.Sink, edit ...func(*flow.RecorderLimits)) (stop func()) {
+	limits := flow.RecorderLimits{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
+	for _, e := range edit {
+		e(&limits)
+	}
+	return Run(t, flow.NewRecorder(of, keeping(to), limits).Run)
 }
 
-// DrainOnce drains a source into a sink until the test ends. The source may not fail.
-func DrainOnce(t testing.TB, of flow.Source, to flow.Sink) {
-	Run(t, func(ctx context.Context) error { return of.Drain(ctx, to, flow.NewRetries(50*time.Millisecond)) })
+// A keeping sink is a ledger that says nothing of what it buries.
+type keeping flow.Sink
+
+func (k keeping) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) { return k(ctx, b) }
+
+func (k keeping) Bury(ctx context.Context, b flow.Batch, _ string) (flow.Drained, error) {
+	return k(ctx, b)
+}
+
+// DrainOnce drains a source into a sink until the test ends. The source as a whole may not fail.
+func DrainOnce(t testing.TB, of flow.Source, to flow.Sink, edit ...func(*flow.RecorderLimits)) {
+	Drain(t, &once{Source: of, t: t}, to, edit...)
+}
+
+// once is a source that may be watched once only.
+type once struct {
+	flow.Source
+	t       testing.TB
+	watched atomic.Bool
+}
+
+func (o *once) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
+	if o.watched.Swap(true) {
+		o.t.Error("the source as a whole failed")
+	}
+	return o.Source.Watch(ctx, ready)
 }

@@ -1,0 +1,264 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/point"
+)
+
+const (
+	defaultWorkers  = 4
+	defaultPatience = 10 * time.Second
+	// finishing is how long a batch under way may go on when a Recorder has to end: a hundred times what a batch takes, and less than callers
+	// wait for its coupons.
+	finishing = 2 * time.Second
+	// refillEvery is how often missing numbers of a campaign are recorded from the gate's holders, and refillAtOnce how many of them at once.
+	refillEvery  = time.Minute
+	refillAtOnce = 2000
+)
+
+// errGap says that numbers below recorded ones have been missing for long.
+const errGap = HoleError("numbers between those that are recorded do not come")
+
+// errOlder says that the ledger is an older copy of what it was.
+var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile with the campaign brings back what the gate has", ErrLedgerRolledBack)
+
+// A course is what a Recorder knows of a campaign. The worker that has the campaign guards it.
+type course struct {
+	told    int64     // the number up to which the gate knows of all dead letters, at least
+	missing time.Time // since when numbers below recorded ones have been missing; zero: none are
+	hole    HoleError // why numbers are recorded from the gate's holders; empty: they are not
+	filled  time.Time // when they last were
+}
+
+// follow notes that coupons from a first number on were recorded, and that all up to another are drained. Numbers in between may be with
+// another recorder, or come later. What has not come after the patience is gone. This finds a hole even in a journal that is never empty.
+func (c *course) follow(first, through int64, patience time.Duration) {
+	switch {
+	case through >= first-1:
+		c.missing = time.Time{}
+	case c.missing.IsZero():
+		c.missing = time.Now()
+	case time.Since(c.missing) > patience:
+		c.lacks(errGap)
+	}
+}
+
+// lacks notes that numbers are missing, unless they were recorded from the gate's holders just before.
+func (c *course) lacks(why HoleError) {
+	if c.hole == "" && time.Since(c.filled) > refillEvery {
+		c.hole = why
+	}
+}
+
+// Run records until ctx ends. A batch that is under way then is finished, if that takes no more than two seconds: otherwise callers who wait for
+// its coupons would wait until another recorder takes it over.
+func (r *Recorder) Run(ctx context.Context) error {
+	for waits := r.again.waits(); ; {
+		started := time.Now()
+		r.drain(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(started) > r.limits.Wait {
+			waits.Reset()
+		}
+		r.stats.retries.Add(1)
+		if pause(ctx, waits) != nil {
+			return nil
+		}
+	}
+}
+
+// drain drains many campaigns side by side, until ctx ends or the source as a whole fails. The source is watched until the last batch is done.
+func (r *Recorder) drain(ctx context.Context) {
+	working, stop := context.WithCancel(ctx)
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	on := newAgenda(r.again.shelf)
+	var work, watch sync.WaitGroup
+	watch.Go(func() {
+		defer stop()
+		_ = r.source.Watch(watching, on.add) // if nobody else tells an operator of the error, it does
+	})
+	for of, workers := range [shelves]int{free: r.limits.Workers, failing: r.limits.Workers, locked: 1} {
+		for range workers {
+			work.Go(func() {
+				defer stop()
+				r.work(working, on, shelf(of))
+			})
+		}
+	}
+	work.Wait()
+	unwatch()
+	watch.Wait()
+}
+
+// work drains campaigns of a shelf in turn, one batch each, until ctx ends or the source as a whole fails. A campaign that fails rests.
+func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
+	for {
+		id, ok := on.next(ctx, of)
+		if !ok {
+			return
+		}
+		longer, done := outlasting(ctx, finishing)
+		more, err := r.turn(longer, id)
+		done()
+		switch {
+		case err == nil:
+			r.again.drained(id)
+			on.done(id, more)
+		case errors.Is(err, ErrSource):
+			return
+		default:
+			on.rest(id, r.again.failed(id, err))
+		}
+	}
+}
+
+// turn drains one batch of a campaign, and records numbers that are known to be missing. more tells that there may be others.
+func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool, err error) {
+	c := r.course(id)
+	b, receipt, err := r.source.Next(ctx, id)
+	var hole HoleError
+	switch {
+	case errors.As(err, &hole):
+		c.lacks(hole)
+	case err != nil || receipt == nil && c.hole == "":
+		return false, r.tell(id, err)
+	case receipt != nil:
+		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.source.Ack(ctx, receipt, d) })
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, r.fill(ctx, c, id)
+}
+
+// course returns that of a campaign.
+func (r *Recorder) course(id firstcome.CampaignID) *course {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.courses[id]
+	if c == nil {
+		c = &course{}
+		r.courses[id] = c
+	}
+	return c
+}
+
+// give gives a batch to the ledger, and has the gate told what the ledger said of it.
+func (r *Recorder) give(ctx context.Context, c *course, b Batch, settle func(Drained) (before int64, err error)) error {
+	if b.Told = c.told; len(b.Coupons) > 0 {
+		point.Reach(point.Taken)
+	}
+	drained, err := r.keep(ctx, b)
+	if err != nil {
+		return err
+	}
+	if len(b.Coupons) > 0 && r.limits.Holes != nil {
+		c.follow(b.Coupons[0].Number, drained.Through, r.limits.Patience)
+	}
+	if drained.Twice {
+		_ = r.tell(b.Campaign, ErrTwice)
+	}
+	for {
+		before, err := settle(drained)
+		var knows *ToldError
+		switch {
+		case err != nil && !errors.As(err, &knows):
+			return r.tell(b.Campaign, err)
+		case err == nil:
+			c.told = max(c.told, drained.Through)
+			point.Reach(point.Settled)
+			return r.agrees(ctx, b, before, drained.Through)
+		}
+		c.told = knows.Through
+		more, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: c.told})
+		if err != nil {
+			return err
+		}
+		more.Letters = append(more.Letters, drained.Letters...)
+		drained = more
+	}
+}
+
+// agrees checks that the ledger has what the gate was told before. Another recorder may have told more since the ledger answered, but if the
+// ledger does not have that now, it is an older copy.
+func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) error {
+	if before <= through {
+		return nil
+	}
+	now, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: before})
+	if err == nil && now.Through < before {
+		_ = r.tell(b.Campaign, errOlder)
+	}
+	return err
+}
+
+// keep is take. An operator hears of an error that is not the ledger's.
+func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
+	drained, err := r.take(ctx, b)
+	if err == nil {
+		return drained, nil
+	}
+	err = fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), b.Campaign, err)
+	if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrRowLocked) {
+		_ = r.tell(b.Campaign, err)
+	}
+	return drained, err
+}
+
+// tell tells an operator of an error of one campaign, and returns it.
+func (r *Recorder) tell(id firstcome.CampaignID, err error) error {
+	if err != nil && !errors.Is(err, ErrSource) {
+		r.alarms.Tell(id, err)
+	}
+	return err
+}
+
+// fill records what is known to be missing from the gate's holders, and tells an operator.
+func (r *Recorder) fill(ctx context.Context, c *course, id firstcome.CampaignID) error {
+	switch {
+	case c.hole == "":
+		return nil
+	case r.limits.Holes == nil:
+		_ = r.tell(id, c.hole)
+		c.hole = ""
+		return nil
+	}
+	missing, err := r.limits.Holes.Missing(ctx, id)
+	if err != nil {
+		return r.tell(id, err)
+	}
+	from := ""
+	if len(missing.Coupons) > 0 {
+		from = fmt.Sprintf(" from number %d on", missing.Coupons[0].Number)
+	}
+	_ = r.tell(id, fmt.Errorf("%w; %d coupons%s are recorded from the gate's holders", c.hole, len(missing.Coupons), from))
+	for some := range slices.Chunk(missing.Coupons, refillAtOnce) {
+		b := missing
+		b.Coupons = some
+		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.limits.Holes.Settle(ctx, id, b.Marker, d) })
+		if err != nil {
+			return err
+		}
+	}
+	c.hole, c.missing, c.filled = "", time.Time{}, time.Now()
+	return nil
+}
+
+// outlasting returns a context that ends so much later than its parent.
+func outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

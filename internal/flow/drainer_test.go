@@ -1,0 +1,138 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// TestAGateThatHasLostDeadLettersIsToldAllOfThem has a gate that knows less than its recorder told it.
+func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, p := &stage.Journal{}, stage.NewLedger("c")
+		p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 2 || c.Number == 5 }
+		var told []flow.Drained
+		j.Took = func(d flow.Drained) error {
+			if told = append(told, d); len(told) == 2 {
+				return &flow.ToldError{Through: 0}
+			}
+			return nil
+		}
+		for from := int64(1); from < 7; from += 3 {
+			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", from, from+2)})
+		}
+		recordAll(t, j, p, flow.RecorderLimits{})
+		if len(told) != 3 || told[1].Told != 3 || told[2].Told != 0 || told[2].Through != 6 {
+			t.Fatalf("the gate was told %+v", told)
+		}
+		numbers := map[int64]bool{}
+		for _, c := range told[2].Letters {
+			numbers[c.Number] = true
+		}
+		if !numbers[2] || !numbers[5] {
+			t.Errorf("in the end the gate was told of the dead letters %v", told[2].Letters)
+		}
+	})
+}
+
+// An ahead is a journal whose gate knows more as drained than the ledger says.
+type ahead struct {
+	*stage.Journal
+	through int64
+}
+
+func (a ahead) Ack(ctx context.Context, receipt any, d flow.Drained) (int64, error) {
+	_, err := a.Journal.Ack(ctx, receipt, d)
+	return a.through, err
+}
+
+func TestALedgerThatLacksWhatTheGateWasToldIsAnAlarm(t *testing.T) {
+	for through, want := range map[int64]error{3: nil, 4: flow.ErrLedgerRolledBack} {
+		synctest.Test(t, func(t *testing.T) {
+			j, p, alarms := ahead{&stage.Journal{}, through}, stage.NewLedger("c"), make(stage.Alarms, 9)
+			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
+			runFor(t, flow.NewRecorder(j, p, flow.RecorderLimits{OnAlarm: alarms.Tell}), time.Minute)
+			var told error
+			if len(alarms) > 0 {
+				told = <-alarms
+			}
+			if !errors.Is(told, want) {
+				t.Errorf("the gate knows %d to be drained: told %v", through, told)
+			}
+		})
+	}
+}
+
+// A leaky journal has lost its first coupons, and may say so.
+type leaky struct {
+	*stage.Journal
+	says  atomic.Bool
+	asked atomic.Int64 // how often for what is missing
+	told  atomic.Int64 // how far the gate knows that the campaign is drained
+}
+
+func (l *leaky) Next(ctx context.Context, id firstcome.CampaignID) (flow.Batch, any, error) {
+	if l.says.Swap(false) {
+		return flow.Batch{}, nil, flow.HoleError("somebody deleted it")
+	}
+	return l.Journal.Next(ctx, id)
+}
+
+// Missing implements flow.Holes.
+func (l *leaky) Missing(context.Context, firstcome.CampaignID) (flow.Batch, error) {
+	l.asked.Add(1)
+	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)}, nil
+}
+
+// Settle implements flow.Holes.
+func (l *leaky) Settle(_ context.Context, _ firstcome.CampaignID, _ string, d flow.Drained, _ ...string) (int64, error) {
+	return l.told.Swap(d.Through), nil
+}
+
+// TestF43WhatASourceHasLostIsRecordedFromTheHolders has a source say that something is gone, and one that does not know, whose first numbers do not
+// come. Soon after that nothing is recorded from the holders again. A relay never does so.
+func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
+	for name, test := range map[string]struct {
+		says, relay bool
+		recorded    int
+		told        string
+	}{
+		"it says so":          {says: true, recorded: 9, told: "somebody deleted it; 3 coupons from number 1 on are recorded from the gate's holders"},
+		"numbers do not come": {recorded: 9, told: "do not come; 3 coupons from number 1 on"},
+		"a relay":             {says: true, relay: true, recorded: 6, told: "somebody deleted it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, p, alarms := &leaky{Journal: &stage.Journal{}}, stage.NewLedger("c"), make(stage.Alarms, 9)
+				limits := flow.RecorderLimits{OnAlarm: alarms.Tell, Holes: l}
+				if test.relay {
+					limits.Holes = nil
+				}
+				stage.Run(t, flow.NewRecorder(l, p, limits).Run)
+				for n := range int64(6) {
+					l.says.Store(test.says)
+					l.Add(flow.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 4+n, 4+n)})
+					time.Sleep(3 * time.Second) // all of them are longer than the patience
+				}
+				stage.Same(t, "recorded", test.recorded, len(p.Coupons("c")))
+				if len(alarms) != 1 {
+					t.Fatalf("there were %d alarms", len(alarms))
+				}
+				if err := <-alarms; !strings.Contains(err.Error(), test.told) {
+					t.Errorf("the alarm says %v", err)
+				}
+				if asked, told := l.asked.Load(), l.told.Load(); asked == 1 == test.relay || told == 0 != test.relay {
+					t.Errorf("the gate was asked %d times for what is missing, and told of %d", asked, told)
+				}
+			})
+		})
+	}
+}
