@@ -120,10 +120,7 @@ func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
 
 // audit checks the promises in the ledger, as firstcome audit does.
 func (s *Server) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
-	err = s.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		found.Report, err = audit.Ledger(ctx, b.Source(), id, nil)
-		return err
-	})
+	found.Report, err = audit.Ledger(ctx, s.ledger.Books().Source(), id, nil, nil)
 	return found, err
 }
 

@@ -16,12 +16,13 @@ import (
 )
 
 type auditCmd struct {
-	Ledger  ledgerName  `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
-	Gate    gateName    `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
-	Journal journalName `placeholder:"URL" help:"With --gate: the topic that coupons pass behind it, as serve has it: kafka://HOST:PORT/TOPIC. FIRSTCOME_JOURNAL keeps the password out of sight."`
-	Facts   topicURL    `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
-	Line    lineName    `placeholder:"URL" help:"Hold the lines that a topic of Kafka keeps against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_LINE keeps the password out of sight."`
-	Server  serverURL   `placeholder:"URL" help:"Ask a server to audit instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
+	Ledger   ledgerName  `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
+	Gate     gateName    `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
+	Journal  journalName `placeholder:"URL" help:"With --gate: the topic that coupons pass behind it, as serve has it: kafka://HOST:PORT/TOPIC. FIRSTCOME_JOURNAL keeps the password out of sight."`
+	Facts    topicURL    `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
+	Line     lineName    `placeholder:"URL" help:"Hold the lines that a topic of Kafka keeps against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_LINE keeps the password out of sight."`
+	Server   serverURL   `placeholder:"URL" help:"Ask a server to audit instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
+	PrintSQL bool        `help:"Print the queries that the audit runs on the tables of a campaign, with :campaign for its id unless one is named, and read nothing." name:"print-sql"`
 	outputFlag
 	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
 	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`
@@ -100,6 +101,9 @@ var errBreach = errors.New("a promise is broken")
 
 // Run audits, also while claims are decided.
 func (c *auditCmd) Run(ctx context.Context, t terminal) error {
+	if c.PrintSQL {
+		return c.printSQL(t)
+	}
 	secret, err := c.secret(t)
 	if err != nil {
 		return usageError{err}
@@ -146,7 +150,7 @@ func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditRep
 	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error { return c.auditTables(ctx, t, l, report, secret) })
 }
 
-// auditTables is auditLedger of an open ledger. It reads each campaign at one instant.
+// auditTables is auditLedger of an open ledger.
 func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger, report *auditReport, secret *firstcome.Secret) error {
 	ids, err := c.campaigns(ctx, l, report)
 	if err != nil {
@@ -157,12 +161,8 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 			return err
 		}
 	}
-	err = report.audit(ctx, t, ids, func(id firstcome.CampaignID, read *atomic.Int64) (one audit.Report, err error) {
-		err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
-			one, err = audit.Ledger(ctx, counting(b.Source(), read), id, secret)
-			return err
-		})
-		return one, err
+	err = report.audit(ctx, t, ids, func(id firstcome.CampaignID, read *atomic.Int64) (audit.Report, error) {
+		return audit.Ledger(ctx, l.Books().Source(), id, secret, read)
 	})
 	if err == nil && c.Gate.url() != "" {
 		err = c.auditGate(ctx, l, report, ids, secret)
@@ -200,10 +200,7 @@ func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
 		return err
 	}
 	r.damaged(wrong...)
-	err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		r.Other, err = audit.Other(ctx, b.Other())
-		return err
-	})
+	r.Other, err = audit.Other(ctx, l.Books().Source())
 	r.Breaches += r.Other.Total
 	return err
 }
@@ -217,7 +214,7 @@ func (r *auditReport) damaged(wrong ...string) {
 // audit adds the campaigns' reports.
 func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.CampaignID, one func(firstcome.CampaignID, *atomic.Int64) (audit.Report, error)) error {
 	var read atomic.Int64
-	done := showProgress(ctx, t, "audit: coupons and facts read", func() course { return course{done: read.Load()} })
+	done := showProgress(ctx, t, "audit: coupons read", func() course { return course{done: read.Load()} })
 	defer done()
 	for _, id := range ids {
 		report, err := one(id, &read)
@@ -228,19 +225,4 @@ func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.Cam
 		r.Breaches += report.Breaches.Total
 	}
 	return nil
-}
-
-// counting returns a source that counts what is read of it.
-func counting(source audit.Source, read *atomic.Int64) audit.Source {
-	source.Coupons, source.Runs = countingEach(source.Coupons, read), countingEach(source.Runs, read)
-	return source
-}
-
-func countingEach[V any](all audit.List[V], read *atomic.Int64) audit.List[V] {
-	return func(ctx context.Context, id firstcome.CampaignID, each func(V)) error {
-		return all(ctx, id, func(v V) {
-			read.Add(1)
-			each(v)
-		})
-	}
 }

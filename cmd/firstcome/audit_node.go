@@ -24,7 +24,7 @@ func (n *node) audit(ctx context.Context, id firstcome.CampaignID) (found api.Au
 		return found, api.ErrAuditRunning
 	}
 	err = n.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
-		if found.Report, err = n.auditLedger(ctx, l, id, new(atomic.Int64)); err != nil {
+		if found.Report, err = audit.Ledger(ctx, l.Books().Source(), id, &n.secret, nil); err != nil {
 			return err
 		}
 		found.Gate, err = n.auditGate(ctx, l, id)
@@ -45,7 +45,7 @@ func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.
 		return proof, ctx.Err()
 	}
 	err = n.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
-		if proof.Ledger, err = n.auditLedger(ctx, l, id, read); err == nil {
+		if proof.Ledger, err = audit.Ledger(ctx, l.Books().Source(), id, &n.secret, read); err == nil {
 			proof.Gate, err = n.auditGate(ctx, l, id)
 		}
 		return err
@@ -56,15 +56,6 @@ func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.
 // readPrimary opens the ledger once more. This node may read lists from a standby that lags: that has less than the gate.
 func (n *node) readPrimary(ctx context.Context, read func(*ledger.Ledger) error) error {
 	return readOpened(ctx, n.flags.Ledger.path(), ledger.OpenShared, read)
-}
-
-// auditLedger audits a campaign by the tables, as firstcome audit does.
-func (n *node) auditLedger(ctx context.Context, l *ledger.Ledger, id firstcome.CampaignID, read *atomic.Int64) (found audit.Report, err error) {
-	err = l.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		found, err = audit.Ledger(ctx, counting(b.Source(), read), id, &n.secret)
-		return err
-	})
-	return found, err
 }
 
 // auditGate compares what this node's gate has of a campaign with the ledger. It returns nil if there is nothing to compare. A campaign that

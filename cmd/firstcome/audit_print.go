@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"maps"
+	"strings"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -77,7 +79,7 @@ func counted(n int64, one, ending string) string {
 func printBreaches(t terminal, b audit.Breaches) {
 	left := maps.Clone(b.Count)
 	for _, shown := range b.Shown {
-		fmt.Fprintf(t.out, "  %s: %s\n", shown.Promise, shown.Text)
+		fmt.Fprintln(t.out, " ", breachLine(shown))
 		left[shown.Promise]--
 	}
 	for _, promise := range b.Promises() {
@@ -85,4 +87,26 @@ func printBreaches(t terminal, b audit.Breaches) {
 			fmt.Fprintf(t.out, "  %s: and %d more\n", promise, more)
 		}
 	}
+}
+
+// breachLine is a breach as people read it: the promise, the query that found it, and what it says.
+func breachLine(b audit.Breach) string {
+	if b.Query == "" {
+		return b.Promise + ": " + b.Text
+	}
+	return b.Promise + " " + b.Query + ": " + b.Text
+}
+
+// printSQL prints the queries of the audit, so that they can be run by hand.
+func (c *auditCmd) printSQL(t terminal) error {
+	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil && c.Campaign != "" {
+		return usageError{err}
+	}
+	for _, q := range append(audit.Queries(), audit.OfNone()...) {
+		if c.Campaign != "" {
+			q.SQL = strings.ReplaceAll(q.SQL, ":campaign", "'"+c.Campaign+"'")
+		}
+		fmt.Fprintf(t.out, "-- %s %s. %s\n%s;\n\n", q.Breaks, q.Name, q.About, q.SQL)
+	}
+	return nil
 }

@@ -107,11 +107,7 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 	if err != nil {
 		return err
 	}
-	var report audit.Report
-	err = n.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		report, err = audit.Ledger(ctx, b.Source(), demoCampaign, &secret)
-		return err
-	})
+	report, err := audit.Ledger(ctx, n.ledger.Books().Source(), demoCampaign, &secret, nil)
 	if err != nil {
 		return err
 	}

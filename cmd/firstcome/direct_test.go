@@ -53,7 +53,7 @@ func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 		db := services.Beside(t, name)
 		_, err := db.Exec(`UPDATE coupons SET direct = FALSE WHERE number = 2`)
 		stage.Must(t, err)
-		found, err := audit.Ledger(t.Context(), r.ledger.Books().Source(), "c", nil)
+		found, err := audit.Ledger(t.Context(), r.ledger.Books().Source(), "c", nil, nil)
 		stage.Must(t, err)
 		if found.Breaches.Count["P7"] != 1 {
 			t.Errorf("the audit finds %+v of a claim before the opening", found.Breaches)

@@ -139,7 +139,7 @@ func linesOf(report *auditReport) (lines []string) {
 	}
 	for _, b := range all {
 		for _, shown := range b.Shown {
-			lines = append(lines, shown.Promise+": "+shown.Text)
+			lines = append(lines, breachLine(shown))
 		}
 	}
 	for _, wrong := range report.File {

@@ -5,7 +5,12 @@ package main
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestTheAuditFindsWhateverTheLedgerSaysTwice changes every column of every table, and deletes a row of each, and
@@ -36,4 +41,55 @@ func TestTheAuditFindsWhateverTheLedgerSaysTwice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEachQueryIsBrokenByAPlant holds the queries against the plants. What the schema refuses is planted by TestTheAuditFindsWhatTheSchemaRefuses.
+func TestEachQueryIsBrokenByAPlant(t *testing.T) {
+	for _, q := range append(audit.Queries(), audit.OfNone()...) {
+		begins := q.Breaks + " " + q.Name + ":"
+		planted := slices.ContainsFunc(plants, func(p plant) bool { return p.found == begins })
+		_, refused := refusedPlants[begins]
+		if !planted && !refused {
+			t.Errorf("no plant is found as %q: add one to plants_test.go", begins)
+		}
+	}
+}
+
+// refusedPlants are plants that SQLite's schema refuses, by how the audit finds them: what makes it take the second statement, and that.
+var refusedPlants = map[string][]string{
+	"P1 in_force:":      {`PRAGMA ignore_check_constraints = ON`, `UPDATE campaigns SET quantity = 1 WHERE id = 'spring'`},
+	"P3 two_in_force:":  {`DROP INDEX coupons_p3_one_per_user`, `UPDATE coupons SET user_id = 'a' WHERE campaign_id = 'spring' AND number = 3`},
+	"P9 in_line_twice:": {`DROP INDEX tickets_p9_one_per_user`, `UPDATE tickets SET user_id = 'a' WHERE campaign_id = 'gone' AND ticket = 2`},
+}
+
+func TestTheAuditFindsWhatTheSchemaRefuses(t *testing.T) {
+	for begins, statements := range refusedPlants {
+		g := gardenOn(t, services.SQLite)
+		g.db.SetMaxOpenConns(1) // a PRAGMA is of its connection
+		if _, err := g.db.ExecContext(t.Context(), statements[1]); err == nil {
+			t.Errorf("%s: the schema takes it", statements[1])
+		}
+		g.must(statements[0])
+		g.must(statements[1])
+		if lines := g.audit(true); !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, begins) }) {
+			t.Errorf("%s: the audit does not say %q: %q", statements[1], begins, lines)
+		}
+	}
+}
+
+// TestAReportCountsWhatBecameOfTheNumbers is of summer. Then its last number is raised, so that three numbers are on their way, and its first terms answer when they are decided.
+func TestAReportCountsWhatBecameOfTheNumbers(t *testing.T) {
+	g := gardenOn(t, services.SQLite)
+	report := func() audit.Report {
+		r, err := audit.Ledger(t.Context(), g.ledger.Books().Source(), "summer", &plantSecret, nil)
+		stage.Must(t, err)
+		r.Breaches = audit.Breaches{}
+		return r
+	}
+	want := audit.Report{Campaign: "summer", Coupons: 5, InForce: 4, Voided: 1, Facts: 6, Letters: 1, Lost: 2, Held: []string{"P1", "P3", "P4", "P5"}}
+	stage.Same(t, "the report", want, report())
+	g.must(`UPDATE campaigns SET last_number = last_number + 3 WHERE id = 'summer'`)
+	g.must(`UPDATE changes SET payload = REPLACE(payload, '"recorded"', '"decided"') WHERE campaign_id = 'summer' AND version = 1`)
+	want.Missing, want.LostTold = 3, 2
+	stage.Same(t, "the report then", want, report())
 }

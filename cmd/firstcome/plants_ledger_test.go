@@ -277,7 +277,7 @@ func (s *scene) summer() {
 }
 
 // drop has a line that its gate keeps: number 1 went to the ticket 1.2, number 2 passed the line, and number 3 went to 2.1,
-// where number 4, for 2.3, is a dead letter.
+// where number 4, for 2.3, is a dead letter. Three were served of the first generation, of whom one had number 2.
 func (s *scene) drop() {
 	s.create("drop", firstcome.Terms{Quantity: 9})
 	s.applied("drop", false)
@@ -289,7 +289,7 @@ func (s *scene) drop() {
 	}
 	first := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(1, 1, 2), issued(2, 0, 0)}}
 	first.Line = flow.LineReport{Line: firstcome.Line{Generation: 2}, Past: []flow.PastLine{
-		{Generation: 1, Reason: "sold_out", EndedAt: s.now(), LastTicket: 4, ServedThrough: 3, Served: 2, Waiting: 1},
+		{Generation: 1, Reason: "sold_out", EndedAt: s.now(), LastTicket: 4, ServedThrough: 3, Served: 3, Waiting: 1},
 	}}
 	second := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}
 	second.Line.Line = firstcome.Line{Generation: 2, LastTicket: 5, ServedThrough: 3, Served: 2, Waiting: 2}
@@ -303,7 +303,7 @@ func (s *scene) drop() {
 
 // lose loses the numbers 6 and 7, as a gate that lost its memory would.
 func (s *scene) lose() {
-	for _, statement := range []string{`INSERT INTO lost VALUES ('summer', 6, 2, 2)`, `UPDATE campaigns SET epoch = 2 WHERE id = 'summer'`} {
+	for _, statement := range []string{`INSERT INTO lost VALUES ('summer', 6, 1, 2), ('summer', 7, 1, 2)`, `UPDATE campaigns SET epoch = 2 WHERE id = 'summer'`} {
 		_, err := s.beside.ExecContext(s.t.Context(), statement)
 		stage.Must(s.t, err)
 	}

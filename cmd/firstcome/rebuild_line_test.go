@@ -122,7 +122,7 @@ func (r *rewind) audited() {
 	for len(r.serves(100)) > 0 { //nolint:revive // until nobody is served any more
 	}
 	r.records()
-	found, err := audit.Ledger(r.t.Context(), r.ledger.Books().Source(), "c", nil)
+	found, err := audit.Ledger(r.t.Context(), r.ledger.Books().Source(), "c", nil, nil)
 	stage.Must(r.t, err)
 	if found.Breaches.Total > 0 {
 		r.t.Errorf("the audit of the ledger finds %+v", found.Breaches)

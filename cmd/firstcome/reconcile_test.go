@@ -77,7 +77,7 @@ func (b backup) restore() *desk {
 // sound expects that the ledger and its gate keep every promise.
 func (d *desk) sound() {
 	d.t.Helper()
-	found, err := audit.Ledger(d.t.Context(), d.ledger.Books().Source(), "c", nil)
+	found, err := audit.Ledger(d.t.Context(), d.ledger.Books().Source(), "c", nil, nil)
 	stage.Must(d.t, err)
 	for _, b := range found.Breaches.Shown {
 		d.t.Errorf("the audit finds %s: %s", b.Promise, b.Text)

@@ -16,16 +16,12 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // auditBooks audits a campaign by the ledger's tables.
 func (s *shop) auditBooks(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
-	err = s.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		found.Report, err = audit.Ledger(ctx, b.Source(), id, nil)
-		return err
-	})
+	found.Report, err = audit.Ledger(ctx, s.ledger.Books().Source(), id, nil, nil)
 	return found, err
 }
 
@@ -36,7 +32,7 @@ func audits(do func(context.Context, firstcome.CampaignID) (api.Audited, error))
 
 // TestTheClientKnowsAllThatAnAuditFinds has an audit that finds something in every field.
 func TestTheClientKnowsAllThatAnAuditFinds(t *testing.T) {
-	breaches := audit.Breaches{Total: 2, Count: map[string]int64{"P4": 2}, Shown: []audit.Breach{{Promise: "P4", Text: "number 2 is missing"}}}
+	breaches := audit.Breaches{Total: 2, Count: map[string]int64{"P4": 2}, Shown: []audit.Breach{{Promise: "P4", Query: "missing", Text: "number 2 is missing"}}}
 	s := open(t, audits(func(_ context.Context, id firstcome.CampaignID) (api.Audited, error) {
 		return api.Audited{
 			Report: audit.Report{

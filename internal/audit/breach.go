@@ -1,7 +1,7 @@
 // Package audit holds what firstcome did against what it promises.
 //
-// [Ledger] reads a campaign's own rows, [Other] what is of no campaign, [Gate] who holds a coupon at a
-// remote gate. [Answers] compares what clients were told with the coupons that the server has in the end. None
+// [Ledger] runs [Queries] on a campaign's rows, and checks what SQL cannot see; [Other] does so with what is of no campaign. [Gate] reads who holds
+// a coupon at a remote gate. [Answers] compares what clients were told with the coupons that the server has in the end. None
 // repairs anything: a breach is for people to read.
 //
 // What a ledger says only once cannot be held against anything: the operator's manual lists it.
@@ -25,7 +25,8 @@ import (
 
 // A Breach is a promise broken, and how.
 type Breach struct {
-	Promise string `json:"promise"` // P1 to P9, or what they rest on
+	Promise string `json:"promise"`         // P1 to P9, or what they rest on
+	Query   string `json:"query,omitempty"` // the name of the query that found it; empty: it was no query
 	Text    string `json:"text"`
 }
 
@@ -45,13 +46,30 @@ func (b *Breaches) Promises() []string {
 	return slices.Sorted(maps.Keys(b.Count))
 }
 
-func (b *Breaches) add(promise, format string, args ...any) {
+func (b *Breaches) add(promise, format string, args ...any) { b.addBy("", promise, format, args...) }
+
+// addBy adds what a query found.
+func (b *Breaches) addBy(query, promise, format string, args ...any) {
 	if b.Count == nil {
 		b.Count = map[string]int64{}
 	}
 	b.Total++
 	b.Count[promise]++
 	if b.Count[promise] <= maxShown {
-		b.Shown = append(b.Shown, Breach{promise, fmt.Sprintf(format, args...)})
+		b.Shown = append(b.Shown, Breach{promise, query, fmt.Sprintf(format, args...)})
+	}
+}
+
+// take adds other breaches.
+func (b *Breaches) take(others *Breaches) {
+	for _, shown := range others.Shown {
+		b.addBy(shown.Query, shown.Promise, "%s", shown.Text)
+		others.Count[shown.Promise]--
+	}
+	for promise, more := range others.Count {
+		if more > 0 {
+			b.Total += more
+			b.Count[promise] += more
+		}
 	}
 }

@@ -181,11 +181,11 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 		c.line.known(g)
 		delete(journal, g.number)
 	}
-	err = ledger.Coupons(ctx, id, func(coupon Coupon) {
-		known(grantOf(coupon.Coupon))
-		c.saw(coupon.Coupon)
+	err = ledger.Coupons(ctx, id, func(coupon firstcome.Coupon) {
+		known(grantOf(coupon))
+		c.saw(coupon)
 		if coupon.VoidedAt.IsZero() {
-			expected[coupon.User] = grantOf(coupon.Coupon)
+			expected[coupon.User] = grantOf(coupon)
 		}
 	})
 	if err == nil {

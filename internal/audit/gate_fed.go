@@ -33,10 +33,10 @@ func (c *comparison) compareFeed() {
 
 // compareBegun compares where the generation begins. The ledger hears of that before the gate.
 func (c *comparison) compareBegun() {
-	if c.campaign.Row == nil || c.line.before.Feed == nil {
+	if c.line.before.Feed == nil {
 		return
 	}
-	at, told := c.line.before.Line, c.campaign.Row.Line
+	at, told := c.line.before.Line, c.campaign.Line
 	switch {
 	case !at.Begun || told.Generation > at.Generation:
 	case told.Generation < at.Generation || !told.Begun:

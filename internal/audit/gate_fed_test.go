@@ -43,7 +43,7 @@ func withFeed() *fedRemote {
 		Feed: &firstcome.Feed{Topic: "id", Partition: 3}, Left: 3,
 	}
 	s.past = append(s.past, s.counters.Past...)
-	s.campaign.Row.Line = s.counters.Line
+	s.campaign.Line = s.counters.Line
 	s.campaign.Feed = s.counters.Feed
 	s.tickets = []audit.GateTicket{over(2, 5, "l"), over(2, 9, "m"), over(2, 12, "n")}
 	s.leavers = []audit.Leaver{{Generation: 1, Through: 7, User: "z"}, {Generation: 2, Through: 5, User: "l"}, {Generation: 2, Through: 8, User: "m"}}
@@ -54,7 +54,7 @@ func TestTheSoundLineOfAFeedAtAGateHasNoBreach(t *testing.T) {
 	for what, move := range map[string]func(s *fedRemote){
 		"as it is": func(*fedRemote) {},
 		"a ledger that knows no coupon of the last turns": func(s *fedRemote) {
-			s.campaign.Row.Line.ServedThrough, s.campaign.Row.Line.LastTicket, s.campaign.Row.Line.Served = 3, 3, 2
+			s.campaign.Line.ServedThrough, s.campaign.Line.LastTicket, s.campaign.Line.Served = 3, 3, 2
 		},
 		"a partition that was given up": func(s *fedRemote) { s.campaign.Feed = &firstcome.Feed{Topic: "id", Partition: -1} },
 		"another feed on its way": func(s *fedRemote) {
@@ -64,7 +64,7 @@ func TestTheSoundLineOfAFeedAtAGateHasNoBreach(t *testing.T) {
 		"the next generation, of which the gate has not heard": func(s *fedRemote) {
 			s.counters.Past = append(s.counters.Past, audit.PastLine{Line: s.counters.Line, Reason: "sold_out", EndedAt: at(30)})
 			s.counters.Line, s.counters.Left, s.tickets = firstcome.Line{Generation: 3}, 0, nil
-			s.campaign.Row.Line = firstcome.Line{Generation: 3, First: 200, Begun: true}
+			s.campaign.Line = firstcome.Line{Generation: 3, First: 200, Begun: true}
 		},
 		"an end meanwhile": func(s *fedRemote) {
 			s.between = func() {
@@ -100,17 +100,17 @@ func TestEveryBreachOfTheLineOfAFeedAtAGateIsFound(t *testing.T) {
 		"another topic":                              {func(s *fedRemote) { s.campaign.Feed = &firstcome.Feed{Topic: "other", Partition: 3} }, "by the ledger it is in the partition 3 of the topic other"},
 		"no feed by the ledger":                      {func(s *fedRemote) { s.campaign.Feed = nil }, "by the ledger it is at its gate"},
 		"no feed at the gate":                        {func(s *fedRemote) { s.counters.Feed = nil }, "by the gate the line is at its gate, and by the ledger it is in"},
-		"another beginning":                          {func(s *fedRemote) { s.campaign.Row.Line.First = 99 }, "generation 2 begins at the offset 100 at the gate, and at 99 by the ledger"},
-		"a beginning that the ledger does not know":  {func(s *fedRemote) { s.campaign.Row.Line.Begun = false }, "generation 2 has begun at the gate, and the ledger does not know it"},
-		"a generation that the ledger does not know": {func(s *fedRemote) { s.campaign.Row.Line = firstcome.Line{Generation: 1, Begun: true} }, "generation 2 has begun at the gate, and the ledger does not know it"},
+		"another beginning":                          {func(s *fedRemote) { s.campaign.Line.First = 99 }, "generation 2 begins at the offset 100 at the gate, and at 99 by the ledger"},
+		"a beginning that the ledger does not know":  {func(s *fedRemote) { s.campaign.Line.Begun = false }, "generation 2 has begun at the gate, and the ledger does not know it"},
+		"a generation that the ledger does not know": {func(s *fedRemote) { s.campaign.Line = firstcome.Line{Generation: 1, Begun: true} }, "generation 2 has begun at the gate, and the ledger does not know it"},
 		"tickets of a generation that has not begun": {func(s *fedRemote) { s.counters.Line.Begun = false }, "generation 2 counts 6 tickets that have ended, 4 served, 0 in line, and each up to 6 ended; begun: false"},
 		"people in line":                             {func(s *fedRemote) { s.counters.Line.Waiting = 1 }, "generation 2 counts 6 tickets that have ended, 4 served, 1 in line"},
 		"tickets passed over":                        {func(s *fedRemote) { s.counters.Line.ServedThrough = 7 }, "generation 2 counts 6 tickets that have ended, 4 served, 0 in line, and each up to 7"},
 		"more served than ended":                     {func(s *fedRemote) { s.counters.Line.Served = 7 }, "generation 2 counts 6 tickets that have ended, 7 served"},
 		"more coupons than served":                   {func(s *fedRemote) { s.counters.Line.Served = 2 }, "generation 2 counts 2 tickets served, and 3 coupons name one of them"},
 		"a coupon of a ticket to come":               {func(s *fedRemote) { s.issueTo(10, 2, 7) }, "number 10 was issued to the ticket 2.7, whose turn has not come at the gate"},
-		"a ledger further on":                        {func(s *fedRemote) { s.campaign.Row.Line.ServedThrough = 7 }, "the ledger was told that the line is at the ticket 2.7"},
-		"a ledger in a later generation":             {func(s *fedRemote) { s.campaign.Row.Line = firstcome.Line{Generation: 3} }, "the ledger was told that the line is at the ticket 3.0"},
+		"a ledger further on":                        {func(s *fedRemote) { s.campaign.Line.ServedThrough = 7 }, "the ledger was told that the line is at the ticket 2.7"},
+		"a ledger in a later generation":             {func(s *fedRemote) { s.campaign.Line = firstcome.Line{Generation: 3} }, "the ledger was told that the line is at the ticket 3.0"},
 		"another end":                                {func(s *fedRemote) { s.past[0].Served = 2 }, "generation 1 ended as sold_out"},
 		"somebody in line":                           {func(s *fedRemote) { s.inLine = append(s.inLine, ticket(2, 7, "p")) }, `the ticket 2.7 of the user "p" is in line at the gate, and a topic keeps the line`},
 		"a ticket":                                   {func(s *fedRemote) { s.tickets[2].Over = false }, `the ticket 2.12 of the user "n" was not given by the gate`},

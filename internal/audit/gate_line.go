@@ -215,10 +215,10 @@ func (c *comparison) compareTold() {
 			}
 		}
 	}
-	if c.campaign.Row == nil || lost {
+	if lost {
 		return
 	}
-	told, now := c.campaign.Row.Line, l.after.Line
+	told, now := c.campaign.Line, l.after.Line
 	beyond := told.ServedThrough > now.ServedThrough || told.LastTicket > now.LastTicket || told.Served > now.Served
 	ahead := told.Generation > now.Generation && (l.after.Feed == nil || now.Begun) // see flow.Over.Begin
 	if ahead || told.Generation == now.Generation && beyond {

@@ -16,7 +16,6 @@ type queueThere struct {
 	counters audit.LineView
 	inLine   []audit.GateTicket
 	tickets  []audit.GateTicket
-	past     []audit.PastLine
 	issuedTo map[int64][2]int64 // by number: generation and ticket
 }
 
@@ -72,7 +71,7 @@ func withLine() *remote {
 		Past: []audit.PastLine{{Line: firstcome.Line{Generation: 1, LastTicket: 2, ServedThrough: 1, Served: 1, Waiting: 1}, Reason: "sold_out", EndedAt: at(2)}},
 	}
 	s.past = append(s.past, s.counters.Past...)
-	s.campaign.Row.Line = s.counters.Line
+	s.campaign.Line = s.counters.Line
 	s.inLine = []audit.GateTicket{ticket(1, 2, "z"), ticket(2, 4, "j"), ticket(2, 6, "p"), ticket(2, 7, "q")}
 	s.tickets = []audit.GateTicket{ticket(1, 2, "z"), over(2, 2, "i"), ticket(2, 4, "j"), over(2, 5, "l"), ticket(2, 6, "p"), ticket(2, 7, "q"), over(2, 8, "m")}
 	return s
@@ -145,10 +144,10 @@ func TestEveryBreachOfALineAtAGateIsFound(t *testing.T) {
 		"more have ended than were given": {func(s *remote) {
 			s.counters.Line.LastTicket = 7
 		}, "generation 2 counts 7 tickets, 4 of them served, 2 in line, and each up to 4 ended; 3 have coupons, and 3 others have ended"},
-		"a ledger ahead":        {func(s *remote) { s.campaign.Row.Line.LastTicket = 9 }, "the ledger was told that the line is at the ticket 2.4 of 9, 4 served"},
-		"a ledger that serves":  {func(s *remote) { s.campaign.Row.Line.Served = 5 }, "the ledger was told that the line is at the ticket 2.4 of 8, 5 served; at the gate it is at 2.4 of 8, 4 served"},
-		"a ledger further on":   {func(s *remote) { s.campaign.Row.Line.ServedThrough = 5 }, "the ledger was told that the line is at the ticket 2.5 of 8"},
-		"a ledger's generation": {func(s *remote) { s.campaign.Row.Line = firstcome.Line{Generation: 3} }, "the ledger was told that the line is at the ticket 3.0 of 0"},
+		"a ledger ahead":        {func(s *remote) { s.campaign.Line.LastTicket = 9 }, "the ledger was told that the line is at the ticket 2.4 of 9, 4 served"},
+		"a ledger that serves":  {func(s *remote) { s.campaign.Line.Served = 5 }, "the ledger was told that the line is at the ticket 2.4 of 8, 5 served; at the gate it is at 2.4 of 8, 4 served"},
+		"a ledger further on":   {func(s *remote) { s.campaign.Line.ServedThrough = 5 }, "the ledger was told that the line is at the ticket 2.5 of 8"},
+		"a ledger's generation": {func(s *remote) { s.campaign.Line = firstcome.Line{Generation: 3} }, "the ledger was told that the line is at the ticket 3.0 of 0"},
 		"another end":           {func(s *remote) { s.past[0].Waiting = 0 }, "generation 1 ended as sold_out at 2026-12-24T10:00:02.000000Z with 2 tickets, 1 served, 1 in line, and each up to 1 ended at the gate, and in the ledger it"},
 		"an end that is later":  {func(s *remote) { s.past[0].EndedAt = at(3) }, "generation 1 ended as sold_out at 2026-12-24T10:00:02.000000Z"},
 	} {
@@ -235,7 +234,7 @@ func TestAGenerationThatEndsInTheSecondReadingIsNoBreach(t *testing.T) {
 func TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew(t *testing.T) {
 	s := withLine()
 	s.past = append(s.past, audit.PastLine{Line: s.counters.Line, Reason: "lost", EndedAt: at(60)})
-	s.campaign.Row.Line = firstcome.Line{Generation: 3}
+	s.campaign.Line = firstcome.Line{Generation: 3}
 	if found := gateOf(t, s).Breaches; found.Total != 0 {
 		t.Error(found.Shown)
 	}

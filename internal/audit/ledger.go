@@ -1,10 +1,14 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
 )
@@ -26,155 +30,254 @@ type Report struct {
 	Held []string `json:"held"`
 }
 
-// Ledger audits a campaign: it holds whatever the ledger says twice against each
-// other, and all of it against the promises; the codes too if there is a secret. A campaign whose row is
-// gone, or of which something cannot be read, is a breach in its report; an error means that the ledger could not be
-// asked. It keeps some 24 bytes a coupon, 64 a change and the set of users in memory.
-func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret *firstcome.Secret) (Report, error) {
-	a := &ledgerAudit{Breaches: &Breaches{}, source: source, id: id, secret: secret}
-	err := a.run(ctx)
-	switch {
-	case errors.Is(err, firstcome.ErrNoCampaign):
-		a.add("P5", "the ledger lacks the campaign, of which other tables tell")
-	case errors.Is(err, ErrUnreadable):
-		a.add("unreadable", "%v", err)
-	case err != nil:
+// atATime is how many checks run side by side.
+const atATime = 2
+
+// Ledger audits a campaign by the ledger's tables: it runs all of Queries, and checks here what SQL cannot see, the codes only if there is
+// a secret. Each check is of an instant of its own, so the campaign may be in use. read, unless it is nil, counts the coupons that were
+// read. A campaign whose row is gone, or of which something cannot be read, is a breach in its report; an error means that the ledger could
+// not be asked.
+func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret *firstcome.Secret, read *atomic.Int64) (Report, error) {
+	a := &ledgerAudit{source: source, id: id, secret: secret, read: cmp.Or(read, new(atomic.Int64))}
+	campaign, err := source.Campaign(ctx, id)
+	gone := errors.Is(err, firstcome.ErrNoCampaign)
+	if err != nil && !gone && !errors.Is(err, ErrUnreadable) {
 		return Report{}, fmt.Errorf("audit %s: %w", id, err)
 	}
-	a.report.Campaign, a.report.Breaches = id, *a.Breaches
-	return a.report, nil
+	a.campaign = campaign
+	var checks []check
+	switch {
+	case err == nil:
+		checks = []check{a.coupons, a.changes, a.numbers}
+	case !gone:
+		checks = []check{func(context.Context, *Breaches) error { return err }}
+	}
+	breaches, err := all(ctx, append(checks, asChecks(Queries(), source, id)...))
+	if err != nil {
+		return Report{}, fmt.Errorf("audit %s: %w", id, err)
+	}
+	return a.report(breaches), nil
 }
 
-// ledgerAudit is one call of Ledger.
+// Other audits what is of no campaign: each key was made and revoked as the audit log says, and each dead letter was resolved so.
+func Other(ctx context.Context, source Source) (Breaches, error) {
+	letters := func(ctx context.Context, b *Breaches) error { return source.OtherLetters(ctx, b.letter) }
+	b, err := all(ctx, append(asChecks(OfNone(), source, ""), letters))
+	if err != nil {
+		return Breaches{}, fmt.Errorf("audit what is of no campaign: %w", err)
+	}
+	return b, nil
+}
+
+// A check adds breaches.
+type check func(context.Context, *Breaches) error
+
+func asChecks(queries []Query, source Source, id firstcome.CampaignID) (checks []check) {
+	for _, q := range queries {
+		checks = append(checks, func(ctx context.Context, b *Breaches) error { return q.run(ctx, source, id, b) })
+	}
+	return checks
+}
+
+// all runs checks, and returns what they find in their order. What cannot be read is a breach.
+func all(ctx context.Context, checks []check) (b Breaches, err error) {
+	found := make([]Breaches, len(checks))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atATime)
+	for n, check := range checks {
+		group.Go(func() error {
+			err := check(ctx, &found[n])
+			if errors.Is(err, ErrUnreadable) {
+				found[n].add("unreadable", "%v", err)
+				return nil
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	unreadable := map[string]bool{} // several checks may meet one page
+	for n := range found {
+		if shown := found[n].Shown; found[n].Count["unreadable"] == 1 && len(shown) == 1 {
+			if unreadable[shown[0].Text] {
+				continue
+			}
+			unreadable[shown[0].Text] = true
+		}
+		b.take(&found[n])
+	}
+	return b, err
+}
+
+// ledgerAudit checks what SQL cannot see.
 type ledgerAudit struct {
-	*Breaches
 	source   Source
 	id       firstcome.CampaignID
 	secret   *firstcome.Secret
+	read     *atomic.Int64
 	campaign Campaign
-	history  *history
-	log      logAudit
-	coupons  couponAudit
-	line     lineAudit
-	numbers  numberAudit
-	report   Report
+
+	// coupons sets these,
+	all, voided, beyond int64 // beyond: above what is drained
+	// changes this one,
+	decides bool // a claim may have been answered before its coupon was recorded
+	// and numbers these.
+	open, lost, missing, lines int64
 }
 
-func (a *ledgerAudit) run(ctx context.Context) (err error) {
-	if a.campaign, err = a.source.Campaign(ctx, a.id); err != nil {
-		return err
+func (a *ledgerAudit) report(b Breaches) Report {
+	r := Report{
+		Campaign: a.id, Coupons: a.all, InForce: a.all - a.voided, Voided: a.voided, Facts: a.campaign.Position,
+		Letters: a.open, Lost: a.lost, Lines: a.lines, Breaches: b, Held: []string{"P1", "P3", "P4", "P5"},
 	}
-	for _, part := range []func(context.Context) error{a.readChanges, a.readLog, a.readCoupons, a.readLine, a.readNumbers, a.readFacts} {
-		if err := part(ctx); err != nil {
-			return err
+	if a.campaign.Remote {
+		r.Missing = max(0, a.missing-a.beyond)
+	}
+	if a.decides {
+		r.LostTold = a.lost
+	}
+	if line := a.campaign.Line; a.campaign.Pace != nil || line.Generation > 1 || line.LastTicket > 0 {
+		r.Held = append(r.Held, "P9")
+	}
+	return r
+}
+
+// couponsOf has what coupons reads of a campaign.
+const couponsOf = `SELECT number, user_id, code, CASE WHEN voided_at IS NULL THEN '' ELSE 'voided' END FROM coupons WHERE campaign_id = ? ORDER BY number`
+
+// coupons checks ids and codes.
+func (a *ledgerAudit) coupons(ctx context.Context, b *Breaches) error {
+	if a.secret != nil && a.campaign.Secret != "" && a.campaign.Secret != a.secret.Fingerprint() {
+		b.add("identity", "the campaign's codes are those of the secret with the fingerprint %s, and this one's is %s", a.campaign.Secret, a.secret.Fingerprint())
+	}
+	return a.source.Each(ctx, couponsOf, []any{string(a.id)}, func(_, values []string) {
+		number, _ := strconv.ParseInt(values[0], 10, 64) // it is of a column of integers
+		user, code, voided := values[1], values[2], values[3] != ""
+		a.read.Add(1)
+		if a.all++; voided {
+			a.voided++
 		}
-	}
-	a.history.end()
-	a.report.Held = []string{"P1", "P3", "P4", "P5"}
-	if a.source.Tickets != nil && slices.ContainsFunc(a.history.terms, func(t termsFrom) bool { return t.pace != nil }) {
-		a.report.Held = append(a.report.Held, "P9")
-	}
-	return nil
-}
-
-func (a *ledgerAudit) readChanges(ctx context.Context) error {
-	a.history = &history{Breaches: a.Breaches, campaign: &a.campaign}
-	if err := a.source.Changes(ctx, a.id, a.history.change); err != nil {
-		return err
-	}
-	a.history.read()
-	return nil
-}
-
-func (a *ledgerAudit) readLog(ctx context.Context) error {
-	a.log = logAudit{Breaches: a.Breaches, changes: a.history.changes, row: a.campaign.Row, letters: map[int64]Line{}}
-	if a.source.Log == nil {
-		return nil
-	}
-	if err := a.source.Log(ctx, a.id, a.log.line); err != nil {
-		return err
-	}
-	a.log.end()
-	return nil
-}
-
-func (a *ledgerAudit) readCoupons(ctx context.Context) error {
-	a.coupons = couponAudit{
-		Breaches: a.Breaches, id: a.id, secret: a.secret, history: a.history, campaign: &a.campaign, again: map[int64]int64{},
-		holders: make(map[firstcome.UserID]held, min(max(a.campaign.InForce, 0), 1_000_000)), logged: a.source.Log != nil, direct: a.log.direct,
-	}
-	a.line = newLineAudit(a.Breaches, &a.campaign, a.history)
-	err := a.source.Coupons(ctx, a.id, func(c Coupon) {
-		a.coupons.coupon(c)
-		a.line.coupon(c.Coupon)
+		if number > a.campaign.Drained && number <= a.campaign.LastNumber {
+			a.beyond++
+		}
+		if _, err := firstcome.ParseUserID(user); err != nil {
+			b.add("identity", "number %d has the user %q: %v", number, user, err)
+		}
+		switch {
+		case !wellFormedCode(code):
+			b.add("identity", "number %d has the code %q, which is not 16 characters of Crockford's base 32", number, code)
+		case a.secret != nil && code != a.secret.Code(a.id, number):
+			b.add("identity", "number %d has a code that the secret does not make", number)
+		}
 	})
-	if err != nil {
-		return err
-	}
-	a.coupons.end()
-	all := int64(len(a.coupons.rows))
-	a.report.Coupons, a.report.InForce, a.report.Voided = all, a.coupons.inForce, all-a.coupons.inForce
-	return nil
 }
 
-func (a *ledgerAudit) readLine(ctx context.Context) error {
-	if a.source.Tickets != nil {
-		err := a.source.Past(ctx, a.id, a.line.generation)
-		if err == nil && !a.campaign.Remote {
-			err = a.source.Tickets(ctx, a.id, a.line.ticket)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	a.report.Lines = a.line.lost
-	a.coupons.decided(&a.line)
-	if a.source.Line != nil {
-		switch view, err := a.source.Line(ctx, a.id); {
-		case err == nil:
-			a.line.view(view)
-		case !errors.Is(err, ErrNotTold):
-			return err
+// wellFormedCode tells whether a code has the form of Secret.Code.
+func wellFormedCode(code string) bool {
+	for i := range len(code) {
+		switch c := code[i]; {
+		case '0' <= c && c <= '9':
+		case 'A' <= c && c <= 'Z' && c != 'I' && c != 'L' && c != 'O' && c != 'U':
+		default:
+			return false
 		}
 	}
-	if a.source.Tickets != nil && !a.campaign.Remote {
-		a.line.finish()
-	}
-	return nil
+	return len(code) == 16
 }
 
-func (a *ledgerAudit) readNumbers(ctx context.Context) error {
-	a.numbers = numberAudit{Breaches: a.Breaches, rows: a.coupons.rows, campaign: &a.campaign, history: a.history, log: &a.log, logged: a.source.Log != nil}
+// changes checks the payloads of changes: they can be read, their terms are allowed and those of the columns beside them, and the campaign
+// has the pace and the line of the last ones. Later changes than those that the campaign's row had when it was read say nothing of it.
+func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
+	var last *Change // whose terms the campaign has
+	err := a.source.Changes(ctx, a.id, func(c Change) {
+		a.decides = a.decides || c.Wrong != nil || c.Kind == firstcome.ChangeReconcile || c.Terms.Answer == firstcome.Decided && !c.Refused
+		terms := c.Kind == firstcome.ChangeTerms || c.Kind == firstcome.ChangeReconcile
+		switch {
+		case c.Wrong != nil:
+			b.add("unreadable", "version %d: %v", c.Version, c.Wrong)
+			return
+		case !terms || c.Refused:
+			return
+		}
+		if err := c.Terms.Check(); err != nil {
+			b.add("changes", "version %d has terms that no campaign may have: %v", c.Version, err)
+		}
+		if c.Quantity != c.Terms.Quantity || !c.OpensAt.Equal(c.Terms.OpensAt) || !c.ClosesAt.Equal(c.Terms.ClosesAt) {
+			b.add("changes", "version %d has the quantity %s and the window from %s to %s, by its payload %s and from %s to %s", c.Version,
+				quantityText(c.Quantity), text(c.OpensAt), text(c.ClosesAt), quantityText(c.Terms.Quantity), text(c.Terms.OpensAt), text(c.Terms.ClosesAt))
+		}
+		proposed := a.campaign.Remote && c.Kind == firstcome.ChangeTerms && c.Version > a.campaign.Applied && last != nil && c.Terms.Quantity < last.Terms.Quantity
+		if c.Version <= a.campaign.Version && !proposed {
+			last = &c
+		}
+	})
+	if err == nil && last != nil {
+		a.line(&last.Terms, b)
+	}
+	return err
+}
+
+// line holds how the campaign's row says that people wait against its terms.
+func (a *ledgerAudit) line(t *firstcome.Terms, b *Breaches) {
+	c := a.campaign
+	if is, want := paceText(c.Pace, c.Waitlist), paceText(t.Pace, t.Waitlist); is != want {
+		b.add("changes", "the campaign has %s, by its terms %s", is, want)
+	}
+	if is, want := feedText(c.Feed), feedText(t.Feed); is != want && (c.Feed == nil || c.Feed.Partition >= 0 || t.Feed == nil) {
+		b.add("changes", "the campaign's line is %s, by its terms %s", is, want)
+	}
+}
+
+func paceText(p *firstcome.Pace, waitlist bool) string {
+	text := "no pace"
+	if p != nil {
+		text = fmt.Sprintf("the pace %d", p.PerSecond)
+	}
+	if waitlist {
+		text += " and waitlist"
+	}
+	return text
+}
+
+func feedText(f *firstcome.Feed) string {
+	if f == nil {
+		return "at its gate"
+	}
+	return fmt.Sprintf("in the partition %d of the topic %s", f.Partition, f.Topic)
+}
+
+// numbers checks the dead letters, and counts what became of numbers that are no coupons, and of lines.
+func (a *ledgerAudit) numbers(ctx context.Context, b *Breaches) error {
+	a.missing = max(0, a.campaign.LastNumber-a.campaign.Drained)
+	beyond := func(number int64) bool { return number > a.campaign.Drained && number <= a.campaign.LastNumber }
 	err := a.source.Letters(ctx, a.id, func(l Letter) {
-		a.numbers.letter(l)
-		a.line.letter(l)
+		b.letter(l)
+		if l.Open {
+			a.open++
+		}
+		if beyond(l.Number) && (l.Open || l.Voided) {
+			a.missing--
+		}
 	})
 	if err == nil {
-		err = a.source.Lost(ctx, a.id, a.numbers.lose)
+		err = a.source.Lost(ctx, a.id, func(r Range) {
+			if a.lost += r.Count; beyond(r.First) {
+				a.missing -= r.Count
+			}
+		})
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.source.Past(ctx, a.id, func(p PastLine) {
+			if p.Reason == "lost" {
+				a.lines++
+			}
+		})
 	}
-	// The dead letters may be newer than the campaign that was read before them.
-	now, err := a.source.Campaign(ctx, a.id)
-	if err != nil {
-		return err
-	}
-	a.numbers.end(now)
-	a.report.Letters, a.report.Lost, a.report.Missing = a.numbers.open, a.numbers.lost, a.numbers.missing
-	if a.history.decides {
-		a.report.LostTold = a.numbers.lost
-	}
-	if a.campaign.Remote && a.source.Tickets != nil {
-		a.line.finishRemote(a.numbers.missing, a.numbers.lost)
-	}
-	return nil
+	return err
 }
 
-func (a *ledgerAudit) readFacts(ctx context.Context) error {
-	facts := factAudit{Breaches: a.Breaches, campaign: &a.campaign, history: a.history, rows: a.coupons.rows, again: a.coupons.again}
-	err := a.source.Runs(ctx, a.id, facts.run)
-	facts.end()
-	a.report.Facts = facts.position
-	return err
+// letter adds how the columns of a dead letter contradict each other, if they do.
+func (b *Breaches) letter(l Letter) {
+	if l.Wrong != "" {
+		b.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)
+	}
 }

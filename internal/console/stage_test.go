@@ -235,10 +235,7 @@ func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
 // prove audits a campaign by the tables.
 func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.Int64) (proof console.Proof, err error) {
-	err = h.ledger.AtOnce(ctx, func(b *ledger.Books) (err error) {
-		proof.Ledger, err = audit.Ledger(ctx, b.Source(), id, nil)
-		return err
-	})
+	proof.Ledger, err = audit.Ledger(ctx, h.ledger.Books().Source(), id, nil, nil)
 	return proof, err
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// Books are the ledger's tables as an audit reads them: row by row, whatever they hold.
+// Books are the ledger's tables as an audit reads them: row by row, whatever they hold. Each reading is at an instant of its own, unless it
+// is within AtOnce.
 type Books struct {
 	db interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -19,24 +20,55 @@ type Books struct {
 	dialect *dialect
 }
 
-// Books returns the tables, each reading of which is at an instant of its own.
-func (l *Ledger) Books() *Books { return &Books{&l.read.reader, l.dialect} }
+// Books returns the tables.
+func (l *Ledger) Books() *Books { return &Books{&l.audits.reader, l.dialect} }
 
 // AtOnce calls read with the tables as they are at one instant.
 func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
 	return l.read.atOnce(ctx, func(s *snapshot) error { return read(&Books{s, l.dialect}) })
 }
 
-// Source returns what an audit reads of a campaign.
+// Source returns what an audit reads.
 func (b *Books) Source() audit.Source {
 	return audit.Source{
-		Campaign: b.campaign, Changes: b.changes, Log: b.log, Coupons: b.coupons, Past: b.past, Tickets: b.tickets, Leavers: b.Leavers, Letters: b.letters, Lost: b.lost, Runs: b.runs,
+		Each: b.each, Campaign: b.campaign, Changes: b.changes, Coupons: b.coupons, Past: b.past, Leavers: b.Leavers,
+		Letters: b.letters, OtherLetters: b.otherLetters, Lost: b.lost,
 	}
 }
 
-// Other returns what an audit reads of no campaign.
-func (b *Books) Other() audit.OtherSource {
-	return audit.OtherSource{Keys: b.keys, Letters: b.otherLetters, Log: b.otherLog}
+// each calls each with the rows of a query, as text.
+func (b *Books) each(ctx context.Context, query string, args []any, each func(columns, values []string)) error {
+	rows, err := b.db.QueryContext(ctx, query, args...)
+	if err == nil {
+		defer rows.Close()
+		err = b.texts(rows, each)
+	}
+	if b.dialect.damaged(err) {
+		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
+	}
+	return wrap(err, "run a check of the audit")
+}
+
+// texts is each of rows.
+func (b *Books) texts(rows *sql.Rows, each func(columns, values []string)) error {
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	raw, into, values := make([]sql.RawBytes, len(columns)), make([]any, len(columns)), make([]string, len(columns))
+	for n := range raw {
+		into[n] = &raw[n]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		for n := range raw {
+			values[n] = string(raw[n])
+		}
+		each(columns, values)
+	}
+	return rows.Err()
 }
 
 // Campaigns returns the ids of all campaigns that the ledger mentions, in order, including
@@ -105,18 +137,16 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 	found := false
 	keep := func(row audit.Campaign) { c, found = row, true }
 	err = every(ctx, b, "the campaign", keep, func(take scan) (audit.Campaign, error) {
-		c := audit.Campaign{Row: &audit.Row{}}
+		var c audit.Campaign
 		c.ID = id
 		var gate string
-		row, line := c.Row, &c.Row.Line
-		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &row.TermsVersion, &c.Applied, &gate, &c.Epoch,
-			&c.Secret, &c.InForce, &c.Issued, &c.LastNumber, &c.Drained, &row.Letters, &c.Position,
-			when(&row.DecidedAt), when(&c.CreatedAt), when(&row.RetiredAt), when(&row.ForgottenAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
+		line := &c.Line
+		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
+			&c.Secret, &c.LastNumber, &c.Drained, &c.Position, when(&c.CreatedAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
 			paceIn{&c.Pace}, &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting, firstIn{line}, feedTopic{&c.Feed}, feedPartition{&c.Feed})
 		c.Remote = gate != gateKind
 		return c, err
-	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, terms_version, applied, gate, epoch,
-		secret, in_force, issued, last_number, drained_through, dead_letters, position, decided_at, created_at, retired_at, forgotten_at,
+	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, applied, gate, epoch, secret, last_number, drained_through, position, created_at,
 		opened_at, sold_out_at, closed_at, pace, waitlist, generation, last_ticket, served_through, served, waiting, line_first, feed_topic, feed_partition FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign
@@ -124,14 +154,12 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 	return c, err
 }
 
-func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(audit.Coupon)) error {
-	return every(ctx, b, "the coupons", each, func(take scan) (audit.Coupon, error) {
-		c := audit.Coupon{Coupon: firstcome.Coupon{Recorded: true}}
-		err := take(&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.RecordedAt), &c.Position,
-			when(&c.VoidedAt), orZero(&c.Reason), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct)
+func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon)) error {
+	return every(ctx, b, "the coupons", each, func(take scan) (firstcome.Coupon, error) {
+		c := firstcome.Coupon{Campaign: id, Recorded: true}
+		err := take(&c.Number, &c.User, &c.Code, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct)
 		return c, err
-	}, `SELECT campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason, generation, ticket, direct
-		FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
+	}, `SELECT number, user_id, code, issued_at, voided_at, generation, ticket, direct FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
 func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(audit.PastLine)) error {
@@ -142,13 +170,6 @@ func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(aud
 	}, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
 }
 
-func (b *Books) tickets(ctx context.Context, id firstcome.CampaignID, each func(audit.Ticket)) error {
-	return every(ctx, b, "the tickets", each, func(take scan) (t audit.Ticket, err error) {
-		err = take(&t.Generation, &t.Number, &t.User, when(&t.JoinedAt), when(&t.EndedAt), orZero(&t.Outcome))
-		return t, err
-	}, `SELECT generation, ticket, user_id, joined_at, ended_at, outcome FROM tickets WHERE campaign_id = ? ORDER BY generation, ticket`, string(id))
-}
-
 // Leavers calls each with those who left the line of a campaign that a topic keeps.
 func (b *Books) Leavers(ctx context.Context, id firstcome.CampaignID, each func(audit.Leaver)) error {
 	return every(ctx, b, "who left", each, func(take scan) (l audit.Leaver, err error) {
@@ -157,22 +178,11 @@ func (b *Books) Leavers(ctx context.Context, id firstcome.CampaignID, each func(
 	}, `SELECT user_id, generation, through FROM leavers WHERE campaign_id = ? ORDER BY generation, user_id`, string(id))
 }
 
-func (b *Books) runs(ctx context.Context, id firstcome.CampaignID, each func(audit.Run)) error {
-	return every(ctx, b, "the facts", each, func(take scan) (r audit.Run, err error) {
-		err = take(&r.Position, &r.Count, &r.Kind, &r.Number)
-		return r, err
-	}, `SELECT position, count, kind, number FROM facts WHERE campaign_id = ? ORDER BY position`, string(id))
-}
-
 func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {
 	return every(ctx, b, "the lost numbers", each, func(take scan) (r audit.Range, err error) {
-		err = take(&r.First, &r.Count, &r.Epoch)
+		err = take(&r.First, &r.Count)
 		return r, err
-	}, `SELECT number, count, epoch FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
-}
-
-func (b *Books) keys(ctx context.Context, each func(firstcome.Key)) error {
-	return every(ctx, b, "the keys", each, scanKey, `SELECT `+keyColumns+` FROM api_keys ORDER BY id`)
+	}, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
 // errKind is about a change of a kind that there is not, or that holds what its kind does not.

@@ -15,7 +15,7 @@ import (
 const nothing = "{}"
 
 // logDetail returns what the audit log says of a change with this payload. before is the payload of the
-// previous terms, empty if the change creates the campaign. The audit expects the same detail.
+// previous terms, empty if the change creates the campaign.
 func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 	switch kind {
 	case firstcome.ChangeTerms, firstcome.ChangeReconcile:
@@ -27,54 +27,25 @@ func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 }
 
 func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
-	before := ""
 	return every(ctx, b, "the changes", each, func(take scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
-		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused, (*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt)); err != nil {
 			return c, err
 		}
 		c.Wrong = decodeChange(&c.Change, payload, 0)
-		if c.Kind != firstcome.ChangeVoid {
-			c.Logged = logDetail(c.Kind, before, payload)
-		}
-		if (c.Kind == firstcome.ChangeTerms || c.Kind == firstcome.ChangeReconcile) && !c.Refused {
-			before = payload
-		} else if c.Wrong == nil && c.Logged == nothing && payload != nothing {
-			c.Wrong = errKind
+		switch c.Kind {
+		case firstcome.ChangePause, firstcome.ChangeResume, firstcome.ChangeClose:
+			if payload != nothing {
+				c.Wrong = errKind
+			}
 		}
 		return c, nil
-	}, `SELECT version, kind, payload, changed_at, refused FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
+	}, `SELECT version, kind, payload, changed_at, refused, quantity, opens_at, closes_at FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
 }
 
 // ofNone is true for rows whose campaign does not exist.
 const ofNone = `campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`
-
-func (b *Books) log(ctx context.Context, id firstcome.CampaignID, each func(audit.Line)) error {
-	return b.lines(ctx, each, `campaign_id = ?`, string(id))
-}
-
-func (b *Books) otherLog(ctx context.Context, each func(audit.Line)) error {
-	return b.lines(ctx, each, ofNone)
-}
-
-func (b *Books) lines(ctx context.Context, each func(audit.Line), where string, args ...any) error {
-	return every(ctx, b, "the audit log", each, func(take scan) (l audit.Line, err error) {
-		err = take(&l.ID, when(&l.At), &l.Action, orZero(&l.User), orZero(&l.Number), &l.Detail)
-		l.About = about(l.Detail)
-		return l, err
-	}, `SELECT id, at, action, user_id, number, detail FROM audit_log WHERE `+where+` ORDER BY audit_log.id`, args...)
-}
-
-// about returns what the detail of an audit log line says the line is about. For a detail that cannot be read
-// it returns the zero About, which never matches.
-func about(detail string) audit.About {
-	var d audit.About
-	if json.Unmarshal([]byte(detail), &d) != nil {
-		return audit.About{}
-	}
-	return d
-}
 
 func (b *Books) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter)) error {
 	return b.lettersWhere(ctx, each, `campaign_id = ?`, string(id))
@@ -92,7 +63,7 @@ func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where
 		return audit.Letter{
 			Generation: s.Generation, Ticket: s.Ticket,
 			ID: d.ID, Number: d.Number, User: d.User, Open: d.ResolvedAt.IsZero(), Voided: d.ResolvedBy == Voided,
-			ResolvedAt: d.ResolvedAt, Wrong: d.contradiction(),
+			Wrong: d.contradiction(),
 		}, err
 	}, `SELECT `+letterColumns+` FROM dead_letters WHERE `+where+` ORDER BY dead_letters.id`, args...)
 }

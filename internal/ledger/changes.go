@@ -34,9 +34,16 @@ func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload st
 	return made, err
 }
 
+// insertChange writes a change. That of terms has quantity and window in columns too, for the audit.
 func (t *tx) insertChange(id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
-	_, err := t.change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at) VALUES (?, ?, ?, ?, ?)`,
-		string(id), version, string(kind), payload, at.UnixMicro())
+	var terms storedTerms
+	if kind == firstcome.ChangeTerms || kind == firstcome.ChangeReconcile {
+		if err := json.Unmarshal([]byte(payload), &terms); err != nil {
+			return wrap(err, "read the terms of a change")
+		}
+	}
+	_, err := t.change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at, quantity, opens_at, closes_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(id), version, string(kind), payload, at.UnixMicro(), column(terms.Quantity), column(terms.OpensAt), column(terms.ClosesAt))
 	return err
 }
 

@@ -113,8 +113,10 @@ const (
 	// serverReaders bounds all other concurrent reads, exports included, so that they never take a connection
 	// from decisions.
 	serverReaders = 8
+	// serverAuditors bounds the checks of an audit, of which one may take minutes.
+	serverAuditors = 2
 	// serverConnections is how many connections a node takes at most.
-	serverConnections = serverWriters + serverConcluders + serverReaders
+	serverConnections = serverWriters + serverConcluders + serverReaders + serverAuditors
 	// idleFor is less than deciding.idle, so that a node never uses a connection that the server has ended.
 	idleFor = 5 * time.Second
 )
@@ -130,7 +132,12 @@ func connectServer(name string, o Options, concludes, reads patience) (*Ledger, 
 		db   **sql.DB
 		p    patience
 		most int
-	}{{&l.write, deciding, serverWriters}, {&l.conclude.db, concludes, serverConcluders}, {&l.read.db, reads, serverReaders}} {
+	}{
+		{&l.write, deciding, serverWriters},
+		{&l.conclude.db, concludes, serverConcluders},
+		{&l.read.db, reads, serverReaders},
+		{&l.audits.db, patience{primary: reads.primary}, serverAuditors},
+	} {
 		db, err := l.dialect.open(u, p.p)
 		if err != nil {
 			return nil, err // the name is wrong: the first pool failed, and none is open

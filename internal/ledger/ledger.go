@@ -41,8 +41,8 @@ type Ledger struct {
 	path    string  // of SQLite's file
 	write   *sql.DB // on SQLite one connection
 	// conclude reads what somebody concludes something from, where writes go; read lists and
-	// exports, perhaps from a standby that lags. On SQLite they are the same.
-	conclude, read *pool
+	// exports, perhaps from a standby that lags; audits runs the checks of an audit, as read, and waits for them. On SQLite they are the same.
+	conclude, read, audits *pool
 	// checkpoints copies the log of write to the database; nil on a server.
 	checkpoints *sql.DB
 	lock        *flock.Flock
@@ -182,16 +182,16 @@ func connect(path string, o Options) (*Ledger, error) {
 // newLedger returns a ledger without connections.
 func newLedger(d *dialect, o Options) *Ledger {
 	read := &pool{reader[*sql.DB]{d: d}}
-	conclude := read
+	conclude, audits := read, read
 	if d.shared {
-		conclude = &pool{reader[*sql.DB]{d: d}}
+		conclude, audits = &pool{reader[*sql.DB]{d: d}}, &pool{reader[*sql.DB]{d: d}}
 	}
 	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
 	if err != nil {
 		panic(err) // of a size below 1 only
 	}
 	return &Ledger{
-		dialect: d, read: read, conclude: conclude, existing: existing,
+		dialect: d, read: read, conclude: conclude, audits: audits, existing: existing,
 		secret: o.Secret, clock: o.Clock, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind), onCommit: o.OnCommit,
 		jobs:    make(chan *job, maxJobs),
 		search:  make(chan struct{}, 1),
@@ -208,6 +208,7 @@ func (l *Ledger) Close() error {
 		// A connection that is gone cannot be closed in order, and need not: what was answered is committed.
 		_ = l.write.Close()
 		_ = l.conclude.Close()
+		_ = l.audits.Close()
 		return nil
 	}
 	if l.checkpoints != nil {

@@ -40,7 +40,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		}
 		stop()
 		l, _ = serve(t, name, ledger.Options{Gate: "redis:test"})
-		found, err := audit.Ledger(t.Context(), l.Books().Source(), "c", nil)
+		found, err := audit.Ledger(t.Context(), l.Books().Source(), "c", nil, nil)
 		if err != nil || found.Lines != 1 || found.Breaches.Count["P9"] != 0 {
 			t.Errorf("the audit finds %+v, %v", found, err)
 		}

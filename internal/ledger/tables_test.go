@@ -132,7 +132,7 @@ func isInstant(column string) bool {
 var query = regexp.MustCompile("(?ms)^```sql\n(?:-- ([^\n]*)\n)?(.*?)^```\n```text\n(.*?)^```$")
 
 func TestTheQueriesOfThePageOfTheTablesAnswerWhatItSays(t *testing.T) {
-	text := tablesPage(t)
+	text, _, _ := strings.Cut(tablesPage(t), "\n## The audit's queries\n") // the audit's own tests run these
 	all := query.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 || len(all) != strings.Count(text, "```sql") {
 		t.Fatalf("%d of the page's %d queries have an answer", len(all), strings.Count(text, "```sql"))

@@ -143,6 +143,9 @@ CREATE TABLE IF NOT EXISTS changes (
     payload       MEDIUMTEXT     NOT NULL,
     changed_at    BIGINT         NOT NULL,
     refused       BOOLEAN        NOT NULL DEFAULT 0,
+    quantity      BIGINT,
+    opens_at      BIGINT,
+    closes_at     BIGINT,
     PRIMARY KEY (campaign_id, version),
     -- Finds the terms of a version, however many voids came after them.
     INDEX changes_terms (campaign_id, kind, version)

@@ -140,6 +140,9 @@ CREATE TABLE changes (
     payload       TEXT             NOT NULL,
     changed_at    BIGINT           NOT NULL,
     refused       BOOLEAN          NOT NULL DEFAULT false,
+    quantity      BIGINT,
+    opens_at      BIGINT,
+    closes_at     BIGINT,
     PRIMARY KEY (campaign_id, version)
 );
 

@@ -140,6 +140,9 @@ CREATE TABLE changes (
     payload     TEXT    NOT NULL,
     changed_at  INTEGER NOT NULL,
     refused     INTEGER NOT NULL DEFAULT 0,
+    quantity      INTEGER,
+    opens_at      INTEGER,
+    closes_at     INTEGER,
     PRIMARY KEY (campaign_id, version)
 ) STRICT, WITHOUT ROWID;
 

@@ -7,58 +7,6 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// fed tells whether a topic keeps the campaign's line. Then the ledger has no tickets: it has how far each generation is served.
-func (a *lineAudit) fed() bool { return a.campaign.Feed != nil }
-
-// finishFed holds the tickets of coupons against what the campaign's row, and that of each generation that ended, counts.
-func (a *lineAudit) finishFed() {
-	if a.is.Generation > 0 {
-		a.add("P9", "there are tickets of the generation %d, and a topic keeps the line", a.is.Generation)
-	}
-	line := a.campaign.Row.Line
-	if n := int64(len(a.past)); line.Generation != n+1 {
-		a.add("P9", "the line is in generation %d, and %d have ended", line.Generation, n)
-	}
-	says := map[int64]firstcome.Line{line.Generation: line}
-	for _, p := range a.past {
-		says[p.Generation] = p.Line
-	}
-	tallies := tallyOf(a.served)
-	for g, l := range says {
-		t := tallies[g]
-		switch {
-		case !l.Begun && (l.LastTicket > 0 || t.count > 0):
-			a.add("P9", "generation %d counts %d tickets, %d coupons name one, and it has not begun", g, l.LastTicket, t.count)
-		case l.Begun && (l.LastTicket != l.ServedThrough || l.Waiting != 0):
-			a.add("P9", "generation %d counts %d tickets and %d in line, and only the topic knows more than those up to %d, which have ended", g, l.LastTicket, l.Waiting, l.ServedThrough)
-		case t.last.ticket > l.ServedThrough:
-			a.add("P9", "number %d was issued to the ticket %d.%d, and the tickets up to %d.%d have ended", t.last.number, g, t.last.ticket, g, l.ServedThrough)
-		case t.count > l.Served || l.Served > l.ServedThrough:
-			a.add("P9", "generation %d counts %d tickets served of %d, and %d coupons name one", g, l.Served, l.ServedThrough, t.count)
-		}
-	}
-	for g, t := range tallies {
-		if _, known := says[g]; !known {
-			a.add("P9", "number %d was issued to the ticket %d.%d, and the line is in generation %d", t.last.number, g, t.last.ticket, line.Generation)
-		}
-	}
-}
-
-// tallyOf counts the tickets of each generation.
-func tallyOf(all []place) map[int64]tally {
-	tallies := map[int64]tally{}
-	for _, p := range all {
-		t := tallies[p.generation]
-		t.count++
-		if t.last.ticket < p.ticket {
-			t.last = p
-		}
-		t.latest = max(t.latest, p.issuedAt)
-		tallies[p.generation] = t
-	}
-	return tallies
-}
-
 // A FeedSource is the ledger of a campaign whose line a topic keeps, and the topic.
 type FeedSource struct {
 	Source
@@ -95,7 +43,7 @@ type feedAudit struct {
 // earlier one, and whoever was passed over held a coupon or had left. nil: no topic keeps the line.
 func Feed(ctx context.Context, source FeedSource, id firstcome.CampaignID) (*FeedReport, error) {
 	campaign, err := source.Campaign(ctx, id)
-	if err != nil || campaign.Feed == nil || campaign.Row == nil {
+	if err != nil || campaign.Feed == nil {
 		return nil, err
 	}
 	a := &feedAudit{report: FeedReport{Campaign: id}, tickets: map[turn]firstcome.UserID{}, coupons: map[firstcome.UserID]int64{}, left: map[stay]int64{}}
@@ -108,7 +56,7 @@ func Feed(ctx context.Context, source FeedSource, id firstcome.CampaignID) (*Fee
 			lines = nil
 		}
 	})
-	lines = append(lines, campaign.Row.Line)
+	lines = append(lines, campaign.Line)
 	for _, line := range lines {
 		if err == nil && line.Begun && campaign.Feed.Partition >= 0 {
 			err = a.generation(ctx, source, *campaign.Feed, line)
@@ -124,7 +72,7 @@ func (a *feedAudit) read(ctx context.Context, source FeedSource, id firstcome.Ca
 			a.tickets[turn{generation, ticket}] = user
 		}
 	}
-	err := source.Coupons(ctx, id, func(c Coupon) { known(c.User, c.Generation, c.Ticket) })
+	err := source.Coupons(ctx, id, func(c firstcome.Coupon) { known(c.User, c.Generation, c.Ticket) })
 	if err == nil {
 		err = source.Letters(ctx, id, func(l Letter) {
 			if l.Number > 0 && (l.Open || l.Voided) {

@@ -14,19 +14,18 @@ import (
 // A fedQueue is the books of a campaign whose line a topic keeps, and the topic: number 1 went to the ticket 1.1, number 2, voided since, to 1.3,
 // number 3 passed the line, and number 4 went to 2.1. The record of 1.2 is nobody's, and 1.4 was of the user of number 3. The user d of 2.2 left.
 type fedQueue struct {
-	*queue
+	*books
 	left    []audit.Leaver
 	records map[int64]firstcome.UserID // by offset
 }
 
 func fed() *fedQueue {
-	q := &fedQueue{queue: &queue{books: sound()}, left: []audit.Leaver{{User: "d", Generation: 2, Through: 2}}}
-	feed := &firstcome.Feed{Topic: "t", Partition: 3}
-	q.campaign.Feed, q.changes[0].Terms.Feed = feed, feed
+	q := &fedQueue{books: sound(), left: []audit.Leaver{{User: "d", Generation: 2, Through: 2}}}
+	q.campaign.Feed = &firstcome.Feed{Topic: "t", Partition: 3}
 	for n, place := range [][2]int64{{1, 1}, {1, 3}, {}, {2, 1}} {
 		q.coupons[n].Generation, q.coupons[n].Ticket = place[0], place[1]
 	}
-	q.campaign.Row.Line = firstcome.Line{Generation: 2, LastTicket: 2, ServedThrough: 2, Served: 1, First: 20, Begun: true}
+	q.campaign.Line = firstcome.Line{Generation: 2, LastTicket: 2, ServedThrough: 2, Served: 1, First: 20, Begun: true}
 	q.past = []audit.PastLine{{Line: firstcome.Line{Generation: 1, LastTicket: 4, ServedThrough: 4, Served: 3, First: 10, Begun: true}, Reason: "sold_out", EndedAt: at(2)}}
 	q.records = map[int64]firstcome.UserID{10: "a", 11: "", 12: "b", 13: "c", 20: "b", 21: "d", 22: "waits"}
 	return q
@@ -34,66 +33,16 @@ func fed() *fedQueue {
 
 func (q *fedQueue) source() audit.Source {
 	source := q.books.source()
-	source.Past, source.Leavers = each(&q.past), each(&q.left)
-	source.Tickets = func(context.Context, firstcome.CampaignID, func(audit.Ticket)) error { return nil }
+	source.Leavers = each(&q.left)
 	return source
 }
 
-func TestALineInATopicIsAuditedByWhatItsRowsCount(t *testing.T) {
-	for what, c := range map[string]struct {
-		spoil func(*fedQueue)
-		want  string // part of the one breach; empty: there is none
-	}{
-		"as it should be":                 {func(*fedQueue) {}, ""},
-		"a partition that was given up":   {func(q *fedQueue) { q.campaign.Feed = &firstcome.Feed{Topic: "t", Partition: -1} }, ""},
-		"tickets out of order":            {func(q *fedQueue) { q.coupons[0].Ticket = 4 }, "number 2 was issued to the ticket 1.3, behind number 1 to the ticket 1.4"},
-		"a ticket that waits":             {func(q *fedQueue) { q.coupons[3].Ticket = 3 }, "number 4 was issued to the ticket 2.3, and the tickets up to 2.2 have ended"},
-		"a generation that is not yet":    {func(q *fedQueue) { q.coupons[3].Generation = 3 }, "and the line is in generation 2"},
-		"an end that nobody told":         {func(q *fedQueue) { q.campaign.Row.Line.Generation = 3 }, "the line is in generation 3, and 1 have ended"},
-		"more coupons than served":        {func(q *fedQueue) { q.past[0].Served = 1 }, "generation 1 counts 1 tickets served of 4, and 2 coupons name one"},
-		"more served than have ended":     {func(q *fedQueue) { q.past[0].Served = 5 }, "generation 1 counts 5 tickets served of 4"},
-		"people in line at the gate":      {func(q *fedQueue) { q.campaign.Row.Line.Waiting = 1 }, "only the topic knows more"},
-		"tickets that have not ended":     {func(q *fedQueue) { q.campaign.Row.Line.LastTicket = 3 }, "only the topic knows more"},
-		"served before it began":          {func(q *fedQueue) { q.campaign.Row.Line.Begun = false }, "generation 2 counts 2 tickets, 1 coupons name one, and it has not begun"},
-		"an end that was none":            {func(q *fedQueue) { q.past[0].EndedAt = at(7) }, "generation 1 ended at 2026-12-24T10:00:07.000000Z as sold_out, and nothing did so then"},
-		"lost with no change of the feed": {func(q *fedQueue) { q.past[0].Reason = "lost" }, "as lost, and nothing did so then"},
-	} {
-		q := fed()
-		c.spoil(q)
-		q.is(t, what, q.source(), c.want)
-	}
-	q := fed()
-	q.campaign.Feed = &firstcome.Feed{Topic: "t", Partition: 4}
-	if found := auditOf(t, q.books).Breaches.Shown; len(found) != 1 || !strings.Contains(found[0].Text, "in the partition 4 of the topic t, by its terms in the partition 3") {
-		t.Errorf("a partition that no change gave: %v", found)
-	}
-}
-
-// TestWhoJoinsALineInATopicMayOpenTheCampaign has a campaign open before its first coupon. Of who joins, the ledger has no ticket.
-func TestWhoJoinsALineInATopicMayOpenTheCampaign(t *testing.T) {
-	for what, c := range map[string]struct {
-		spoil func(*fedQueue)
-		want  string // part of the one breach; empty: there is none
-	}{
-		"before the first coupon": {func(*fedQueue) {}, ""},
-		"behind it":               {func(q *fedQueue) { q.campaign.OpenedAt = at(1) }, "the campaign opened at 2026-12-24T10:00:01.000000Z"},
-		"and Kafka took nobody": {func(q *fedQueue) {
-			for n := range q.coupons {
-				q.coupons[n].Generation, q.coupons[n].Ticket = 0, 0
-			}
-			q.past, q.campaign.Row.Line = nil, firstcome.Line{Generation: 1}
-		}, ""},
-	} {
-		q := fed()
-		q.changes[0].Terms.OpensAt, q.campaign.OpensAt = at(-9), at(-9)
-		q.campaign.OpenedAt = at(-1)
-		c.spoil(q)
-		report, err := audit.Ledger(t.Context(), q.source(), "c", &secret)
-		stage.Must(t, err)
-		if found := report.Breaches.Shown; (len(found) > 0) != (c.want != "") || c.want != "" && !strings.Contains(found[0].Text, c.want) {
-			t.Errorf("opened %s: found %v, want %q", what, found, c.want)
-		}
-	}
+// bury makes a dead letter of the last coupon.
+func (q *fedQueue) bury(l audit.Letter) {
+	last := q.coupons[3]
+	q.coupons = q.coupons[:3]
+	l.ID, l.Number, l.User, l.Open = 1, last.Number, last.User, true
+	q.letters = append(q.letters, l)
 }
 
 func TestALineInATopicIsHeldAgainstItsRecords(t *testing.T) {

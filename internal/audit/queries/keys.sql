@@ -1,0 +1,43 @@
+-- name: key_log
+-- Each API key was made and revoked when the audit log says so.
+-- says: at {at} {made} keys were made or revoked, and {log_lines} lines of the audit log call it {action}
+SELECT at, action, SUM(of_key) AS made, SUM(logged) AS log_lines
+FROM (
+    SELECT created_at AS at, 'key.create' AS action, 1 AS of_key, 0 AS logged FROM api_keys
+    UNION ALL
+    SELECT revoked_at, 'key.revoke', 1, 0 FROM api_keys WHERE revoked_at IS NOT NULL
+    UNION ALL
+    SELECT at, action, 0, 1 FROM audit_log WHERE action IN ('key.create', 'key.revoke')
+) k
+GROUP BY at, action
+HAVING SUM(of_key) <> SUM(logged)
+ORDER BY at, action;
+
+-- name: key_made
+-- The line about the making of a key names the key and its role.
+-- says: no line of the audit log says that the key "{id}", of the role {role}, was made at {created_at}
+SELECT k.id, k.role, k.created_at
+FROM api_keys k
+WHERE NOT EXISTS (
+    SELECT 1 FROM audit_log l
+    WHERE l.action = 'key.create' AND l.at = k.created_at AND l.detail LIKE CONCAT('%"key":"', k.id, '"%') AND l.detail LIKE CONCAT('%"role":"', k.role, '"%')
+)
+ORDER BY k.id;
+
+-- name: letters_of_none
+-- breaks: log
+-- Each dead letter of no campaign that was resolved has a line in the audit log, of the same instant.
+-- says: at {at} {resolved} dead letters of no campaign were resolved as {action}, and the audit log has {log_lines} lines of it
+SELECT at, action, SUM(resolved) AS resolved, SUM(logged) AS log_lines
+FROM (
+    SELECT resolved_at AS at, CASE WHEN resolved_by = 'voided' THEN 'dead_letter.void' ELSE 'dead_letter.replay' END AS action, 1 AS resolved, 0 AS logged
+    FROM dead_letters
+    WHERE resolved_at IS NOT NULL AND (campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns k WHERE k.id = campaign_id))
+    UNION ALL
+    SELECT at, action, 0, 1
+    FROM audit_log
+    WHERE action IN ('dead_letter.void', 'dead_letter.replay') AND (campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns k WHERE k.id = campaign_id))
+) l
+GROUP BY at, action
+HAVING SUM(resolved) <> SUM(logged)
+ORDER BY at, action;
