@@ -21,6 +21,26 @@ type Feed struct {
 	Partition int32  // negative: given up, since the campaign was over
 }
 
+// A LineLog is where a copy of the places in a campaign's line is kept: a partition of a topic of Kafka, from an offset on.
+type LineLog struct {
+	Topic     string // its id, which another topic of the same name does not have
+	Partition int32
+	First     int64 // the first offset that counts
+}
+
+// Same tells whether two logs are the same partition.
+func (l LineLog) Same(as LineLog) bool { return l.Topic == as.Topic && l.Partition == as.Partition }
+
+// Logged is what a gate says of a place whose line has a log. With it the place can be appended there.
+type Logged struct {
+	LineLog        // from where the epoch begins
+	Marker  string // see Change
+	Epoch   int64  // in which the gate decided
+	Began   int64  // the generation of the line with which the epoch began
+	// At is an instant by the gate's clock at which the ticket had not ended, or, of one that its user gave back, at which it had.
+	At time.Time
+}
+
 // fullBucket is the time whose coupons a line serves at once at most, if it has not been served for so long. Where
 // that is less than one coupon, it is the time of one.
 const fullBucket = 100 * time.Millisecond
@@ -85,6 +105,11 @@ func (l Line) Offset(ticket int64) int64 { return l.First + ticket - 1 }
 // A Ticket names a place in the line of a campaign. The zero value names none.
 type Ticket struct{ Generation, Number int64 }
 
+// Before tells whether a ticket was given before another of the same campaign.
+func (t Ticket) Before(other Ticket) bool {
+	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(t.Number, other.Number)) < 0
+}
+
 // Serving returns the ticket that is served next, or a later one if its user left.
 func (l Line) Serving() int64 { return l.ServedThrough + 1 }
 
@@ -116,6 +141,8 @@ type Place struct {
 	Until   time.Time
 	// ClosesAt is when whoever is in line still is sent away; zero: at no time that is known.
 	ClosesAt time.Time
+	// Log is not nil where the line has a log: whoever is told this place has to be in it.
+	Log *Logged
 	// Proof shows whoever has it that this user was given this ticket, where a Feed keeps the line. Else it is empty.
 	Proof string
 }

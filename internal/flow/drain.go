@@ -91,8 +91,11 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	if i.limits.OnJoin != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.InLine > 0 }) {
 		i.limits.OnJoin(q.id)
 	}
+	var untold []untoldClaim
 	for n, c := range batch {
 		switch {
+		case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil && !i.limits.Teller.Told(q.id, decisions[n].Place):
+			untold = append(untold, untoldClaim{c, decisions[n]})
 		case decisions[n].Outcome == 0:
 			why := decisions[n].Undecided
 			if why == nil {
@@ -104,6 +107,32 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 		default:
 			c.answer(decisions[n], nil)
 		}
+	}
+	if len(untold) > 0 {
+		i.working.Add(1)
+		go i.tell(q.id, untold)
+	}
+}
+
+// An untoldClaim has a place in line that has to be in a log before it is told.
+type untoldClaim struct {
+	*claim
+	decision firstcome.Decision
+}
+
+// tell answers claims once their places may be told. The next batch is at the gate meanwhile.
+func (i *Issuer) tell(id firstcome.CampaignID, untold []untoldClaim) {
+	defer i.working.Done()
+	all := make([]Telling, len(untold))
+	for n, c := range untold {
+		all[n] = Telling{c.user, c.decision.Place}
+	}
+	err := i.limits.Teller.Tell(i.calls.context(), id, all)
+	for _, c := range untold {
+		if err != nil {
+			c.decision = firstcome.Decision{}
+		}
+		c.answer(c.decision, err)
 	}
 }
 

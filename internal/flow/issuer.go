@@ -18,6 +18,8 @@ type Limits struct {
 	Gate    time.Duration // how long a gate call may take (or up to a 64th less), and a claim may wait for its turn; default 5s
 	// OnBatch, if not nil, is called after each call of the gate.
 	OnBatch func(claims int, took time.Duration, err error)
+	// Teller, if not nil, is asked before anybody is told a place in line.
+	Teller *Teller
 	// OnJoin, if not nil, is called after each call of the gate that somebody waits in line behind: see Dispatcher.Joined.
 	OnJoin func(firstcome.CampaignID)
 	// OnChange, if not nil, is called after each change: see Dispatcher.Changed.
@@ -53,7 +55,7 @@ type Issuer struct {
 
 	serial   atomic.Uint64 // of the queue made last
 	stopping atomic.Bool
-	working  sync.WaitGroup // queues that drain, filters that are read
+	working  sync.WaitGroup // queues that drain, filters that are read, places that are appended to a log
 	cancel   context.CancelFunc
 	ctx      context.Context // of what the gate is asked: ends when Stop gives up
 	calls    *deadlines      // of its calls to decide

@@ -1,0 +1,147 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/firstcome/firstcome"
+)
+
+// A LineRecord is a record in the log of a line: that a user has a ticket, or gave it back.
+type LineRecord struct {
+	firstcome.Logged
+	firstcome.Ticket
+	User firstcome.UserID
+	Left bool
+}
+
+// A LineLog appends to the logs of lines.
+type LineLog interface {
+	// Append returns nil once all replicas of the campaign's log have all records, at offsets that count. After an error some of them may be
+	// there, or come.
+	Append(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error
+}
+
+// A TellerGate is a gate as a Teller needs it.
+type TellerGate interface {
+	// Place is that of Places.
+	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
+	// Leave is that of Places, and returns the place that the user gave back, now or earlier; of ticket 0: none that is known.
+	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error)
+	// Decides returns nil if the gate decides claims of a campaign, in this very epoch.
+	Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error
+}
+
+// A Teller lets nobody be told a place that the gate may forget. Where the line has a log, each place goes there first:
+//
+//	gate: a ticket → log: append → gate: does the epoch still decide? → told
+//
+// A recovery reads the log up to an end, behind which it has frozen the gate. So if the epoch still decides after the append, each later recovery
+// finds the record. If it does not, nobody was told anything, and whoever asks again hears how it is then. Only the Teller tells places: of
+// claims, and as Places.
+type Teller struct {
+	TellerGate
+	log LineLog // nil: this node has none
+
+	mu   sync.Mutex // guards what follows
+	told map[firstcome.CampaignID]*toldLine
+}
+
+// A toldLine has the tickets of one generation in one epoch that this node has appended, after which the epoch still decided.
+type toldLine struct {
+	epoch, generation int64
+	tickets           map[int64]uint64 // a bit for each, 64 at each key
+}
+
+// toldLines is how many lines a Teller remembers at most. If there are more it forgets them all, and appends again whom it tells.
+const toldLines = 1024
+
+// NewTeller returns a Teller of a gate and a log. Without a log, nobody is told a place in a line that has one.
+func NewTeller(gate TellerGate, log LineLog) *Teller {
+	return &Teller{TellerGate: gate, log: log, told: map[firstcome.CampaignID]*toldLine{}}
+}
+
+// A Telling is a place that its user is to be told.
+type Telling struct {
+	User  firstcome.UserID
+	Place firstcome.Place
+}
+
+// Told tells whether a place may be told without Tell.
+func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool {
+	if p.Log == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.told[id]
+	return l != nil && l.epoch == p.Log.Epoch && l.generation == p.Generation && l.tickets[p.Ticket/64]&(1<<(p.Ticket%64)) != 0
+}
+
+// Tell returns nil once places may be told. They are of one campaign and one answer of its gate.
+func (t *Teller) Tell(ctx context.Context, id firstcome.CampaignID, all []Telling) error {
+	records := make([]LineRecord, 0, len(all))
+	for _, one := range all {
+		if !t.Told(id, one.Place) {
+			records = append(records, recordOf(one.User, one.Place, false))
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if err := t.keep(ctx, id, records); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	epoch, generation := records[0].Epoch, records[0].Generation
+	l := t.told[id]
+	if l == nil || l.epoch != epoch || l.generation != generation {
+		if len(t.told) >= toldLines {
+			clear(t.told)
+		}
+		l = &toldLine{epoch, generation, map[int64]uint64{}}
+		t.told[id] = l
+	}
+	for _, r := range records {
+		l.tickets[r.Number/64] |= 1 << (r.Number % 64)
+	}
+	return nil
+}
+
+func recordOf(user firstcome.UserID, p firstcome.Place, left bool) LineRecord {
+	return LineRecord{Logged: *p.Log, Ticket: firstcome.Ticket{Generation: p.Generation, Number: p.Ticket}, User: user, Left: left}
+}
+
+// keep appends records of one epoch, and holds that it still decides.
+func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error {
+	if t.log == nil {
+		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrFeedAway)
+	}
+	if err := t.log.Append(ctx, id, records); err != nil {
+		return err
+	}
+	if err := t.Decides(ctx, id, records[0].Epoch); err != nil {
+		return fmt.Errorf("%w: its gate is another one since the place was given: %w", firstcome.ErrGateUnavailable, err)
+	}
+	return nil
+}
+
+// Place is that of Places. An error may say that the place is not in the log yet: it is kept, and told later.
+func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	place, coupon, err := t.TellerGate.Place(ctx, id, user)
+	if err == nil && coupon.Number == 0 {
+		err = t.Tell(ctx, id, []Telling{{user, place}})
+	}
+	return place, coupon, err
+}
+
+// Leave is that of Places. Nobody hears that they left before the log says so.
+func (t *Teller) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
+	left, err := t.TellerGate.Leave(ctx, id, user)
+	if err == nil && left.Log != nil {
+		err = t.keep(ctx, id, []LineRecord{recordOf(user, left, true)})
+	}
+	return left, err
+}
