@@ -5,10 +5,16 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
+// A kind of towns is what may happen in them besides.
+type kind struct {
+	putsBack bool // the ledger is put back to a backup
+}
+
 // A bug is a mistake that a test plants, to see that the schedules find it: a part of the models, or between models and rooms, that is
 // wrong. The product has no switch for any. The zero value, and nil, is none.
 type bug struct {
 	name string
+	kind kind   // of the towns in which it is planted
 	seed uint64 // of a schedule that has found it: where the search begins
 	// stall begins questions. The node that asks the last one, after the others were asked in their order, stands still before it asks, for so
 	// long that another node takes over.

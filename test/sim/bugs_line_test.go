@@ -69,7 +69,7 @@ var lineBugs = []bug{
 	{name: "the pace begins anew with each service", models: muddles(muddled{serve: func(c *course) {
 		c.line.Due = time.Time{}
 	}})},
-	{name: "newcomers join while nodes may still repeat sold_out", seed: 2525, models: muddles(muddled{claims: func(c *course, _ []firstcome.UserID) {
+	{name: "newcomers join while nodes may still repeat sold_out", seed: 11374, models: muddles(muddled{claims: func(c *course, _ []firstcome.UserID) {
 		c.wasSoldOut = false
 	}})},
 	{name: "whoever leaves is told so and stays", models: muddles(muddled{leave: func(firstcome.UserID) error { return nil }})},

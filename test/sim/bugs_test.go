@@ -260,7 +260,10 @@ var bugs = []bug{
 }
 
 func TestThePlantedBugsAreFound(t *testing.T) {
-	for _, b := range slices.Concat(bugs, rebuildBugs, lineBugs) {
+	for n := range putBackBugs {
+		putBackBugs[n].kind.putsBack = true
+	}
+	for _, b := range slices.Concat(bugs, rebuildBugs, lineBugs, putBackBugs) {
 		t.Run(b.name, func(t *testing.T) {
 			for from := b.seed; from < b.seed+within; from++ {
 				if breaches, _ := schedule(t, from, &b); len(breaches) > 0 {

@@ -27,6 +27,10 @@
 //
 // Nodes rebuild the gate then, by themselves or because its owner orders it: each node the one of two servers that it reaches.
 //
+// In towns of a kind of their own the ledger is put back to an earlier state, as one does who restores a backup: all nodes stop before, and look
+// back when they start. Where the gate has more than that ledger its owner orders a reconcile. Now and then the gate is gone too. In such a town
+// no question is lost, and nothing else fails between the two: whatever comes late would come to another ledger.
+//
 // In every other town there is a waiting line: operators set its pace, change it and take it away, users join, ask for their place and leave,
 // and each node serves whoever is next.
 //
@@ -38,8 +42,8 @@
 // gate.go decides, line.go keeps who waits, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
 // numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
 // server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
-// does is what the scripts and the SQL of that step say. old.go has the server whose place a replica took. Not in it is a ledger that was
-// restored from a backup.
+// does is what the scripts and the SQL of that step say. old.go has the server whose place a replica took, and reconcile.go the steps in which a ledger that was
+// put back takes over what the gate has.
 //
 // # The promises
 //
@@ -47,7 +51,8 @@
 // in the end (oracle.go). What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was
 // not at a server that keeps all. Of two servers the one in the ledger's epoch is held against them all. Of the other only this is: nobody
 // else is given its numbers, what is not recorded when its epoch ends is lost, and a node that knows that it has ended tells nobody a number
-// of it. A test plants bugs, one after the other, and wants each to be found.
+// of it. Behind a reconcile everybody has what they were told, and no number is given twice. Where ledger and gate both went back, what
+// neither of them has is forgotten, and the rest is held against them. A test plants bugs, one after the other, and wants each to be found.
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
 package sim

@@ -18,8 +18,6 @@ import (
 // puts what it issues into its journal in the same step. conform.Gate and conform.Journal hold it to what the real ones do; rebuild.go has
 // what a rebuild does to it, and line.go its waiting lines.
 type Gate struct {
-	unmodelled
-
 	Clock func() time.Time
 	// Quarantine is how long returned stock is quarantined, and Lease how long a node may repeat a refusal at most.
 	Quarantine, Lease time.Duration

@@ -14,19 +14,15 @@ import (
 
 // A Ledger is the model of a ledger, as internal/ledger is one beside another gate: it keeps what recorders bring, each coupon once, and
 // refuses what would break a promise; orders.go numbers what operators want, and ledger_rebuild.go has what a rebuild of the gate does
-// to it. conform.Ledger holds it to what the real ones do.
+// to it, and reconcile.go what happens when it is put back. conform.Ledger holds it to what the real ones do.
 type Ledger struct {
-	unmodelled
-
 	Clock func() time.Time
 	// Backlog is how many numbers a gate may give beyond the ledger's highest; 0: any.
 	Backlog int64
 
-	mu        sync.Mutex // guards what follows
-	campaigns map[firstcome.CampaignID]*account
-	letters   map[string]letter    // dead letters, by what they are of
-	runs      map[string]bool      // of the gate's server: whether they are durable
-	seen      map[string]time.Time // and when a node saw them last
+	mu sync.Mutex // guards what follows
+	archive
+	attempts int64 // the highest number that an attempt ever had
 }
 
 // An account is what the ledger has of a campaign.
@@ -62,7 +58,7 @@ type letter struct {
 
 // NewLedger returns a ledger without campaigns.
 func NewLedger(clock func() time.Time) *Ledger {
-	return &Ledger{Clock: clock, campaigns: map[firstcome.CampaignID]*account{}, letters: map[string]letter{}, runs: map[string]bool{}, seen: map[string]time.Time{}}
+	return &Ledger{Clock: clock, archive: archive{map[firstcome.CampaignID]*account{}, map[string]letter{}, map[string]bool{}, map[string]time.Time{}}}
 }
 
 // of calls do with a campaign: a transaction that has locked its row.

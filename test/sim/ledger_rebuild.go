@@ -180,7 +180,7 @@ func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
 	for id, a := range l.campaigns {
 		all = append(all, flow.Revision{
 			Campaign: id, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
-			Unmade: a.applied == 0 && a.highest() == 0,
+			Reconciling: a.reconciling() != nil, Unmade: a.applied == 0 && a.highest() == 0,
 		})
 	}
 	slices.SortFunc(all, func(x, y flow.Revision) int { return cmp.Compare(x.Campaign, y.Campaign) })
@@ -190,15 +190,30 @@ func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
 // BeginRebuild is recovery.Ledger's.
 func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r recovery.Rebuild, err error) {
 	err = l.of(id, func(a *account) error {
-		if epoch != 0 && epoch != a.epoch || !a.rebuildingAt.IsZero() && l.Clock().Before(a.rebuildingAt.Add(attemptTime)) {
+		if epoch != 0 && epoch != a.epoch {
 			return recovery.ErrOutdone
 		}
-		left := !a.rebuildingAt.IsZero()
-		a.attempt, a.rebuildingAt = a.attempt+1, l.Clock()
-		r = recovery.Rebuild{Campaign: id, Attempt: a.attempt, Epoch: a.epoch, Actor: actor, InForce: a.inForce(), Left: left}
-		return nil
+		r, err = l.begin(a, actor)
+		return err
 	})
 	return r, err
+}
+
+// begin begins an attempt.
+func (l *Ledger) begin(a *account, actor string) (r recovery.Rebuild, err error) {
+	if a.underWay(l.Clock()) {
+		return r, recovery.ErrOutdone
+	}
+	left := !a.rebuildingAt.IsZero()
+	a.attempt, a.rebuildingAt = l.nextAttempt(a.attempt), l.Clock()
+	return recovery.Rebuild{
+		Campaign: a.ID, Attempt: a.attempt, Epoch: a.epoch, Version: a.Version, Drained: a.drained, Actor: actor, InForce: a.inForce(), Left: left,
+	}, nil
+}
+
+// underWay tells whether an attempt gave a sign of life lately.
+func (a *account) underWay(now time.Time) bool {
+	return !a.rebuildingAt.IsZero() && now.Before(a.rebuildingAt.Add(attemptTime))
 }
 
 // GoesOn is recovery.Ledger's.
@@ -240,12 +255,8 @@ func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded rec
 		case l.mark(a) != loaded.Mark:
 			return recovery.ErrMoved
 		}
-		if a.applied < a.Version { // as the gate would have done it
-			d := a.changes[a.applied]
-			lower := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion && d.Terms.Quantity < a.inForce()+int64(len(l.letters))
-			if err := a.conclude(lower); err != nil {
-				return err
-			}
+		if err := l.conclude(a, 0); err != nil {
+			return err
 		}
 		fill = l.nextEpoch(a, frozen, loaded.Carried)
 		return nil
@@ -253,9 +264,26 @@ func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded rec
 	return fill, err
 }
 
+// conclude does what has not reached the gate, as the gate would have done it, which has so many coupons in force, if that are more.
+func (l *Ledger) conclude(a *account, inForce int64) error {
+	if a.applied == a.Version {
+		return nil
+	}
+	if a.reconciling() != nil {
+		a.applied = a.Version
+		return nil
+	}
+	d := a.changes[a.applied]
+	lower := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion && d.Terms.Quantity < max(inForce, a.inForce()+int64(len(l.letters)))
+	return a.conclude(lower)
+}
+
 // nextEpoch ends an epoch: every number that may have been given, and that nobody has, is lost.
 func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, carried recovery.Carried) recovery.Refill {
 	ended := max(a.ceiling, a.highest())
+	if frozen.Through > 0 {
+		ended = max(frozen.Through, a.highest())
+	}
 	a.epoch++
 	lost := int64(0)
 	for n := a.drained + 1; n <= ended; n++ {

@@ -22,6 +22,7 @@ type node struct {
 	places   flow.Places
 	refuses  func() bool  // it knows that its gate is in an epoch that has ended
 	epoch    func() int64 // of which it knows; 0: of none
+	ready    atomic.Bool  // it has looked whether the ledger is older than the gate
 	frozen   atomic.Bool  // who asks it waits, and answers do not reach it
 	thaws    time.Time    // it goes on at the earliest
 
@@ -40,7 +41,7 @@ func (n *node) isDead() bool {
 	}
 }
 
-// unasked is a Machine whose ledger is never restored from a backup. So no change asks the gate whether it was, which would only be two
+// unasked is a Machine whose ledger is never put back. So no change asks the gate whether it was, which would only be two
 // more events.
 type unasked struct{ *recovery.Machine }
 
@@ -62,11 +63,11 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	rebuilder := recovery.New(book, end, recovery.Events{})
-	rebuilder.Auto = t.auto()
-	n.refuses = func() bool { return errors.Is(rebuilder.Refusal(campaign), flow.ErrStaleEpoch) }
-	n.epoch = func() int64 { return rebuilder.Epoch(campaign) }
-	over := &flow.Over{Book: book, Notice: rebuilder.Notice, Refusal: rebuilder.Refusal, Refuse: rebuilder.Refuse}
+	machine := recovery.New(book, end, recovery.Events{})
+	machine.Auto = t.auto()
+	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), flow.ErrStaleEpoch) }
+	n.epoch = func() int64 { return machine.Epoch(campaign) }
+	over := &flow.Over{Book: book, Notice: machine.Notice, Refusal: machine.Refusal, Refuse: machine.Refuse}
 	end.epoch = n.epoch
 	if b.deaf {
 		over.Refusal, end.epoch = nil, func() int64 { return 0 }
@@ -75,17 +76,31 @@ func (t *town) boot(name string) *node {
 	over.RemoteGate = gate
 	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, rebuilder.Guard(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded})
+	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded})
 	lines := flow.NewDispatcher(over, flow.DispatchLimits{})
 	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	n.places = over
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
-	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, unasked{rebuilder})
+	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, unasked{machine})
+	if b.kind.putsBack {
+		n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, asking{machine})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, rebuilder.Run, n.issuer.Run, lines.Run} {
-		n.running.Go(func() { _ = run(ctx) })
+	rooms := func() {
+		for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, machine.Run, n.issuer.Run, lines.Run} {
+			n.running.Go(func() { _ = run(ctx) })
+		}
+		n.ready.Store(true)
 	}
+	if !b.kind.putsBack {
+		rooms()
+		return n
+	}
+	n.running.Go(func() {
+		machine.LookBack(ctx)
+		rooms()
+	})
 	return n
 }
 

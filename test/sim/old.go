@@ -1,13 +1,12 @@
 package sim
 
 import (
-	"context"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // An oldServer is the one that was the gate's before a replica took its place. It goes on with all that it had, for the nodes that still
@@ -102,8 +101,7 @@ func (t *town) stands() error { return t.standsAt(t.gate) }
 
 // standsAt is stands of one of the two servers.
 func (t *town) standsAt(g *Gate) error {
-	r := flow.Revision{Campaign: campaign, Epoch: t.ledger.campaigns[campaign].epoch}
-	return g.Standing(context.Background(), r)
+	return cmp.Or(g.outlived(campaign, t.ledger.campaigns[campaign].epoch), g.stands(campaign))
 }
 
 // heal has the old server follow the new one: what it alone had is gone.

@@ -48,10 +48,15 @@ func (o *oracle) termsOf(version int64) *firstcome.Terms {
 	if version < 1 || version > int64(len(o.changes)) {
 		return nil
 	}
-	if d := &o.changes[version-1]; d.Kind == firstcome.ChangeTerms && !d.refused {
+	if d := &o.changes[version-1]; hasTerms(*d) && !d.refused {
 		return &d.Terms
 	}
 	return nil
+}
+
+// forgot tells whether nobody knows a version any more, because the ledger was put back.
+func (o *oracle) forgot(version int64) bool {
+	return 1 <= version && version <= int64(len(o.changes)) && o.changes[version-1].Kind == forgotten
 }
 
 // checkChanges follows the changes. The campaign is what they make of it, and each void is one of them.
@@ -65,6 +70,9 @@ func (o *oracle) checkChanges() {
 		switch {
 		case o.termsOf(d.Version) != nil:
 			o.terms, version = d.Terms, d.Version
+			if d.Kind == firstcome.ChangeReconcile {
+				paused, closed = d.Paused, d.Closed
+			}
 		case d.Kind == firstcome.ChangePause, d.Kind == firstcome.ChangeResume:
 			paused = d.Kind == firstcome.ChangePause
 		case d.Kind == firstcome.ChangeClose:
@@ -99,6 +107,7 @@ func (o *oracle) checkCoupons() {
 		}
 		terms := o.termsOf(c.TermsVersion)
 		switch {
+		case o.forgot(c.TermsVersion):
 		case terms == nil:
 			o.breach("P7", "number %d has the terms of version %d, which has none", c.Number, c.TermsVersion)
 		case !c.Direct && c.IssuedAt.Before(terms.OpensAt):

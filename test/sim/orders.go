@@ -134,13 +134,18 @@ func (l *Ledger) Campaign(_ context.Context, id firstcome.CampaignID) (s ledger.
 func (l *Ledger) Terms(_ context.Context, id firstcome.CampaignID, version int64) (terms firstcome.Terms, err error) {
 	err = l.of(id, func(a *account) error {
 		for _, d := range a.changes[:min(version, a.Version)] {
-			if d.Kind == firstcome.ChangeTerms && !d.refused {
+			if hasTerms(d) && !d.refused {
 				terms = d.Terms
 			}
 		}
 		return nil
 	})
 	return terms, err
+}
+
+// hasTerms tells whether a change says terms.
+func hasTerms(d deed) bool {
+	return d.Kind == firstcome.ChangeTerms || d.Kind == firstcome.ChangeReconcile
 }
 
 // Pending is flow.ChangeBook's.

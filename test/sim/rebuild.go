@@ -64,7 +64,7 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 
 // Standing is recovery.Gate's.
 func (g *Gate) Standing(_ context.Context, r flow.Revision) error {
-	return cmp.Or(g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
+	return cmp.Or(g.ahead(r), g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
 }
 
 // outlived returns a StaleEpochError if the campaign is in an earlier epoch than this, and nobody has frozen it.
@@ -122,7 +122,7 @@ func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s recovery.Stopped, 
 		return s, flow.ErrLost
 	}
 	return recovery.Stopped{
-		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
+		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.ceiling, ClosedAt: c.ClosedAt, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
 		InForce: c.inForce(), Holders: c.inForce(), Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
 		DecidedAt: c.seen, Line: c.lined, Pace: c.Pace, Waitlist: c.Waitlist,
 	}, nil
@@ -190,7 +190,7 @@ func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen,
 	}
 	c.frozen = r.Attempt
 	g.forget(r)
-	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, DecidedAt: c.seen, Instants: c.Instants, Line: c.line}, nil
+	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, Epoch: c.epoch, Drained: c.drained, DecidedAt: c.seen, Instants: c.Instants, Line: c.line}, nil
 }
 
 // forget removes what this attempt and those before it loaded. mu is held.

@@ -25,7 +25,7 @@ func schedule(t *testing.T, seed uint64, b *bug) (breaches []breach, trace strin
 }
 
 // again is the command that lives through a schedule again.
-const again = "FIRSTCOME_TEST_SEED=%d go test ./test/sim -run '^TestEveryScheduleKeepsThePromises$'"
+const again = "FIRSTCOME_TEST_SEED=%d go test ./test/sim -run '^%s$'"
 
 // TestEveryScheduleKeepsThePromises wants everything to happen, too: schedules in which little happens keep promises easily.
 func TestEveryScheduleKeepsThePromises(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEveryScheduleKeepsThePromises(t *testing.T) {
 	for from := range seed.Each(t, schedules()) {
 		breaches, trace := schedule(t, from, nil)
 		if len(breaches) > 0 {
-			t.Fatal(told(from, breaches, trace))
+			t.Fatal(told(t, from, breaches, trace))
 		}
 		if from < 2000 {
 			missing = slices.DeleteFunc(missing, func(what string) bool { return strings.Contains(trace, what) })
@@ -45,9 +45,9 @@ func TestEveryScheduleKeepsThePromises(t *testing.T) {
 }
 
 // told returns what a schedule that breaks promises says: the command that lives through it again, the breaches, and the trace.
-func told(from uint64, breaches []breach, trace string) string {
+func told(t *testing.T, from uint64, breaches []breach, trace string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "the schedule of seed %d breaks promises. It comes again with\n\t"+again+"\n", from, from)
+	fmt.Fprintf(&text, "the schedule of seed %d breaks promises. It comes again with\n\t"+again+"\n", from, from, t.Name())
 	for _, b := range breaches {
 		fmt.Fprintf(&text, "%s: %s\n", b.promise, b.text)
 	}
@@ -58,9 +58,9 @@ func TestAScheduleThatBreaksAPromiseSaysHowItComesAgain(t *testing.T) {
 	const from = 3
 	broken := bug{models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.last = 0 })}
 	breaches, trace := schedule(t, from, &broken)
-	text := told(from, breaches, trace)
+	text := told(t, from, breaches, trace)
 	for _, want := range []string{
-		"FIRSTCOME_TEST_SEED=3 go test ./test/sim -run '^TestEveryScheduleKeepsThePromises$'", "P4: number 1 was given to",
+		"FIRSTCOME_TEST_SEED=3 go test ./test/sim -run '^TestAScheduleThatBreaksAPromiseSaysHowItComesAgain$'", "P4: number 1 was given to",
 		"wants a coupon of n1", "asks the gate: claims by", "BREACH of P4: number 1",
 	} {
 		if !strings.Contains(text, want) {
@@ -105,4 +105,22 @@ var everything = []string{
 	"to carry its line over, for attempt 1", "wait, and 1 were served",
 	"at the old server number 1 is given to", "at the old server epoch 2 begins", "at the old server epoch 3 begins", "at the old server a joins the line", "at the old server a leaves the line",
 	"at the old server all who wait are sent away as sold_out", "at the old server change 2 is made", "at the old server number 1 is voided",
+}
+
+// TestATownWhoseLedgerIsPutBackKeepsThePromises wants each step of a reconcile to happen, too.
+func TestATownWhoseLedgerIsPutBackKeepsThePromises(t *testing.T) {
+	missing := []string{
+		"the ledger is put back", "the owner wants a reconcile", "for a reconcile by the owner behind attempt 1", "to adopt what the gate has at version 2 and to void [1",
+		"which coupons its holders have", "the ledger is older than the gate",
+	}
+	for from := range seed.Each(t, putBack()) {
+		breaches, trace := schedule(t, from, &bug{kind: kind{putsBack: true}})
+		if len(breaches) > 0 {
+			t.Fatal(told(t, from, breaches, trace))
+		}
+		missing = slices.DeleteFunc(missing, func(what string) bool { return strings.Contains(trace, what) })
+	}
+	if len(missing) > 0 && !seed.Given() {
+		t.Errorf("no schedule says %q", missing)
+	}
 }

@@ -9,3 +9,6 @@ func schedules() uint64 { return uint64(stage.Rounds(2000, 1_000_000)) }
 
 // livedTwice is how many are lived through twice.
 const livedTwice = 1000
+
+// putBack is how many are lived through in which the ledger is put back.
+func putBack() uint64 { return uint64(stage.Rounds(2000, 200_000)) }

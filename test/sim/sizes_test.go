@@ -7,3 +7,6 @@ func schedules() uint64 { return 2000 }
 
 // livedTwice is how many are lived through twice.
 const livedTwice = 100
+
+// putBack is how many are lived through in which the ledger is put back.
+func putBack() uint64 { return 400 }

@@ -18,7 +18,8 @@ import (
 // gate and ledger.
 type town struct {
 	*world
-	bug   *bug
+	bug *bug
+	backup
 	gate  *Gate
 	front gated // the gate, as nodes ask it
 	server
@@ -58,6 +59,9 @@ func build(drawn *rand.Rand, b *bug) *town {
 	t.durable = t.IntN(2) == 0
 	t.paced = t.IntN(2) == 0
 	t.follows = !t.durable && t.IntN(2) == 0
+	if b.kind.putsBack { // what arrives late arrives at another ledger, and of two servers none is the one to be asked
+		t.follows, t.lost = false, 0
+	}
 	t.gate.becomes(t.gate.memory, t.another())
 	t.ledger = NewLedger(time.Now)
 	t.ledger.Backlog = int64(t.IntN(4)) // 0: no limit
@@ -97,7 +101,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 		must(err)
 		must(t.ledger.Applied(context.Background(), change, false))
 	}
-	t.copy = t.gate.copied()
+	t.copy, t.saved = t.gate.copied(), t.ledger.copied()
 	t.stall = b.stall
 	t.watch()
 	if b.models != nil {
@@ -159,6 +163,9 @@ func (t *town) step() {
 	if t.percent(5) {
 		t.copy = t.gate.copied()
 	}
+	if t.bug.kind.putsBack && t.percent(2) {
+		t.saved = t.ledger.copied()
+	}
 	if t.percent(t.patient) {
 		t.pass(t.stuck())
 		return
@@ -207,7 +214,7 @@ func (t *town) offers() (all []*event) {
 // awake returns the nodes that live and are not frozen.
 func (t *town) awake() (all []*node) {
 	for _, name := range t.names {
-		if n := t.nodes[name]; n != nil && !n.frozen.Load() {
+		if n := t.nodes[name]; n != nil && n.ready.Load() && !n.frozen.Load() {
 			all = append(all, n)
 		}
 	}
@@ -219,27 +226,33 @@ func (t *town) fail() {
 	at := t.awake()
 	switch {
 	case len(at) > 0 && t.percent(t.crash):
-		n := at[t.IntN(len(at))]
-		t.say(n.name, "crashes")
-		delete(t.nodes, n.name)
-		n.kill()
-		t.drop(n)
-		for _, p := range t.people {
-			if p.busy != nil && p.busy.node == n {
-				t.giveUp(p.busy)
-			}
-		}
-	case len(at) > 0 && t.percent(t.freeze):
+		t.crashes(at[t.IntN(len(at))])
+	case t.mayPutBack() && t.percent(1):
+		t.putBack()
+	case len(at) > 0 && !t.older && t.percent(t.freeze):
 		n := at[t.IntN(len(at))]
 		t.freezes(n)
 	case t.follows && t.percent(3) && t.mayPart():
 		t.part()
 	case t.percent(10) && t.mayLeadBack():
 		t.leadBack()
-	case t.outages < 3 && t.percent(t.lose):
+	case t.outages < 3 && !t.older && t.percent(t.lose):
 		t.outage()
 	case t.percent(t.clock):
 		t.jump(time.Duration(t.IntN(4000)-2000) * time.Millisecond)
+	}
+}
+
+// crashes has a node crash.
+func (t *town) crashes(n *node) {
+	t.say(n.name, "crashes")
+	delete(t.nodes, n.name)
+	n.kill()
+	t.drop(n)
+	for _, p := range t.people {
+		if p.busy != nil && p.busy.node == n {
+			t.giveUp(p.busy)
+		}
 	}
 }
 
@@ -339,7 +352,7 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 // rests tells whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
-	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.stands() == nil &&
+	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.stands() == nil && !t.rolledBack() &&
 		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
 }
 
@@ -351,12 +364,22 @@ const owner = "the owner"
 
 // needed tells whether the owner has to order a rebuild. Now and then they order one for nothing, or at an old server.
 func (t *town) needed() bool {
+	if t.rolledBack() {
+		return !t.ledger.campaigns[campaign].underWay(time.Now())
+	}
 	return !t.auto() && (!t.gate.named || errors.Is(t.stands(), flow.ErrStaleEpoch)) || t.lose > 0 && t.percent(1)
 }
 
 // rebuild has the owner order a rebuild.
 func (t *town) rebuild(p *person, n *node) {
-	p.left++                 // as often as it takes
+	p.left++                                           // as often as it takes
+	if _, gone := t.whole(); t.rolledBack() && !gone { // of a gate that is gone nothing can be brought back
+		t.change(p, n, "a reconcile", func(ctx context.Context) (ledger.Status, error) {
+			_, err := n.operator.Reconcile(ctx, p.name, campaign)
+			return ledger.Status{}, err
+		})
+		return
+	}
 	ifLost := t.IntN(2) == 0 // drawn here: what is asked for runs beside the next step
 	t.change(p, n, "a rebuild", func(ctx context.Context) (ledger.Status, error) {
 		_, err := n.operator.Rebuild(ctx, p.name, campaign, ifLost)

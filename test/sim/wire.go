@@ -115,7 +115,7 @@ func spell(value any, err error) string {
 		return show(numbers(v.Coupons), "and", v.Waiting, "wait", v.Ended)
 	case stand:
 		return show("ticket", v.place.Ticket, "or number", v.held.Number)
-	case firstcome.Coupon, ledger.Status, holders, refills, recovery.Standard, recovery.Stopped, struct{}:
+	case firstcome.Coupon, ledger.Status, holders, refills, recovery.Standard, recovery.Stopped, recovery.Adopted, struct{}:
 		return "done"
 	case []firstcome.Coupon:
 		return show(numbers(v))
@@ -151,34 +151,12 @@ type rebuilds interface {
 	recovery.Contents
 }
 
-// unmodelled is what only a reconcile asks of gate and ledger.
-type unmodelled struct{}
-
-func (unmodelled) Created(context.Context, firstcome.CampaignID) (bool, error) {
-	return false, nil
-}
-
-func (unmodelled) Held(context.Context, recovery.Rebuild, func(firstcome.Coupon) error) error {
-	return errUnmodelled
-}
-
-func (unmodelled) BeginReconcile(context.Context, string, firstcome.CampaignID, int64) (r recovery.Rebuild, err error) {
-	return r, errUnmodelled
-}
-
-func (unmodelled) Adopt(context.Context, recovery.Rebuild, recovery.Stopped, []firstcome.Coupon, bool) (a recovery.Adopted, err error) {
-	return a, errUnmodelled
-}
-
-var errUnmodelled = errors.New("no ledger is restored from a backup")
-
 // gated is what nodes ask of a gate.
 type gated flow.RemoteGate
 
 // remote is a gate at the other end of a wire.
 type remote struct {
 	gated
-	unmodelled
 	*wire
 	rebuilt recovery.Gate
 	old     func() *Gate // what the node reaches instead; nil: the gate

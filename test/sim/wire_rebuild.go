@@ -129,6 +129,26 @@ func (r remote) Switch(ctx context.Context, b recovery.Rebuild, f recovery.Froze
 	})
 }
 
+// Created is recovery.Gate's.
+func (r remote) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
+	return r.made().Created(ctx, id)
+}
+
+// Held is recovery.Gate's: it reads all at once.
+func (r remote) Held(ctx context.Context, b recovery.Rebuild, each func(firstcome.Coupon) error) error {
+	all, err := ask(ctx, r.wire, "the gate", "which coupons its holders have", func() (all []firstcome.Coupon, err error) {
+		err = r.made().Held(ctx, b, func(c firstcome.Coupon) error {
+			all = append(all, c)
+			return nil
+		})
+		return all, err
+	})
+	for n := 0; err == nil && n < len(all); n++ {
+		err = each(all[n])
+	}
+	return err
+}
+
 // SeeRun is recovery.Ledger's. A report that changes nothing is no event.
 func (p paper) SeeRun(ctx context.Context, run recovery.Run) error {
 	if p.wire != nil && !p.wire.of.isDead() && !p.wire.of.frozen.Load() && p.Ledger.knows(run) {
@@ -199,6 +219,20 @@ func (p paper) Active(ctx context.Context) ([]flow.Revision, error) {
 // BeginRebuild is recovery.Ledger's.
 func (p paper) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	return ask(ctx, p.wire, "the ledger", show("for an attempt by", actor, "in epoch", epoch), func() (recovery.Rebuild, error) { return p.rebuilds.BeginRebuild(ctx, actor, id, epoch) })
+}
+
+// BeginReconcile is recovery.Ledger's.
+func (p paper) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
+	return ask(ctx, p.wire, "the ledger", show("for a reconcile by", actor, "behind attempt", last), func() (recovery.Rebuild, error) {
+		return p.rebuilds.BeginReconcile(ctx, actor, id, last)
+	})
+}
+
+// Adopt is recovery.Ledger's.
+func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, whole bool) (recovery.Adopted, error) {
+	return ask(ctx, p.wire, "the ledger", show("to adopt what the gate has at version", gate.Version, "and to void", numbers(absent)), func() (recovery.Adopted, error) {
+		return p.rebuilds.Adopt(ctx, r, gate, absent, whole)
+	})
 }
 
 // GoesOn is recovery.Ledger's.

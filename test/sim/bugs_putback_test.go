@@ -1,0 +1,77 @@
+//go:build soak
+
+package sim
+
+import (
+	"context"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
+)
+
+// A modest gate is one of which a bug hides from a recovery what it has.
+type modest struct {
+	*Gate
+	hides, holds bool // that it is ahead; its holders
+}
+
+// Standing is recovery.Gate's.
+func (m modest) Standing(ctx context.Context, r flow.Revision) error {
+	if m.hides && m.ahead(r) != nil {
+		return m.stands(r.Campaign)
+	}
+	return m.Gate.Standing(ctx, r)
+}
+
+// Stopped is recovery.Gate's.
+func (m modest) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
+	s, err := m.Gate.Stopped(ctx, r)
+	if m.hides && m.ahead(r) != nil {
+		s.Version, s.Epoch, s.DrainedThrough = r.Version, r.Epoch, r.Drained
+	}
+	return s, err
+}
+
+// Freeze is recovery.Gate's.
+func (m modest) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
+	f, err := m.Gate.Freeze(ctx, r)
+	if m.hides {
+		f.Version, f.Epoch, f.Drained = r.Version, r.Epoch, r.Drained
+	}
+	return f, err
+}
+
+// Held is recovery.Gate's.
+func (m modest) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
+	if m.holds {
+		return nil
+	}
+	return m.Gate.Held(ctx, r, each)
+}
+
+// A careless ledger is one of which a bug changes what it adopts.
+type careless struct {
+	*Ledger
+	adopt func(a *account, gate *recovery.Stopped, absent *[]firstcome.Coupon)
+}
+
+// Adopt is recovery.Ledger's.
+func (c careless) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, whole bool) (recovery.Adopted, error) {
+	c.adopt(c.campaigns[r.Campaign], &gate, &absent)
+	return c.Ledger.Adopt(ctx, r, gate, absent, whole)
+}
+
+func adopts(change func(a *account, gate *recovery.Stopped, absent *[]firstcome.Coupon)) func(*Ledger) rebuilds {
+	return func(l *Ledger) rebuilds { return careless{l, change} }
+}
+
+// putBackBugs are mistakes of what becomes of a ledger that was put back.
+var putBackBugs = []bug{
+	{name: "nobody sees that a gate is ahead", remade: func(g *Gate) recovery.Gate { return modest{Gate: g, hides: true} }},
+	{name: "a reconcile brings nothing back", remade: func(g *Gate) recovery.Gate { return modest{Gate: g, holds: true} }},
+	{name: "a reconcile keeps the ledger's terms", seed: 2331, refills: adopts(func(a *account, gate *recovery.Stopped, _ *[]firstcome.Coupon) {
+		gate.Quantity, gate.Paused, gate.Closed = a.Quantity, a.Paused, a.Closed
+	})},
+	{name: "a reconcile voids nothing", seed: 2196, refills: adopts(func(_ *account, _ *recovery.Stopped, absent *[]firstcome.Coupon) { *absent = nil })},
+}

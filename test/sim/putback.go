@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/recovery"
+)
+
+// A backup is an earlier state of the ledger, to which it may be put back, as one does who restores a backup: all nodes stop before.
+type backup struct {
+	saved archive
+	puts  int  // how often that happened
+	older bool // the ledger was put back, and no epoch has begun since with which it and the gate know the same: meanwhile nothing else fails
+}
+
+// whole tells whether the gate has all that it ever had, and gone, whether it has nothing. A ledger is put back then only: of a gate that
+// may lack something nobody knows which of the two is right.
+func (t *town) whole() (whole, gone bool) {
+	c := t.gate.campaigns[campaign]
+	gone = c == nil || c.Version == 0
+	return !gone && c.run == t.gate.run.ID && c.last >= c.drained, gone
+}
+
+// mayPutBack tells whether the ledger may be put back now.
+func (t *town) mayPutBack() bool {
+	whole, gone := t.whole()
+	return t.bug.kind.putsBack && t.puts < 2 && !t.older && (whole || gone)
+}
+
+// putBack has the ledger go back to its backup, and now and then the gate lose the campaign with it. Then what is in neither is forgotten.
+func (t *town) putBack() {
+	t.say("the ledger is put back to a backup")
+	t.puts, t.outages = t.puts+1, t.outages+1
+	for _, name := range t.names {
+		if n := t.nodes[name]; n != nil {
+			t.crashes(n)
+		}
+	}
+	t.pending = nil // the nodes stopped long ago
+	t.ledger.archive = t.saved.copied()
+	_, gone := t.whole()
+	if !gone && t.IntN(4) == 0 {
+		t.say("the gate's server loses the campaign")
+		t.broken, gone = true, true
+		t.gate.loses(campaign)
+	}
+	t.older = gone || t.rolledBack()
+	if gone {
+		t.forgets()
+	}
+	t.watch()
+}
+
+// rolledBack tells whether the gate has more than the ledger, which only a reconcile brings back.
+func (t *town) rolledBack() bool {
+	a := t.ledger.campaigns[campaign]
+	return a.reconciling() != nil || t.gate.ahead(flow.Revision{Campaign: campaign, Version: a.Version, Epoch: a.epoch, Drained: a.drained}) != nil
+}
+
+// forgets has the history begin again with what a ledger has that was put back, and whose gate is gone: nobody knows the rest any more.
+func (h *history) forgets() {
+	a := h.town.ledger.campaigns[campaign]
+	h.issues = slices.DeleteFunc(h.issues, func(i issue) bool { return a.coupon(i.Number) == nil })
+	for n := range h.issues {
+		if i := &h.issues[n]; a.coupon(i.Number).VoidedAt.IsZero() {
+			i.voided = 0
+		}
+	}
+	h.asked, h.stop, h.lineup = nil, nil, lineup{}
+	h.backs = append(h.backs, h.looks[len(h.looks)-1].from)
+}
+
+// asking is a Machine whose ledger may be put back. A gate that does not say in time whether it was holds no change up in the product. Here
+// such a change is not made: its operator hears of an error.
+type asking struct{ *recovery.Machine }
+
+// Newest is operate.Recovery's.
+func (a asking) Newest(ctx context.Context, id firstcome.CampaignID) error {
+	asked := time.Now()
+	if err := a.Machine.Newest(ctx, id); err != nil || time.Since(asked) < newestTime {
+		return err
+	}
+	return errLost
+}
+
+// newestTime is how long a Machine waits for the gate.
+const newestTime = 3 * time.Second
