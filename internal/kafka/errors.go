@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
@@ -87,3 +88,6 @@ func (t *topic) explain(err error) error {
 	}
 	return err
 }
+
+// away marks an error of a question to Kafka, by which nothing was appended or served.
+func away(err error) error { return fmt.Errorf("%w: %w", firstcome.ErrFeedAway, err) }

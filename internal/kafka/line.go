@@ -139,11 +139,6 @@ func (l *Line) connects(client *kgo.Client, was, id string) bool {
 	return true
 }
 
-// appending are the options of a client that appends to the partition that a record names.
-func appending(t *topic) []kgo.Opt {
-	return append(producing(t), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-}
-
 // Close ends the connections.
 func (l *Line) Close() {
 	l.mu.Lock()
@@ -235,9 +230,6 @@ func (l *Line) connection() *kgo.Client {
 	defer l.mu.Unlock()
 	return l.client
 }
-
-// away marks an error of a question to Kafka, by which nothing was appended or served.
-func away(err error) error { return fmt.Errorf("%w: %w", firstcome.ErrFeedAway, err) }
 
 // fed returns a line of which the gate or the ledger said that a feed keeps it. If it has another feed than before, all else that is known of
 // it is forgotten.

@@ -45,10 +45,6 @@ func userOf(r *kgo.Record, id firstcome.CampaignID, generation int64) firstcome.
 // asks bounds how often a claim asks the gate anew because a generation ended meanwhile.
 const asks = 3
 
-// joinTime bounds how long the topic may take to say where a line ends, and to keep a batch of claims. While it does not, holders and
-// latecomers wait no longer than this, and joinRest keeps the next batches from waiting, too.
-const joinTime, joinRest = 2 * time.Second, time.Second
-
 // Claim decides claims: see flow.Gate. Those that join a line in the topic are appended behind the gate's answer. Where the topic does not take
 // them in time they are not decided. Some may be in line all the same: whoever claims again has the earliest of their places.
 //
@@ -126,7 +122,7 @@ func (l *Line) join(ctx context.Context, id firstcome.CampaignID, users []firstc
 			records = append(records, waiterRecord(id, feed.Partition, waiter{users[n], line.Generation}))
 		}
 	}
-	if err := l.append(ctx, records); err != nil {
+	if err := appendAll(ctx, l.connection(), records); err != nil {
 		err = away(l.topic.explain(fmt.Errorf("append %d claims of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
 		f.fails(err)
 		l.alarms.Tell(id, err)
@@ -160,28 +156,6 @@ func undecided(decisions []firstcome.Decision, why error) {
 			decisions[n] = firstcome.Decision{Undecided: why, At: decisions[n].At}
 		}
 	}
-}
-
-// append appends records, and waits until the topic has them all. It does not wait longer than joinTime; then some may be there, or come.
-func (l *Line) append(ctx context.Context, records []*kgo.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
-	defer cancel()
-	taken := make(chan error, len(records))
-	client := l.connection()
-	for _, r := range records {
-		client.Produce(ctx, r, func(_ *kgo.Record, err error) { taken <- err })
-	}
-	for range records {
-		select {
-		case err := <-taken:
-			if err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // fails keeps others from being appended for a while.

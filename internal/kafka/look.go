@@ -153,3 +153,33 @@ func producing(t *topic) []kgo.Opt {
 		kgo.RetryBackoffFn(retryAfter),
 	}
 }
+
+// appending are the options of a client that appends to the partition that a record names.
+func appending(t *topic) []kgo.Opt {
+	return append(producing(t), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+}
+
+// joinTime bounds how long the topic may take to say where a line ends, and to keep a batch of claims. While it does not, holders and
+// latecomers wait no longer than this, and joinRest keeps the next batches from waiting, too.
+const joinTime, joinRest = 2 * time.Second, time.Second
+
+// appendAll appends records, and waits until the topic has them all. It does not wait longer than joinTime; then some may be there, or come.
+func appendAll(ctx context.Context, client *kgo.Client, records []*kgo.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	taken := make(chan error, len(records))
+	for _, r := range records {
+		client.Produce(ctx, r, func(_ *kgo.Record, err error) { taken <- err })
+	}
+	for range records {
+		select {
+		case err := <-taken:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
