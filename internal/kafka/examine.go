@@ -109,10 +109,10 @@ func mayJoin(ctx context.Context, client *kgo.Client, group string) error {
 func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is found) (result doctor.Findings) {
 	what := "the settings of the topic of " + string(use)
 	lost, comes := "a reader has not read", "what is thrown away comes again by facts replay only"
-	short := doctor.Warn
+	short, least := doctor.Warn, "for a week at least"
 	switch use {
 	case Lines:
-		lost, comes, short = "nobody has served", "whose record is thrown away before it is served loses their place", doctor.Fail
+		lost, comes, short, least = "lines need", "a line that lacks records is lost", doctor.Fail, "as long as any campaign lasts, and for a week at least"
 	case Waits:
 		lost, comes, short = "nobody has recorded", "what is thrown away there before it is recorded is lost, if Redis loses it, too", doctor.Fail
 	}
@@ -127,7 +127,11 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 		"cleanup.policy=%s", settings["cleanup.policy"])
 	retention, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
 	keeps := time.Duration(retention) * time.Millisecond
-	result.Hold(err == nil && (retention < 0 || keeps >= leastRetention), short, what, "keep records for ever, or for a week at least, since "+comes+": "+t.sets("retention.ms=-1"),
+	long, grade := err == nil && (retention < 0 || keeps >= leastRetention), short
+	if use == Lines && long {
+		long, grade = retention < 0, doctor.Warn
+	}
+	result.Hold(long, grade, what, "keep records for ever, or "+least+", since "+comes+": "+t.sets("retention.ms=-1"),
 		"retention.ms=%s", settings["retention.ms"])
 	if bytes, err := strconv.ParseInt(settings["retention.bytes"], 10, 64); err == nil && bytes >= 0 {
 		result.Add(short, what, "a rush throws away what "+lost+": "+t.sets("retention.bytes=-1"), "retention.bytes=%d", bytes)

@@ -34,17 +34,21 @@ func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
 			topic := u.Path[1:] + "-" + name
 			made, err := services.MakeTopic(t.Context(), at, topic, 1, test.settings)
 			stage.Must(t, err)
-			wantFinding(t, made, test.grade, test.parts...)
+			wantFinding(t, made, kafka.Facts, test.grade, test.parts...)
 		})
 	}
-	wantFinding(t, "kafka://"+u.Host+"/none", "FAIL", "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh --bootstrap-server "+u.Host+" --create --topic none")
-	wantFinding(t, "kafka://127.0.0.1:1/none", "FAIL", "connection refused", "hosts and ports")
+	month, err := services.MakeTopic(t.Context(), at, u.Path[1:]+"-month", 1, map[string]string{"retention.ms": "2592000000"})
+	stage.Must(t, err)
+	wantFinding(t, month, kafka.Facts, "OK", "retention.ms=2592000000")
+	wantFinding(t, month, kafka.Lines, "WARN", "retention.ms=2592000000", "as long as any campaign lasts")
+	wantFinding(t, "kafka://"+u.Host+"/none", kafka.Facts, "FAIL", "UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh --bootstrap-server "+u.Host+" --create --topic none")
+	wantFinding(t, "kafka://127.0.0.1:1/none", kafka.Facts, "FAIL", "connection refused", "hosts and ports")
 }
 
 // wantFinding examines a topic, and wants a finding of a grade that has all parts in what it found and in its fix.
-func wantFinding(t *testing.T, at, grade string, parts ...string) {
+func wantFinding(t *testing.T, at string, use kafka.Use, grade string, parts ...string) {
 	t.Helper()
-	all := kafka.Examine(t.Context(), at, kafka.Facts, "")
+	all := kafka.Examine(t.Context(), at, use, "")
 	for _, f := range all {
 		text, has := f.Found+" "+f.Fix, true
 		for _, part := range parts {
