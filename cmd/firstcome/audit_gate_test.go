@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
@@ -73,7 +74,7 @@ func (c *counter) someone(random *rand.Rand) {
 	var err error
 	switch random.IntN(10) {
 	case 0:
-		_, err = c.gate.Issue(ctx, flow.Order{Actor: "op"}, "drop", []firstcome.UserID{user})
+		_, err = c.gate.Issue(ctx, gate.Order{Actor: "op"}, "drop", []firstcome.UserID{user})
 	case 1, 2:
 		err = c.gate.Leave(ctx, "drop", user)
 	default:
@@ -101,7 +102,7 @@ func (c *counter) operate(n int64) {
 	}
 }
 
-func (c *counter) state() flow.GateState {
+func (c *counter) state() gate.State {
 	s, err := c.gate.State(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	return s

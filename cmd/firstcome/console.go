@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -24,7 +25,7 @@ import (
 const consoleConnections = 256
 
 // openConsole makes the console, beside the API's surface or for a listener of its own, as --console says.
-func (n *node) openConsole(api *httpd.Config, places flow.Places) {
+func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	own, beside := n.flags.Console.own() != "", n.flags.Console.beside(n.flags.Listen)
 	if !own && !beside {
 		return
@@ -166,7 +167,7 @@ func (o observers) Decided(id firstcome.CampaignID, outcome firstcome.Outcome) {
 }
 
 // Served is flow.DispatchLimits.OnServe.
-func (o observers) Served(id firstcome.CampaignID, served flow.Served, took time.Duration, err error) {
+func (o observers) Served(id firstcome.CampaignID, served gate.Served, took time.Duration, err error) {
 	o.Monitor.Served(id, served, took, err)
 	o.counter.Served(id, len(served.Coupons))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
@@ -69,7 +70,7 @@ func (d *desk) opened(url string) *redis.Gate {
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
 	d.t.Helper()
 	stage.Must(d.t, did)
-	stage.Must(d.t, flow.NewChanger(d.ledger, &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger}, nil).Finish(d.t.Context(), id, 0))
+	stage.Must(d.t, flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Book: d.ledger}, nil).Finish(d.t.Context(), id, 0))
 }
 
 // issue returns the coupons of a campaign's new users.
@@ -184,7 +185,7 @@ type rewind struct {
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
 	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(stage.Alarms, 100)}
-	r.waiter = flow.NewWaiter(&flow.Over{RemoteGate: r.remote.gate, Book: r.ledger})
+	r.waiter = flow.NewWaiter(&gate.Router{Gate: r.remote.gate, Book: r.ledger})
 	stage.Run(t, r.waiter.Run)
 	for _, key := range r.keys("c") {
 		if of, made := strings.CutSuffix(key, "campaign"); made {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -66,7 +66,7 @@ func TestADirectIssuePastALineInATopicIsLoggedOnce(t *testing.T) {
 	s := newFedStage(t, services.Kafka.Database(t))
 	s.create("c", 9)
 	s.claim("c", "a", "b", "d")
-	stage.Must(t, stage.Err(s.line.Issue(t.Context(), flow.Order{Actor: "test", Reason: "sorry"}, "c", []firstcome.UserID{"x"})))
+	stage.Must(t, stage.Err(s.line.Issue(t.Context(), gate.Order{Actor: "test", Reason: "sorry"}, "c", []firstcome.UserID{"x"})))
 	log, err := s.ledger.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", User: "x", Limit: 9})
 	stage.Must(t, err)
 	var details []string

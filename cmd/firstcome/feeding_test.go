@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -17,7 +17,7 @@ import (
 // A feeding is a desk whose campaign c has its line in a feed, which is a slice of users.
 type feeding struct {
 	*rewind
-	over *flow.Over
+	over *gate.Router
 	feed []firstcome.UserID // by offset
 }
 
@@ -36,7 +36,7 @@ func newFed(t *testing.T, name string, quantity int64, inLine int) *feeding {
 
 // through has the desk's node ask its gate.
 func (f *feeding) through() {
-	f.over = &flow.Over{RemoteGate: f.remote.gate, Fed: f.remote.gate, Book: f.ledger}
+	f.over = &gate.Router{Gate: f.remote.gate, Fed: f.remote.gate, Book: f.ledger}
 }
 
 // begins has a generation begin at the end of the feed, and returns the line.
@@ -76,7 +76,7 @@ func (f *feeding) serves(limit int) (coupons []firstcome.Coupon) {
 		if len(users) == 0 {
 			break
 		}
-		turned, err := f.over.ServeTurn(f.t.Context(), "c", flow.Turn{Generation: line.Generation, From: line.Serving(), Users: users})
+		turned, err := f.over.ServeTurn(f.t.Context(), "c", gate.Turn{Generation: line.Generation, From: line.Serving(), Users: users})
 		stage.Must(f.t, err)
 		coupons, line, limit = append(coupons, turned.Coupons...), turned.Line, limit-len(users)
 	}

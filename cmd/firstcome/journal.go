@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -79,7 +80,7 @@ func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
 
 // lag returns how far the ledger is behind the gate, of each of these campaigns with unrecorded coupons: in its journal, or in the topic.
 // flow.ErrUnaged comes with lags.
-func (r *remoteGate) lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
 	if r.journal != nil {
 		return r.journal.Lag(ctx, active)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 )
 
@@ -43,12 +43,12 @@ func (l lineName) String() string {
 
 // A nodeGate is what decides this node's claims and keeps its lines: the ledger, or a gate beside it, perhaps with lines in a topic.
 type nodeGate interface {
-	flow.Gate
-	flow.Coupons
-	flow.Line
-	flow.Places
-	flow.Direct
-	flow.Fed
+	gate.Decider
+	gate.Coupons
+	gate.Line
+	gate.Places
+	gate.Direct
+	gate.Fed
 }
 
 // decider returns the node's.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -42,7 +42,7 @@ func TestF47HoldersAreAnsweredBesideThoseWhoCannotJoin(t *testing.T) {
 	broker := services.Kafka.Server(t)
 	s := newFedStage(t, topicAt(t, broker))
 	s.create("c", 9)
-	issued, err := s.line.Issue(t.Context(), flow.Order{Actor: "test"}, "c", []firstcome.UserID{"h"})
+	issued, err := s.line.Issue(t.Context(), gate.Order{Actor: "test"}, "c", []firstcome.UserID{"h"})
 	stage.Must(t, err)
 	if issued[0].Outcome != firstcome.Issued {
 		t.Fatalf("issued directly: %v", issued[0].Outcome)

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
@@ -251,7 +251,7 @@ func TestALineWhoseTopicIsSilentSoonLetsOthersBeServed(t *testing.T) {
 	}
 	first := waits()
 	inTime(t, "serving a line that cannot be read, twice after the first time", waits()+waits(), first)
-	issued, err := other.Issue(t.Context(), flow.Order{Actor: "test"}, "c", []firstcome.UserID{"x"})
+	issued, err := other.Issue(t.Context(), gate.Order{Actor: "test"}, "c", []firstcome.UserID{"x"})
 	if err != nil || issued[0].Outcome != firstcome.Issued {
 		t.Errorf("a direct issue meanwhile is answered %+v, %v", issued, err)
 	}
@@ -315,7 +315,7 @@ func TestALineGoesOnBehindAGenerationThatLostRecords(t *testing.T) {
 	look(t, s.line)
 	_, err := s.line.Serve(t.Context(), "c", 9)
 	isLost(t, "the line", err, "Kafka has deleted records of people in line")
-	stage.Must(t, stage.Err(s.line.Issue(t.Context(), flow.Order{Actor: "test"}, "c", []firstcome.UserID{"x", "y"})))
+	stage.Must(t, stage.Err(s.line.Issue(t.Context(), gate.Order{Actor: "test"}, "c", []firstcome.UserID{"x", "y"})))
 	stage.Must(t, stage.Err(s.ledger.Void(t.Context(), "test", "c", 1, "test")))
 	for _, id := range look(t, s.line) {
 		s.serve(id)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -17,7 +17,7 @@ import (
 // openLine opens the lines that a topic keeps for this Redis.
 func (d *desk) openLine(url string) *kafka.Line {
 	d.t.Helper()
-	over := &flow.Over{RemoteGate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
+	over := &gate.Router{Gate: d.remote.gate, Fed: d.remote.gate, Book: d.ledger}
 	line, err := kafka.OpenLine(d.t.Context(), url, kafka.LineOptions{Gate: over, Ledger: d.ledger, Secret: stage.Secret(), MaxLine: 1000})
 	stage.Must(d.t, err)
 	d.t.Cleanup(line.Close)

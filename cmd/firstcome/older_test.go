@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -20,7 +21,7 @@ func (r *rewind) older() func() *rewind {
 	return func() *rewind {
 		other := *r
 		other.desk = newDesk(r.t, r.url, path, nil)
-		other.waiter = flow.NewWaiter(&flow.Over{RemoteGate: other.remote.gate, Book: other.ledger})
+		other.waiter = flow.NewWaiter(&gate.Router{Gate: other.remote.gate, Book: other.ledger})
 		stage.Run(r.t, other.waiter.Run)
 		return &other
 	}

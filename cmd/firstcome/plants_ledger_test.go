@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -148,7 +149,7 @@ func (s *scene) lines() {
 	join("queue", "a", "b", "c", "d", "e")
 	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "b"))
 	serve("queue", 1, 1)
-	_, err := s.Issue(s.t.Context(), flow.Order{Actor: "op"}, "queue", []firstcome.UserID{"d"})
+	_, err := s.Issue(s.t.Context(), gate.Order{Actor: "op"}, "queue", []firstcome.UserID{"d"})
 	stage.Must(s.t, err)
 	serve("queue", 9, 1)
 	s.quantity("queue", 6)
@@ -175,7 +176,7 @@ func (s *scene) lines() {
 func (s *scene) fed() {
 	feed := firstcome.Feed{Topic: "topic", Partition: 3}
 	s.create("fed", firstcome.Terms{Quantity: 1, Pace: &firstcome.Pace{}, Feed: &feed})
-	for _, turn := range []flow.Turn{{Generation: 1, From: 1, Users: []firstcome.UserID{"a"}}, {Generation: 2, From: 1, Users: []firstcome.UserID{"b"}}} {
+	for _, turn := range []gate.Turn{{Generation: 1, From: 1, Users: []firstcome.UserID{"a"}}, {Generation: 2, From: 1, Users: []firstcome.UserID{"b"}}} {
 		stage.Must(s.t, stage.Err(s.Begin(s.t.Context(), "fed", feed, turn.Generation, 10*turn.Generation)))
 		turned, err := s.ServeTurn(s.t.Context(), "fed", turn)
 		stage.Must(s.t, err)
@@ -209,7 +210,7 @@ func (s *scene) old() {
 	s.create("old", firstcome.Terms{Quantity: 10, ClosesAt: s.now().Add(time.Millisecond)})
 	s.applied("old", false)
 	s.ticks.Add(10)
-	retired, err := s.Retire(s.t.Context(), "old", flow.GateState{Version: 1, Epoch: 1, Now: s.now()}, 0)
+	retired, err := s.Retire(s.t.Context(), "old", gate.State{Version: 1, Epoch: 1, Now: s.now()}, 0)
 	if err != nil || !retired {
 		s.t.Fatal("not retired", err)
 	}
@@ -224,7 +225,7 @@ func (s *scene) shut() {
 		s.turn(id, ledger.Close)
 		s.applied(id, false)
 	}
-	seen := flow.GateState{Version: 2, Epoch: 1, Now: s.now(), Instants: firstcome.Instants{SoldOutAt: s.now(), ClosedAt: s.now()}}
+	seen := gate.State{Version: 2, Epoch: 1, Now: s.now(), Instants: firstcome.Instants{SoldOutAt: s.now(), ClosedAt: s.now()}}
 	retired, err := s.Retire(s.t.Context(), "shut", seen, 0)
 	if err != nil || !retired {
 		s.t.Fatal("not retired", err)
@@ -288,7 +289,7 @@ func (s *scene) drop() {
 		}
 	}
 	first := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(1, 1, 2), issued(2, 0, 0)}}
-	first.Line = flow.LineReport{Line: firstcome.Line{Generation: 2}, Past: []flow.PastLine{
+	first.Line = gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []gate.PastLine{
 		{Generation: 1, Reason: "sold_out", EndedAt: s.now(), LastTicket: 4, ServedThrough: 3, Served: 3, Waiting: 1},
 	}}
 	second := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}

@@ -5,7 +5,7 @@ package main
 import (
 	"testing"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -21,7 +21,7 @@ func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	var state flow.GateState
+	var state gate.State
 	stage.Await(t, "Redis", nil, func() error {
 		var err error
 		state, err = d.remote.gate.State(t.Context(), "c")

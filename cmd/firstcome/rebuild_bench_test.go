@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -48,7 +49,7 @@ func BenchmarkRebuild(b *testing.B) {
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := flow.NewChanger(l, &flow.Over{RemoteGate: g, Book: l}, nil)
+		changes := flow.NewChanger(l, &gate.Router{Gate: g, Book: l}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			stage.Must(b, l.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -96,7 +97,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
 	stage.Must(b, l.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, flow.NewChanger(l, &flow.Over{RemoteGate: g, Book: l}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, flow.NewChanger(l, &gate.Router{Gate: g, Book: l}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -61,7 +62,7 @@ func (r *rewind) records() {
 // directly issues past the line.
 func (r *rewind) directly(user firstcome.UserID) {
 	r.t.Helper()
-	stage.Must(r.t, stage.Err(r.remote.gate.Issue(r.t.Context(), flow.Order{Actor: "test"}, "c", []firstcome.UserID{user})))
+	stage.Must(r.t, stage.Err(r.remote.gate.Issue(r.t.Context(), gate.Order{Actor: "test"}, "c", []firstcome.UserID{user})))
 }
 
 func (r *rewind) leaves(user firstcome.UserID) {
@@ -106,7 +107,7 @@ func tickets(coupons []firstcome.Coupon) (all []string) {
 func (r *rewind) ended() [2][]string {
 	r.t.Helper()
 	var all [2][]string
-	for n, places := range []flow.Places{r.remote.gate, r.ledger} {
+	for n, places := range []gate.Places{r.remote.gate, r.ledger} {
 		state, err := places.LineOf(r.t.Context(), "c")
 		stage.Must(r.t, err)
 		for _, p := range state.Past {
@@ -147,7 +148,7 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 		r.directly("user-8")
 		r.leaves("user-9")
 		r.do("DEL", r.key("holders"))
-		r.needs(flow.ErrLost)
+		r.needs(gate.ErrLost)
 
 		done := r.rebuilt(r.rebuilder())
 		stage.Same(t, "who kept their places, and who did not", [2]int64{12, 0}, [2]int64{done.Carried, done.LostPlaces})
@@ -174,7 +175,7 @@ func TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := newLine(t, name, 100, 5)
 		r.do("HSET", r.key("campaign"), "line", "1 5 0 9 9 0 - 0")
-		r.needs(flow.ErrLost)
+		r.needs(gate.ErrLost)
 		stage.Same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
 		stage.Same(t, "places", []string{"2.1+0", "2.5+4"}, r.places("user-0", "user-4"))
 	})
@@ -359,10 +360,10 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			}()
 			<-h.reached
 			if step != "freeze" {
-				if _, err := r.remote.gate.Claim(t.Context(), "c", people("new-", 1)); !errors.Is(err, flow.ErrUnverified) {
+				if _, err := r.remote.gate.Claim(t.Context(), "c", people("new-", 1)); !errors.Is(err, gate.ErrUnverified) {
 					t.Errorf("somebody joins a frozen line: %v", err)
 				}
-				if err := r.remote.gate.Leave(t.Context(), "c", "user-5"); !errors.Is(err, flow.ErrUnverified) {
+				if err := r.remote.gate.Leave(t.Context(), "c", "user-5"); !errors.Is(err, gate.ErrUnverified) {
 					t.Errorf("somebody leaves a frozen line: %v", err)
 				}
 			}
@@ -408,9 +409,9 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 		},
 		"the end of the generation": {
 			func(r *rewind) error {
-				return stage.Err(r.ledger.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Line: flow.LineReport{
+				return stage.Err(r.ledger.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Line: gate.LineReport{
 					Line: firstcome.Line{Generation: 2},
-					Past: []flow.PastLine{{Generation: 1, Reason: "sold_out", EndedAt: time.Now().UTC(), LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}},
+					Past: []gate.PastLine{{Generation: 1, Reason: "sold_out", EndedAt: time.Now().UTC(), LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}},
 				}}))
 			},
 			want{0, []string{"#1", "#2", "no", "no"}, []string{"2=lost", "1=sold_out"}},

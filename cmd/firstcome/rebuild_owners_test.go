@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -37,7 +38,7 @@ func (h *halt) at(step string) {
 // GoesOn gives no sign of life: a frozen process cannot.
 func (h *halt) GoesOn(context.Context, recovery.Rebuild) error { return nil }
 
-func (h *halt) Standing(ctx context.Context, r flow.Revision) error {
+func (h *halt) Standing(ctx context.Context, r gate.Revision) error {
 	err := h.Gate.Standing(ctx, r)
 	h.at("standing")
 	return err
@@ -280,7 +281,7 @@ type bystander struct {
 	switched func()
 }
 
-func (b *bystander) Standing(ctx context.Context, r flow.Revision) error {
+func (b *bystander) Standing(ctx context.Context, r gate.Revision) error {
 	if b.asked.Add(1) == 3 {
 		b.switched()
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -60,7 +61,7 @@ func (d *desk) needs(why error) {
 	refuses(d.t, d.remote.gate, why)
 	active, err := d.ledger.Active(d.t.Context())
 	stage.Must(d.t, err)
-	if err := d.remote.gate.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !flow.NeedsRebuild(err) {
+	if err := d.remote.gate.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !gate.NeedsRebuild(err) {
 		d.t.Fatalf("the gate stands: %v, want %v", err, why)
 	}
 }
@@ -96,7 +97,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		d.bury(coupons[5])
 		d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", 2, "a trial")))
 		d.do("FLUSHALL")
-		d.needs(flow.ErrLost)
+		d.needs(gate.ErrLost)
 
 		done := d.rebuilt(d.rebuilder())
 		// The highest number in the ledger is 6, and 96 coupons more may be in force since the void.
@@ -171,7 +172,7 @@ func (g *lateWatch) Runs(ctx context.Context) ([]recovery.Run, error) {
 	return g.before, nil
 }
 
-func (g *lateWatch) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
+func (g *lateWatch) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
 	defer g.looked.Store(true)
 	return g.Gate.Stopped(ctx, r)
 }
@@ -318,7 +319,7 @@ func (g *slowMaker) Runs(ctx context.Context) ([]recovery.Run, error) {
 	return g.Gate.Runs(ctx)
 }
 
-func (g *slowMaker) Standing(ctx context.Context, r flow.Revision) error {
+func (g *slowMaker) Standing(ctx context.Context, r gate.Revision) error {
 	g.making()
 	err := g.Gate.Standing(ctx, r)
 	g.made()
@@ -362,8 +363,8 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 		d.do("FLUSHALL")
 		stage.Must(t, d.remote.gate.Rename(t.Context()))
-		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger}
-		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, flow.ErrLost) {
+		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger}
+		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}
 		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", true)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -79,7 +80,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}
 				// Another node had read the change before, and brings it now.
-				changer := flow.NewChanger(d.ledger, &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger}, nil)
+				changer := flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Book: d.ledger}, nil)
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {
 				case w.refused != errors.Is(err, firstcome.ErrBelowInForce), !w.refused && err != nil:

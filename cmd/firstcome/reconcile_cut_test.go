@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -28,7 +29,7 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 			}
 			r := d.rebuilder()
 			r.LookBack(t.Context())
-			if older := errors.Is(r.Refusal("c"), flow.ErrLedgerRolledBack); older == (step == "switch") {
+			if older := errors.Is(r.Refusal("c"), gate.ErrLedgerRolledBack); older == (step == "switch") {
 				t.Errorf("the campaign is refused: %v", r.Refusal("c"))
 			}
 			done, err := r.Reconcile(t.Context(), "op", "c")
@@ -49,7 +50,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
-	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, flow.ErrLedgerRolledBack) {
+	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, gate.ErrLedgerRolledBack) {
 		t.Fatalf("a rebuild of what is lost ends with %+v, %v", done, err)
 	}
 	r := d.watch()

@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -136,14 +137,14 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 		d := behind(t, name)
 		var told []error
 		r := recovery.New(d.ledger, d.remote.gate, recovery.Events{Refused: func(err error) { told = append(told, err) }})
-		over := &flow.Over{RemoteGate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
+		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
 		before := d.status()
 		for what, try := range map[string]func() error{
 			"a claim": func() error { return stage.Err(over.Claim(t.Context(), "c", people("new-", 1))) },
 			"a direct issue": func() error {
-				return stage.Err(over.Issue(t.Context(), flow.Order{Actor: "op"}, "c", people("new-", 1)))
+				return stage.Err(over.Issue(t.Context(), gate.Order{Actor: "op"}, "c", people("new-", 1)))
 			},
 			"a change":    func() error { return r.Newest(t.Context(), "c") },
 			"a rebuild":   func() error { return stage.Err(r.Rebuild(t.Context(), "op", "c", false)) },
@@ -152,7 +153,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 				return stage.Err(d.rebuilder().Guard(d.ledger).Bury(t.Context(), batch(firstcome.Coupon{Campaign: "c", Number: 22, User: "u"}), "a trial"))
 			},
 		} {
-			if err := try(); !errors.Is(err, flow.ErrLedgerRolledBack) || !strings.Contains(err.Error(), "firstcome gate reconcile c") {
+			if err := try(); !errors.Is(err, gate.ErrLedgerRolledBack) || !strings.Contains(err.Error(), "firstcome gate reconcile c") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -176,7 +177,7 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 			d.kept(people("user-", 3)...)
 			d.do("HSET", d.key("campaign"), "last_number", "4", field, "4", "run", "another")
-			if err := d.rebuilder().Newest(t.Context(), "c"); !errors.Is(err, flow.ErrLedgerRolledBack) {
+			if err := d.rebuilder().Newest(t.Context(), "c"); !errors.Is(err, gate.ErrLedgerRolledBack) {
 				t.Fatalf("a change is told %v", err)
 			}
 			r := d.watch()

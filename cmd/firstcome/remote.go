@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
@@ -104,7 +105,7 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 // A remoteGate is what a node has in addition where Redis decides.
 type remoteGate struct {
 	gate     *redis.Gate
-	over     *flow.Over
+	over     *gate.Router
 	changer  *flow.Changer
 	retirer  *recovery.Retirer
 	rebuild  *recovery.Machine
@@ -192,11 +193,11 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 	case err != nil:
 		return err
 	case !c.RetiredAt.IsZero():
-		return flow.ErrRetired
+		return gate.ErrRetired
 	case c.Unmade():
 		return fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
 	}
-	return flow.ErrLost
+	return gate.ErrLost
 }
 
 // join makes what brings changes to the gate, and what it issued to the ledger.
@@ -204,7 +205,7 @@ func (n *node) join() {
 	r := n.remote
 	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
-	r.over = &flow.Over{RemoteGate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
+	r.over = &gate.Router{Gate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
@@ -222,13 +223,13 @@ func (n *node) join() {
 // alarm is told what an operator should know of the journal. A rolled-back ledger is looked at, at once.
 func (n *node) alarm(id firstcome.CampaignID, err error) {
 	n.monitor.Alarm(id, err)
-	if errors.Is(err, flow.ErrLedgerRolledBack) {
+	if errors.Is(err, gate.ErrLedgerRolledBack) {
 		n.remote.rebuild.Notice(id)
 	}
 }
 
 // decides returns the gate; nil has none.
-func (r *remoteGate) decides() flow.RemoteGate {
+func (r *remoteGate) decides() gate.Gate {
 	if r == nil {
 		return nil
 	}

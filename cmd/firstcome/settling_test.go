@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
@@ -45,7 +46,7 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		waiter := flow.NewWaiter(&flow.Over{RemoteGate: dull{d.remote.gate, r.mail}, Book: d.ledger})
+		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.remote.gate, r.mail}, Book: d.ledger})
 		journal := d.remote.gate.Journal(redis.JournalOptions{
 			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -29,7 +30,7 @@ type leadBack struct {
 
 	gate    *redis.Gate // as a node has it
 	rebuild *recovery.Machine
-	over    *flow.Over
+	over    *gate.Router
 	mu      sync.Mutex // guards told
 	told    []error
 }
@@ -51,7 +52,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
 	}})
-	l.over = &flow.Over{RemoteGate: l.gate, Book: l.ledger, Notice: l.rebuild.Notice, Refusal: l.rebuild.Refusal, Refuse: l.rebuild.Refuse}
+	l.over = &gate.Router{Gate: l.gate, Book: l.ledger, Notice: l.rebuild.Notice, Refusal: l.rebuild.Refusal, Refuse: l.rebuild.Refuse}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has heard all
 	stage.Must(t, p.Promote(t.Context()))
@@ -81,7 +82,7 @@ func (l *leadBack) leads(to *services.Server) {
 	there, err := l.opened(to.URL()).Runs(l.t.Context())
 	stage.Must(l.t, err)
 	for _, gate := range []interface {
-		flow.RemoteGate
+		gate.Gate
 		Runs(ctx context.Context) ([]recovery.Run, error)
 	}{l.remote.gate, l.gate} {
 		stage.Await(l.t, "an answer of the server on each connection", true, func() bool {
@@ -105,7 +106,7 @@ func (l *leadBack) refused() map[string]func() error {
 	return map[string]func() error{
 		"a claim": func() error { return stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))) },
 		"a direct issue": func() error {
-			return stage.Err(l.over.Issue(t.Context(), flow.Order{Actor: "op"}, "c", people("late-", 1)))
+			return stage.Err(l.over.Issue(t.Context(), gate.Order{Actor: "op"}, "c", people("late-", 1)))
 		},
 		"the line": func() error { return stage.Err(l.over.Serve(t.Context(), "c", 1)) },
 		"a change": func() error { return l.rebuild.Newest(t.Context(), "c") },
@@ -127,7 +128,7 @@ func (l *leadBack) refused() map[string]func() error {
 func (l *leadBack) isRefused() {
 	l.t.Helper()
 	for what, try := range l.refused() {
-		if err := try(); !errors.Is(err, flow.ErrStaleEpoch) || !strings.Contains(err.Error(), "epoch 1, the ledger in 2") || !strings.Contains(err.Error(), "firstcome gate rebuild c") {
+		if err := try(); !errors.Is(err, gate.ErrStaleEpoch) || !strings.Contains(err.Error(), "epoch 1, the ledger in 2") || !strings.Contains(err.Error(), "firstcome gate rebuild c") {
 			l.t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -151,7 +152,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		stage.Run(t, l.rebuild.Run)
 		stage.Await(t, "the epoch by the ledger", int64(2), func() int64 { return l.rebuild.Epoch("c") })
 		l.back()
-		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) })
+		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		before := l.status()
 		l.isRefused()
 		after := l.status()
@@ -163,10 +164,10 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		l.leads(l.pair.Replica)
 		active, err := l.ledger.Active(t.Context())
 		stage.Must(t, err)
-		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, flow.ErrStaleEpoch) { // a rebuild begins with this look
+		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this look
 			t.Errorf("behind a restart a look at the gate says %v", err)
 		}
-		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrStaleEpoch) {
+		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, gate.ErrStaleEpoch) {
 			t.Errorf("behind a restart a claim is answered %v", err)
 		}
 		l.leads(l.pair.Primary)
@@ -196,10 +197,10 @@ func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
 	l.back()
 	for _, what := range []string{"the line", "a direct issue", "a claim"} {
 		stage.Same(t, "what was known before "+what, nil, l.rebuild.Refusal("c"))
-		if err := l.refused()[what](); !errors.Is(err, flow.ErrStaleEpoch) {
+		if err := l.refused()[what](); !errors.Is(err, gate.ErrStaleEpoch) {
 			t.Errorf("%s is answered %v", what, err)
 		}
-		if !errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) {
+		if !errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) {
 			t.Errorf("%s tells nobody", what)
 		}
 		l.rebuild.Refuse("c", nil)
@@ -233,7 +234,7 @@ func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 			}
 			l.leads(l.pair.Primary)
 			l.rebuild.LookBack(t.Context())
-			if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, flow.ErrStaleEpoch) || !strings.Contains(err.Error(), "epoch 2, the ledger in 3") {
+			if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, gate.ErrStaleEpoch) || !strings.Contains(err.Error(), "epoch 2, the ledger in 3") {
 				t.Errorf("at the promoted one a claim is answered %v", err)
 			}
 		})
@@ -251,14 +252,14 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		again := l.journalled()
 		alarms := make(stage.Alarms, 100)
 		var looks atomic.Int64
-		active := func(ctx context.Context) ([]flow.Revision, error) {
+		active := func(ctx context.Context) ([]gate.Revision, error) {
 			looks.Add(1)
 			return l.ledger.Active(ctx)
 		}
 		journal := l.remote.gate.Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
 		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{Holes: l.remote.gate, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
-		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), flow.ErrStaleEpoch) })
+		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
 		if len(again) != 1 {
 			t.Errorf("%d entries were there", len(again))

@@ -20,6 +20,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
@@ -48,18 +49,18 @@ func (g *blindGate) shut() error {
 	return nil
 }
 
-// State implements flow.RemoteGate.
-func (g *blindGate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+// State implements gate.Gate.
+func (g *blindGate) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	if err := g.shut(); err != nil {
-		return flow.GateState{}, err
+		return gate.State{}, err
 	}
 	return g.Gate.State(ctx, id)
 }
 
-// LineOf implements flow.Places.
-func (g *blindGate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+// LineOf implements gate.Places.
+func (g *blindGate) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	if err := g.shut(); err != nil {
-		return flow.LineState{}, err
+		return gate.LineState{}, err
 	}
 	return g.Gate.LineOf(ctx, id)
 }
@@ -85,7 +86,7 @@ func (c *shelf) sets(now time.Time) { c.now.Store(&now) }
 func (c *shelf) serves() {
 	t := c.t
 	t.Helper()
-	over := &flow.Over{RemoteGate: c.gate, Book: c.ledger}
+	over := &gate.Router{Gate: c.gate, Book: c.ledger}
 	issuer := flow.NewIssuer(over, flow.Limits{})
 	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(c.ledger.Terms)
@@ -149,7 +150,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	}
 	const away, began = "the gate does not answer", "Redis restarted, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds"
 	cannot := fmt.Errorf("%w: no route", firstcome.ErrGateUnavailable)
-	verifying := fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+	verifying := fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 	var nobody error
 	for _, step := range []struct {
 		name string

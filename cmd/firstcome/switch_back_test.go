@@ -6,7 +6,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -85,9 +85,9 @@ func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
 			d.issue("c", people("later-", 10)...)
 			back()
 			if name != "older keys are put back" {
-				refuses(t, other, flow.ErrUnverified) // though it was told nothing
+				refuses(t, other, gate.ErrUnverified) // though it was told nothing
 			}
-			d.needs(flow.ErrUnverified)
+			d.needs(gate.ErrUnverified)
 			r := d.watch()
 			r.Notice("c")
 			stage.Same(t, "a rebuild, and the lost numbers", recovery.Stats{Finished: 1, Lost: 90}, d.decides(r))

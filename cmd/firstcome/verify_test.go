@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -112,7 +112,7 @@ func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 		if err := d.remote.gate.Verified(t.Context(), active[0], verdict); !errors.Is(err, recovery.ErrMoved) {
 			t.Errorf("%s: the verdict is answered %v", what, err)
 		}
-		d.needs(flow.ErrUnverified)
+		d.needs(gate.ErrUnverified)
 	}
 	for what, edit := range map[string]func(*recovery.Stopped){
 		"another run decided last": func(s *recovery.Stopped) { s.Was = "yet another" },

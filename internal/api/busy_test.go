@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn: who reads "too many claims are waiting" adds nodes, which
@@ -23,9 +24,9 @@ func TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn(t *testing.T) {
 		{firstcome.ErrGateFull, "gate_full", "the gate has no room"},
 		{firstcome.ErrLineFull, "line_full", "as many people wait in line as may"},
 		{firstcome.ErrStopping, "stopping", "this node is stopping"},
-		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified), "gate_unavailable", "not verified yet"},
+		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), "gate_unavailable", "not verified yet"},
 		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
-		{fmt.Errorf("%w: %w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
+		{fmt.Errorf("%w: %w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
 	} {
 		s := openFar(t)
 		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return fmt.Errorf("decide 3 claims: %w", row.err) }

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -13,12 +13,12 @@ import (
 // knows the gate's counters, and claims are answered 503.
 const (
 	gateOK         = "ok"
-	gateLost       = "lost"       // see flow.ErrLost
-	gateUnverified = "unverified" // see flow.ErrUnverified
+	gateLost       = "lost"       // see gate.ErrLost
+	gateUnverified = "unverified" // see gate.ErrUnverified
 	gateMismatch   = "mismatch"   // see firstcome.ErrGateMismatch
 	gateUnknown    = "unknown"    // the gate did not answer
-	gateAhead      = "ahead"      // see flow.LedgerRolledBackError
-	gateBehind     = "behind"     // see flow.StaleEpochError
+	gateAhead      = "ahead"      // see gate.LedgerRolledBackError
+	gateBehind     = "behind"     // see gate.StaleEpochError
 )
 
 // stateUnknown is a campaign's state when nobody can say what a claim would get.
@@ -93,14 +93,14 @@ func (s *Server) withoutGate(c *ledger.Status) string {
 	switch {
 	case !c.RetiredAt.IsZero() || here == nil:
 		return gateOK
-	case errors.Is(here, flow.ErrLost):
+	case errors.Is(here, gate.ErrLost):
 		return gateLost
 	}
 	return gateMismatch
 }
 
 // withGate adds what the gate answered.
-func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
+func withGate(c ledger.Status, g gate.State, err error) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return told{Status: c, gate: gateMismatch}, nil
@@ -108,9 +108,9 @@ func withGate(c ledger.Status, g flow.GateState, err error) (told, error) {
 		return told{Status: c, gate: gateAhead}, nil
 	case g.Behind:
 		return told{Status: c, gate: gateBehind}, nil
-	case errors.Is(err, flow.ErrLost) || err == nil && g.Lost:
+	case errors.Is(err, gate.ErrLost) || err == nil && g.Lost:
 		return told{Status: c, gate: gateLost}, nil
-	case errors.Is(err, flow.ErrUnverified) || err == nil && g.Unverified:
+	case errors.Is(err, gate.ErrUnverified) || err == nil && g.Unverified:
 		return told{Status: c, gate: gateUnverified}, nil
 	case err != nil:
 		return told{Status: c, gate: gateUnknown}, err
@@ -128,11 +128,11 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 			ids = append(ids, found[n].ID)
 		}
 	}
-	states := flow.States(ctx, s.Gate, ids)
+	states := gate.States(ctx, s.Gate, ids)
 	for n, c := range found {
 		all[n] = told{Status: c, gate: s.withoutGate(&c)}
 		if state, asked := states[c.ID]; asked {
-			all[n], _ = withGate(c, state.GateState, state.Err) // what went wrong is told beside each
+			all[n], _ = withGate(c, state.State, state.Err) // what went wrong is told beside each
 		}
 		all[n] = s.withFeed(ctx, all[n])
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -25,7 +25,7 @@ func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Cal
 	if err != nil {
 		return err
 	}
-	decisions, err := s.Operator.Issue(r.Context(), flow.Order{Actor: c.Name, Reason: reason}, id, users)
+	decisions, err := s.Operator.Issue(r.Context(), gate.Order{Actor: c.Name, Reason: reason}, id, users)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -61,7 +61,7 @@ func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t, func(_ *shop, c *api.Config) { c.PartTime = time.Second })
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 15000) + `"}}`)
 	users := stage.Users("u-", 1, 1000) // 15 MB: more than the sockets hold
-	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), flow.Order{Actor: "op"}, "c", users)))
+	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), gate.Order{Actor: "op"}, "c", users)))
 	r, err := http.NewRequest("GET", s.url+"/v1/campaigns/c/coupons", nil)
 	stage.Must(t, err)
 	r.Header.Set("Accept", "application/x-ndjson")
@@ -93,7 +93,7 @@ func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 1000) + `"}}`)
 	users := stage.Users("u-", 1, 200) // 200 KB: several parts of a stream
-	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), flow.Order{Actor: "op"}, "c", users)))
+	stage.Must(t, stage.Err(s.issuer.Issue(context.Background(), gate.Order{Actor: "op"}, "c", users)))
 	s.behind(`UPDATE coupons SET terms_version = 0 WHERE number = 150`) // no terms are as old
 	for _, media := range []string{"text/csv", "application/x-ndjson"} {
 		r, err := s.try("GET", "/v1/campaigns/c/coupons", "", "Accept", media)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
@@ -292,7 +292,7 @@ type flickeringPlaces struct {
 	paused atomic.Bool
 }
 
-func (p *flickeringPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+func (p *flickeringPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	for _, heard := range p.heard {
 		select {
 		case <-heard:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -42,7 +42,7 @@ func (l *slowLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (led
 	return l.Ledger.Campaign(ctx, id)
 }
 
-func (l *slowLedger) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+func (l *slowLedger) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	l.read(id)
 	return l.Ledger.LineOf(ctx, id)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -16,7 +17,7 @@ import (
 const farGateName = "redis:test"
 
 // errAway is the error of a gate that is away, and for which nobody waits.
-var errAway = flow.ErrLost
+var errAway = gate.ErrLost
 
 // A farShop is a shop whose campaigns a far gate decides. Nothing is recorded unless
 // the test says so.
@@ -33,7 +34,7 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 	f := &farShop{gate: stage.NewGate(0), issued: make(chan int64, 100)}
 	f.gate.Lease, f.gate.Issued = 0, func(number int64) { f.issued <- number }
 	f.shop = openFor(t, ledger.Options{Gate: farGateName}, func(s *shop, c *api.Config) {
-		waiter := flow.NewWaiter(&flow.Over{RemoteGate: f.gate, Book: s.ledger.Ledger})
+		waiter := flow.NewWaiter(&gate.Router{Gate: f.gate, Book: s.ledger.Ledger})
 		s.far, s.issuer = f.gate, flow.NewIssuer(f.gate, flow.Limits{})
 		s.claims = &flow.Answerer{Coupons: f.gate, Waiter: waiter, Wait: time.Minute}
 		for _, do := range change {

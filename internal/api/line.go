@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
@@ -148,7 +148,7 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 }
 
 // lineOf returns a campaign's line, and what a newcomer's claim would get.
-func (s *Server) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line flow.LineState, err error) {
+func (s *Server) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line gate.LineState, err error) {
 	line, err = s.Places.LineOf(ctx, id)
 	return line.Campaign.StateAt(line.Now, line.InForce), line, err
 }

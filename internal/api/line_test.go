@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -418,7 +418,7 @@ func (p *countedPlaces) Place(ctx context.Context, id firstcome.CampaignID, user
 	return p.Ledger.Place(ctx, id, user)
 }
 
-func (p *countedPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+func (p *countedPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	p.read.Add(1)
 	return p.Ledger.LineOf(ctx, id)
 }

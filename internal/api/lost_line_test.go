@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -18,7 +19,7 @@ func (f *farShop) served() {
 	stage.Must(f.t, stage.Err(f.gate.Serve(ctx, "c", 1)))
 	state, err := f.gate.LineOf(ctx, "c")
 	stage.Must(f.t, err)
-	b := flow.Batch{Campaign: "c", Epoch: 1, Coupons: f.gate.Take("c"), Line: flow.LineReport{Line: state.Line}}
+	b := flow.Batch{Campaign: "c", Epoch: 1, Coupons: f.gate.Take("c"), Line: gate.LineReport{Line: state.Line}}
 	drained, err := f.ledger.Record(ctx, b)
 	stage.Must(f.t, err)
 	f.gate.Settle("c", drained)

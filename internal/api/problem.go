@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -68,8 +69,8 @@ func problemOf(err error) *client.Problem {
 		return notAllowed(fields...)
 	}
 	var full *recovery.NoRoomError
-	var older *flow.LedgerRolledBackError
-	var behind *flow.StaleEpochError
+	var older *gate.LedgerRolledBackError
+	var behind *gate.StaleEpochError
 	switch {
 	case errors.As(err, &older):
 		return unavailable(ledgerRolledBack, older.Error())
@@ -79,8 +80,8 @@ func problemOf(err error) *client.Problem {
 		return notFound()
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return newProblem(campaignExists, firstcome.ErrCampaignExists.Error())
-	case errors.Is(err, flow.ErrForgotten):
-		return newProblem(idUsed, flow.ErrForgotten.Error())
+	case errors.Is(err, gate.ErrForgotten):
+		return newProblem(idUsed, gate.ErrForgotten.Error())
 	case errors.Is(err, firstcome.ErrBelowInForce):
 		return newProblem(belowInForce, err.Error())
 	case errors.Is(err, firstcome.ErrClosed):
@@ -93,8 +94,8 @@ func problemOf(err error) *client.Problem {
 		return newProblem(noGate, operate.ErrNoRemoteGate.Error())
 	case errors.Is(err, recovery.ErrNothingToReconcile):
 		return newProblem(nothingToReconcile, recovery.ErrNothingToReconcile.Error())
-	case errors.Is(err, flow.ErrRetired):
-		return newProblem(noGate, flow.ErrRetired.Error())
+	case errors.Is(err, gate.ErrRetired):
+		return newProblem(noGate, gate.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):
 		return newProblem(deadLetterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrProof):
@@ -127,7 +128,7 @@ func problemOf(err error) *client.Problem {
 		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
 	case errors.Is(err, flow.ErrRebuilding):
 		return unavailable(gateUnavailable, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
-	case errors.Is(err, flow.ErrUnverified):
+	case errors.Is(err, gate.ErrUnverified):
 		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")
 	case errors.As(err, &full):
 		return unavailable(gateFull, full.Error())

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -54,7 +54,7 @@ type Claims interface {
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 }
 
-// A Gate is what the API reads of a remote one: see flow.RemoteGate.
+// A Gate is what the API reads of a remote one: see gate.Gate.
 type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 }

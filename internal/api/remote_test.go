@@ -12,7 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -256,8 +256,8 @@ func TestOfACampaignThatItsGateHasLostNoFigureOfTheGateIsToldAndItHidesNoOther(t
 		f.record(firstcome.CampaignID(id))
 		f.claim(id, "v").want(t, 201, "issued") // which only the gate knows
 	}
-	states := map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", flow.ErrLost), "c": firstcome.ErrGateMismatch}
-	f.gate.Set(func() { f.gate.States = func(id firstcome.CampaignID, _ *flow.GateState) error { return states[id] } })
+	states := map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", gate.ErrLost), "c": firstcome.ErrGateMismatch}
+	f.gate.Set(func() { f.gate.States = func(id firstcome.CampaignID, _ *gate.State) error { return states[id] } })
 	for id, want := range map[string]string{"a": "open ok 2", "b": "unknown lost <nil>", "c": "unknown mismatch <nil>", "d": "open ok 2"} {
 		if got := seen(f.call("GET", "/v1/campaigns/"+id, "").want(t, 200, "").json()); got != want {
 			t.Errorf("the campaign %s is %q, want %q", id, got, want)
@@ -269,7 +269,7 @@ func TestOfACampaignThatItsGateHasLostNoFigureOfTheGateIsToldAndItHidesNoOther(t
 		}
 	}
 	f.call("POST", "/v1/campaigns/d/close", "").want(t, 200, "")
-	f.gate.Set(func() { states["d"] = flow.ErrLost })
+	f.gate.Set(func() { states["d"] = gate.ErrLost })
 	if got := seen(f.call("GET", "/v1/campaigns/d", "").want(t, 200, "").json()); got != "closed lost <nil>" {
 		t.Errorf("a lost campaign that an operator closed is %q", got)
 	}
@@ -282,7 +282,7 @@ func TestAListWhileTheGateIsAwayTellsNoFigureOfTheGateAndAsksItOnce(t *testing.T
 	}
 	asked := 0
 	f.gate.Set(func() {
-		f.gate.States = func(firstcome.CampaignID, *flow.GateState) error {
+		f.gate.States = func(firstcome.CampaignID, *gate.State) error {
 			asked++
 			return errors.New("it does not answer")
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/operate"
 )
 
@@ -22,7 +22,7 @@ type Config struct {
 	Claims Claims
 	Gate   Gate // nil: the ledger decides
 	// Places are those of the gate that decides.
-	Places flow.Places
+	Places gate.Places
 	// Proofs finds places of lines that a topic keeps; nil: there are none.
 	Proofs Proofs
 	// Audit audits a campaign, one at a time: ErrAuditRunning says that it does so already.
@@ -51,9 +51,9 @@ type Config struct {
 
 // Proofs finds the places of those who show what their claims were answered: see kafka.Line. firstcome.ErrProof says that a proof is none.
 type Proofs interface {
-	// PlaceBy is flow.Places.Place.
+	// PlaceBy is gate.Places.Place.
 	PlaceBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error)
-	// LeaveBy is flow.Places.Leave.
+	// LeaveBy is gate.Places.Leave.
 	LeaveBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) error
 }
 

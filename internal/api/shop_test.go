@@ -22,6 +22,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
@@ -104,7 +105,7 @@ func (s *shop) wire(config api.Config) {
 		config.Places = s.ledger
 	}
 	if s.far != nil {
-		over := &flow.Over{RemoteGate: s.far, Book: s.ledger.Ledger}
+		over := &gate.Router{Gate: s.far, Book: s.ledger.Ledger}
 		config.Gate, config.Places = s.far, over
 		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
 	}

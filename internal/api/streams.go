@@ -12,7 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -101,7 +101,7 @@ type sink interface {
 // A lineRead is a line as it was read.
 type lineRead struct {
 	id    firstcome.CampaignID
-	state flow.LineState
+	state gate.LineState
 	err   error
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -191,8 +192,8 @@ func record(t testing.TB, s *api.Server, user firstcome.UserID, token time.Durat
 
 // A line is what streams are told from.
 type line interface {
-	flow.Places
-	flow.Coupons
+	gate.Places
+	gate.Coupons
 }
 
 // anyCampaign is a ledger with every campaign, and nothing else.

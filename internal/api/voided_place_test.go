@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -21,7 +21,7 @@ type blindPlaces struct {
 	sync.Mutex
 }
 
-func (p *blindPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+func (p *blindPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	p.Lock()
 	defer p.Unlock()
 	return p.Ledger.LineOf(ctx, id)

@@ -220,7 +220,7 @@ func (c *comparison) compareTold() {
 	}
 	told, now := c.campaign.Line, l.after.Line
 	beyond := told.ServedThrough > now.ServedThrough || told.LastTicket > now.LastTicket || told.Served > now.Served
-	ahead := told.Generation > now.Generation && (l.after.Feed == nil || now.Begun) // see flow.Over.Begin
+	ahead := told.Generation > now.Generation && (l.after.Feed == nil || now.Begun) // see gate.Router.Begin
 	if ahead || told.Generation == now.Generation && beyond {
 		c.differs("P9", "the ledger was told that the line is at the ticket %d.%d of %d, %d served; at the gate it is at %d.%d of %d, %d served",
 			told.Generation, told.ServedThrough, told.LastTicket, told.Served, now.Generation, now.ServedThrough, now.LastTicket, now.Served)

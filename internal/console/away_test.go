@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -104,7 +105,7 @@ func TestWhatIsUnknownIsNoNumber(t *testing.T) {
 		t.Errorf("no figures in %s", got)
 	}
 	h.gate.Set(func() {
-		h.gate.States = func(_ firstcome.CampaignID, _ *flow.GateState) error { return errAway }
+		h.gate.States = func(_ firstcome.CampaignID, _ *gate.State) error { return errAway }
 	})
 	for path, want := range map[string]string{
 		"": "unknown", "/campaigns/spring": "The gate does not answer. Last reading: ", "/campaigns/spring/coupons": "The gate does not answer. Whether more are on their way",
@@ -166,14 +167,14 @@ var errings = []erring{
 	{firstcome.ErrCampaignExists, 409, "This cannot be done now", "a campaign with this id exists", ""},
 	{firstcome.ErrNoPartition, 409, "This cannot be done now", "every partition", ""},
 	{operate.ErrNoRemoteGate, 409, "This cannot be done now", "there is no gate to rebuild", ""},
-	{flow.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
+	{gate.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
 	{&recovery.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
 	{recovery.ErrOutdone, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
-	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
-	{flow.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},
-	{&flow.LedgerRolledBackError{Campaign: "spring"}, 503, "The ledger is older than the gate", "Nothing was changed.", "Try again"},
-	{&flow.StaleEpochError{Campaign: "spring"}, 503, "The gate is older than the ledger", "Nothing was changed.", "Try again"},
+	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
+	{gate.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},
+	{&gate.LedgerRolledBackError{Campaign: "spring"}, 503, "The ledger is older than the gate", "Nothing was changed.", "Try again"},
+	{&gate.StaleEpochError{Campaign: "spring"}, 503, "The gate is older than the ledger", "Nothing was changed.", "Try again"},
 	{firstcome.ErrFeedAway, 503, "Kafka, which keeps the lines, does not answer", "Nothing was changed.", ""},
 	{firstcome.ErrFeedTaken, 503, "Kafka, which keeps the lines, does not answer", "Nothing was changed.", ""},
 	{firstcome.ErrFeedLost, 503, "Nobody can tell who is in line", "Nothing was changed.", ""},

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -336,13 +336,13 @@ func TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown(t *testing.T) {
 	const badge, bar, notice = `document.querySelector("[data-state] .state")`, `document.querySelector("[data-share]")`, `document.querySelector("[data-why]")`
 	p.Until(`drawn.course?.data[2].at(-1) === 3`)
 	p.Until(badge + `.textContent === "open" && !` + bar + `.hidden && ` + bar + `.value === .3 && ` + notice + `.hidden`)
-	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *flow.GateState) error { return errAway } })
+	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway } })
 	p.Until(badge + `.textContent === "unknown" && ` + bar + `.hidden && !` + notice + `.hidden`)
 	p.Until(notice + `.textContent.startsWith("The gate does not answer. Last reading: 2") && ` + notice + `.querySelector("time") !== null`)
 	p.Until(`drawn.course.data[2].at(-1) === null && drawn.course.data[2].includes(3)`)
 	p.Screenshot("unknown")
 	h.gate.Set(func() {
-		h.gate.States = func(_ firstcome.CampaignID, s *flow.GateState) error { s.Frozen = true; return nil }
+		h.gate.States = func(_ firstcome.CampaignID, s *gate.State) error { s.Frozen = true; return nil }
 	})
 	p.Until(notice + `.textContent.startsWith("The gate is being rebuilt from the ledger. ")`)
 	h.gate.Set(func() { h.gate.States = nil })

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -199,7 +199,7 @@ func (c *clicker) cloneCampaign() {
 
 func (c *clicker) rebuild() {
 	for _, page := range []string{"/recording", "/health"} {
-		c.mender.breaks("proved", flow.ErrLost)
+		c.mender.breaks("proved", gate.ErrLost)
 		p := c.at(page)
 		p.Press("[data-stopped=proved] button")
 		p.Await("Rebuild the gate?")

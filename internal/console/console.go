@@ -29,7 +29,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -39,7 +39,7 @@ import (
 type Config struct {
 	Ledger Ledger
 	Gate   Gate // nil: the ledger decides
-	Places flow.Places
+	Places gate.Places
 	// Proofs finds places of lines that a topic keeps; nil: there are none.
 	Proofs   PlaceProofs
 	Operator *operate.Operator
@@ -66,7 +66,7 @@ type Config struct {
 
 // PlaceProofs finds the places of those who show what their claims were answered: see kafka.Line. firstcome.ErrProof says that a proof is none.
 type PlaceProofs interface {
-	// PlaceBy is flow.Places.Place.
+	// PlaceBy is gate.Places.Place.
 	PlaceBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error)
 }
 
@@ -131,9 +131,9 @@ type Proofs interface {
 	Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error)
 }
 
-// A Gate is what the pages read of a remote one: see flow.RemoteGate.
+// A Gate is what the pages read of a remote one: see gate.Gate.
 type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 }
 
 // A Console serves the pages. Make one with New.

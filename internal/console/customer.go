@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -443,7 +443,7 @@ func (c *Console) issueTo(v *view, page *customerPage) (o firstcome.Outcome, err
 	id, err := firstcome.ParseCampaignID(page.Campaign)
 	var decisions []firstcome.Decision
 	if err == nil {
-		decisions, err = c.Operator.Issue(v.r.Context(), flow.Order{Actor: v.who.Actor, Reason: reason}, id, []firstcome.UserID{user})
+		decisions, err = c.Operator.Issue(v.r.Context(), gate.Order{Actor: v.who.Actor, Reason: reason}, id, []firstcome.UserID{user})
 	} else {
 		err = firstcome.ErrNoCampaign
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // TestTheLivePageShowsHowManyAreLeft also looks at an unlimited campaign, and at a gate that does not answer.
@@ -25,7 +25,7 @@ func TestTheLivePageShowsHowManyAreLeft(t *testing.T) {
 	shows("bounded", "7")
 	shows("unlimited", "–")
 	h.gate.Set(func() {
-		h.gate.States = func(firstcome.CampaignID, *flow.GateState) error { return errAway }
+		h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway }
 	})
 	shows("bounded", "–")
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A newPage asks for a campaign's terms.
@@ -138,7 +138,7 @@ func (v *view) taken(err error) string {
 	switch {
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id.")
-	case errors.Is(err, flow.ErrForgotten):
+	case errors.Is(err, gate.ErrForgotten):
 		return v.say("이 ID의 캠페인이 백업 복구로 원장에서 사라졌습니다. 코드가 겹치므로 다른 ID를 쓰세요.",
 			"The ledger had a campaign with this id before a backup was restored, and its codes would come again: use another id.")
 	}

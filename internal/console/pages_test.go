@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -35,7 +36,7 @@ func furnished(t testing.TB) *house {
 
 // withTrouble has a gate of which nothing is decided of some campaigns.
 func withTrouble(h *house) {
-	for id, why := range map[firstcome.CampaignID]error{"spring": flow.ErrLost, "line": flow.ErrUnverified, "shut": &flow.LedgerRolledBackError{Campaign: "shut"}} {
+	for id, why := range map[firstcome.CampaignID]error{"spring": gate.ErrLost, "line": gate.ErrUnverified, "shut": &gate.LedgerRolledBackError{Campaign: "shut"}} {
 		h.mender.breaks(id, why)
 	}
 	lag := func(context.Context) ([]flow.Lag, error) {

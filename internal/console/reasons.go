@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 )
@@ -33,7 +34,7 @@ var conflicts = []struct {
 	{firstcome.ErrCampaignExists, "이 ID의 캠페인이 이미 있습니다"},
 	{firstcome.ErrNoPartition, "대기열을 두는 토픽에 빈 파티션이 없습니다"},
 	{operate.ErrNoRemoteGate, "이 노드의 캠페인은 원장이 직접 결정하므로 다시 만들 게이트가 없습니다"},
-	{flow.ErrRetired, "끝난 캠페인이라 게이트에서 지워졌고, 이제 원장이 응답합니다"},
+	{gate.ErrRetired, "끝난 캠페인이라 게이트에서 지워졌고, 이제 원장이 응답합니다"},
 	{flow.ErrRefused, "원장이 받지 않습니다. 무엇이 어긋나는지는 노드의 로그에 있습니다"},
 	{ledger.ErrUnnamedGate, "이 노드의 Redis에 게이트 이름이 없어 만들지 않았습니다"},
 	{firstcome.ErrGateMismatch, "이 노드의 게이트나 코드 비밀키가 캠페인의 것과 다릅니다"},

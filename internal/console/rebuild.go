@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -50,13 +51,13 @@ func (c *Console) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) 
 // stateOf returns the word for why a gate decides nothing.
 func stateOf(why error) string {
 	switch {
-	case errors.Is(why, flow.ErrLedgerRolledBack):
+	case errors.Is(why, gate.ErrLedgerRolledBack):
 		return "older"
-	case errors.Is(why, flow.ErrStaleEpoch):
+	case errors.Is(why, gate.ErrStaleEpoch):
 		return "behind"
 	case errors.Is(why, flow.ErrRebuilding):
 		return "rebuilding"
-	case errors.Is(why, flow.ErrUnverified):
+	case errors.Is(why, gate.ErrUnverified):
 		return "unverified"
 	}
 	return "lost"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -41,9 +42,9 @@ func (m *mender) all() map[firstcome.CampaignID]error {
 	return maps.Clone(m.wrong)
 }
 
-// refusal is flow.Over's: ledger and gate are not of one age.
+// refusal is gate.Router's: ledger and gate are not of one age.
 func (m *mender) refusal(id firstcome.CampaignID) error {
-	if why := m.all()[id]; errors.Is(why, flow.ErrLedgerRolledBack) || errors.Is(why, flow.ErrStaleEpoch) {
+	if why := m.all()[id]; errors.Is(why, gate.ErrLedgerRolledBack) || errors.Is(why, gate.ErrStaleEpoch) {
 		return why
 	}
 	return nil
@@ -85,11 +86,11 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 		h.campaign(id, 10)
 	}
 	h.claim("lost", "mina", "jun")
-	h.mender.breaks("lost", flow.ErrLost)
-	h.mender.breaks("restarted", flow.ErrUnverified)
-	h.mender.breaks("mending", fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding))
-	h.mender.breaks("restored", &flow.LedgerRolledBackError{Campaign: "restored"})
-	h.mender.breaks("left", &flow.StaleEpochError{Campaign: "left"})
+	h.mender.breaks("lost", gate.ErrLost)
+	h.mender.breaks("restarted", gate.ErrUnverified)
+	h.mender.breaks("mending", fmt.Errorf("%w: %w", gate.ErrUnverified, flow.ErrRebuilding))
+	h.mender.breaks("restored", &gate.LedgerRolledBackError{Campaign: "restored"})
+	h.mender.breaks("left", &gate.StaleEpochError{Campaign: "left"})
 	plain, key := h.key(firstcome.Operator)
 	b := h.login(plain)
 	for _, path := range []string{"/console/recording", "/console/health"} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -119,7 +120,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: v.why(field) + ". " + nothing}
-	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, flow.ErrRetired):
+	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
@@ -161,15 +162,15 @@ func (v *view) ofGate(err error) (refusal, bool) {
 	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
 	var full *recovery.NoRoomError
 	switch {
-	case errors.Is(err, flow.ErrLedgerRolledBack):
+	case errors.Is(err, gate.ErrLedgerRolledBack):
 		return refusal{Head: v.say("원장이 게이트보다 오래되었습니다", "The ledger is older than the gate"), Why: nothing + " " + v.say("백업을 되돌린 것 같습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "A backup may have been restored. Recording says what to do.")}, true
-	case errors.Is(err, flow.ErrStaleEpoch):
+	case errors.Is(err, gate.ErrStaleEpoch):
 		return refusal{Head: v.say("게이트가 원장보다 오래되었습니다", "The gate is older than the ledger"), Why: nothing + " " + v.say("이 노드가 닿는 Redis를 다른 Redis가 이어받았습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Another Redis took the place of the one that this node reaches. Recording says what to do.")}, true
 	case errors.Is(err, recovery.ErrOutdone), errors.Is(err, flow.ErrRebuilding):
 		return refusal{Head: v.say("게이트를 다시 만드는 중입니다", "The gate is being rebuilt"), Why: nothing + " " + v.say("끝나면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again when that is done: see Recording.")}, true
-	case errors.Is(err, flow.ErrUnverified):
+	case errors.Is(err, gate.ErrUnverified):
 		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나 다른 서버가 맡았습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 해 주세요.", "Redis restarted, or another server took over. A node verifies it within seconds. Try again then.")}, true
-	case errors.Is(err, flow.ErrLost):
+	case errors.Is(err, gate.ErrLost):
 		return refusal{Head: v.say("게이트가 이 캠페인의 데이터를 잃었습니다", "The gate has lost this campaign"), Why: nothing + " " + v.say("무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Recording says what to do.")}, true
 	case errors.As(err, &full):
 		const mega = 1 << 20

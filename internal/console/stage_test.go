@@ -21,6 +21,7 @@ import (
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
@@ -47,11 +48,11 @@ type house struct {
 	// eyes stand between the node and the gate beside the ledger, fake or real; nil if there is none.
 	eyes *eyes
 	// over is that gate as nodes ask it; nil if there is none.
-	over  *flow.Over
+	over  *gate.Router
 	topic *stage.Topic // that keeps lines, if there is one
 	// decides is what decides and keeps the lines, and coupons are of those who hold one.
 	decides decider
-	coupons flow.Coupons
+	coupons gate.Coupons
 	// mender rebuilds that gate.
 	mender mender
 	// asking is told each request before it is answered; nil: nobody is told.
@@ -64,16 +65,16 @@ type house struct {
 
 // A farGate decides beside the ledger.
 type farGate interface {
-	flow.RemoteGate
+	gate.Gate
 	Retire(ctx context.Context, id firstcome.CampaignID) error
 }
 
 // A decider decides claims and keeps lines: a ledger, a gate beside it, or a ledger whose lines a topic keeps.
 type decider interface {
-	flow.Gate
-	flow.Line
-	flow.Direct
-	flow.Places
+	gate.Decider
+	gate.Line
+	gate.Direct
+	gate.Places
 }
 
 // eyes see a gate beside the ledger, unless they are shut.
@@ -90,20 +91,20 @@ func (e *eyes) shut() error {
 	return nil
 }
 
-// State implements flow.RemoteGate. A gate that was not verified says so.
-func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+// State implements gate.Gate. A gate that was not verified says so.
+func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	switch why := e.shut(); {
-	case errors.Is(why, flow.ErrUnverified):
-		return flow.GateState{Unverified: true, Frozen: errors.Is(why, flow.ErrRebuilding)}, nil
-	case errors.Is(why, flow.ErrLost):
-		return flow.GateState{Lost: true}, nil
+	case errors.Is(why, gate.ErrUnverified):
+		return gate.State{Unverified: true, Frozen: errors.Is(why, flow.ErrRebuilding)}, nil
+	case errors.Is(why, gate.ErrLost):
+		return gate.State{Lost: true}, nil
 	case why != nil:
-		return flow.GateState{}, why
+		return gate.State{}, why
 	}
 	return e.farGate.State(ctx, id)
 }
 
-// Claim implements flow.Gate.
+// Claim implements gate.Decider.
 func (e *eyes) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if why := e.shut(); why != nil {
 		return nil, why
@@ -111,7 +112,7 @@ func (e *eyes) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return e.farGate.Claim(ctx, id, users)
 }
 
-// Place implements flow.Places.
+// Place implements gate.Places.
 func (e *eyes) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	if why := e.shut(); why != nil {
 		return firstcome.Place{}, firstcome.Coupon{}, why
@@ -119,15 +120,15 @@ func (e *eyes) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return e.farGate.Place(ctx, id, user)
 }
 
-// LineOf implements flow.Places.
-func (e *eyes) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+// LineOf implements gate.Places.
+func (e *eyes) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	if why := e.shut(); why != nil {
-		return flow.LineState{}, why
+		return gate.LineState{}, why
 	}
 	return e.farGate.LineOf(ctx, id)
 }
 
-// CouponOf implements flow.Coupons.
+// CouponOf implements gate.Coupons.
 func (e *eyes) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	if why := e.shut(); why != nil {
 		return firstcome.Coupon{}, why
@@ -158,7 +159,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
-	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
+	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)

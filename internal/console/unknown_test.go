@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -32,7 +32,7 @@ func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
 	b.finds("campaign=spring&code="+code, 200, []string{none + " On their way to the ledger: 1. Look again in a moment, or look for the user id."}, check, got, "There is no coupon")
 	b.finds("user_id=mina", 200, []string{"The ledger has no coupon in force of this user. One that was just issued is recorded a moment later."}, "There is no coupon")
 	b.finds("campaign=spring&user_id=mina", 200, []string{got, "is on its way to the ledger"})
-	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *flow.GateState) error { return errAway } })
+	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway } })
 	b.finds("campaign=spring&code="+code, 200, []string{none + " Whether more are on their way to the ledger is not known now: look for the user id."}, check, got)
 	h.gate.Set(func() { h.gate.States = nil })
 	h.gate.Record(t, h.ledger, id)
@@ -74,8 +74,8 @@ func editing(e *edited) func(*house) {
 // noLines is a topic that does not answer.
 type noLines struct{}
 
-func (noLines) LineOf(context.Context, firstcome.CampaignID) (flow.LineState, error) {
-	return flow.LineState{}, firstcome.ErrFeedAway
+func (noLines) LineOf(context.Context, firstcome.CampaignID) (gate.LineState, error) {
+	return gate.LineState{}, firstcome.ErrFeedAway
 }
 
 // TestTheGateIsAskedForACouponThoughTheLineIsAway: one who was served, and is not recorded yet, has a coupon while Kafka is away.
@@ -98,7 +98,7 @@ func TestANodeOfAnotherGateSaysSo(t *testing.T) {
 		page, support string
 	}{
 		{firstcome.ErrGateMismatch, "This node has another gate or code secret than the campaign.", "The server that we look at does not decide"},
-		{fmt.Errorf("%w: %w", flow.ErrLost, firstcome.ErrGateMismatch), "Redis was emptied or replaced, or lost keys.", "is out of order"},
+		{fmt.Errorf("%w: %w", gate.ErrLost, firstcome.ErrGateMismatch), "Redis was emptied or replaced, or lost keys.", "is out of order"},
 	} {
 		e := &edited{}
 		h := openFar(t, editing(e))

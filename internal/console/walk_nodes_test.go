@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // recording holds the page Recording against what is on its way to the ledger, and what answers.
@@ -76,7 +76,7 @@ func (w *walk) noticed() bool { return w.blind && len(w.mender.all()) > 0 }
 
 // refused reports whether the gate could decide, and may not.
 func (w *walk) refused() bool {
-	return errors.Is(w.why, flow.ErrLedgerRolledBack) || errors.Is(w.why, flow.ErrStaleEpoch)
+	return errors.Is(w.why, gate.ErrLedgerRolledBack) || errors.Is(w.why, gate.ErrStaleEpoch)
 }
 
 // marks holds what a page says of a gate that decides nothing.

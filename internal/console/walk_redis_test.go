@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/redis"
@@ -36,11 +37,11 @@ func openRedisTopic(t *testing.T, change func(*house)) *house {
 
 // fedEyes see a gate as one for lines in a topic, unless they are shut.
 type fedEyes struct {
-	flow.Fed
+	gate.Fed
 	*eyes
 }
 
-// PlaceOf implements flow.Fed.
+// PlaceOf implements gate.Fed.
 func (e fedEyes) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (firstcome.Place, firstcome.Coupon, error) {
 	if why := e.shut(); why != nil {
 		return firstcome.Place{}, firstcome.Coupon{}, why
@@ -50,7 +51,7 @@ func (e fedEyes) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firs
 
 // A fedGate decides, and has partitions that are free.
 type fedGate struct {
-	*flow.Over
+	*gate.Router
 	free func(ctx context.Context, topic string, partitions int32) (int32, error)
 }
 
@@ -66,7 +67,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	var err error
 	h.ledger, err = ledger.Open(context.Background(), h.file, ledger.Options{Owner: "a test", Secret: stage.Secret(), Clock: h.clock})
 	stage.Must(t, err)
-	gate, err := redis.Open(t.Context(), redis.Options{
+	g, err := redis.Open(t.Context(), redis.Options{
 		URL: services.Redis.Database(t), Secret: stage.Secret(), Clock: h.clock, Ledger: h.ledger.Identity,
 		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 			c, err := h.ledger.Campaign(ctx, id)
@@ -76,28 +77,28 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			if c, err := h.ledger.Campaign(ctx, id); err != nil || c.RetiredAt.IsZero() {
 				return err
 			}
-			return flow.ErrRetired
+			return gate.ErrRetired
 		},
 	})
 	stage.Must(t, err)
-	t.Cleanup(gate.Close)
-	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: gate.Name()}))
+	t.Cleanup(g.Close)
+	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: g.Name()}))
 	stage.Serve(t, h.ledger)
-	stage.Run(t, flow.NewRecorder(gate.Journal(redis.JournalOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
-	h.remote, h.eyes = gate, &eyes{farGate: gate}
+	stage.Run(t, flow.NewRecorder(g.Journal(redis.JournalOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
+	h.remote, h.eyes = g, &eyes{farGate: g}
 	h.record = func() {
 		t.Helper()
 		stage.Await(t, "the ledger has what Redis issued", true, func() bool {
-			state, err := gate.State(t.Context(), "spring")
+			state, err := g.State(t.Context(), "spring")
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}
-	over := &flow.Over{RemoteGate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
+	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil }
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
-	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: gate.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
+	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -104,11 +105,11 @@ var steps = []walked{
 // leads back to it.
 var (
 	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
-	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 	errMending    = fmt.Errorf("%w: %w", errRecovering, flow.ErrRebuilding)
-	errGone       = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrLost)
-	errRolledBack = error(&flow.LedgerRolledBackError{Campaign: "spring"})
-	errStaleEpoch = error(&flow.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
+	errGone       = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrLost)
+	errRolledBack = error(&gate.LedgerRolledBackError{Campaign: "spring"})
+	errStaleEpoch = error(&gate.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
 )
 
 // A stop is what is read of a gate that decides nothing.
@@ -349,7 +350,7 @@ func (w *walk) records() {
 // direct issues a coupon to a user, whether the campaign is open or not.
 func (w *walk) direct(user string) {
 	w.t.Helper()
-	decisions, err := w.decides.Issue(w.t.Context(), flow.Order{Actor: "a test", Reason: "고객 요청"}, "spring", []firstcome.UserID{firstcome.UserID(user)})
+	decisions, err := w.decides.Issue(w.t.Context(), gate.Order{Actor: "a test", Reason: "고객 요청"}, "spring", []firstcome.UserID{firstcome.UserID(user)})
 	stage.Must(w.t, err)
 	if decisions[0].Outcome != firstcome.Issued {
 		w.t.Fatalf("a direct issue is answered %v", decisions[0].Outcome)

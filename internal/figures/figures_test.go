@@ -10,7 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -247,8 +247,8 @@ func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
 // A noGate does not answer.
 type noGate struct{}
 
-func (noGate) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
-	return flow.GateState{}, errors.New("no route to the gate")
+func (noGate) State(context.Context, firstcome.CampaignID) (gate.State, error) {
+	return gate.State{}, errors.New("no route to the gate")
 }
 
 // TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds, while at least a tenth is left.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -15,30 +16,30 @@ type Ledger interface {
 	Decides(c *ledger.Status) error
 }
 
-// A Gate is what figures read of a remote one: see flow.RemoteGate.
+// A Gate is what figures read of a remote one: see gate.Gate.
 type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 }
 
-// Lines are what figures read of lines that a topic keeps: see flow.Places.
+// Lines are what figures read of lines that a topic keeps: see gate.Places.
 type Lines interface {
-	LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error)
+	LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error)
 }
 
 // Whys are the words of Sample.Why. A campaign whose gate is lost, unverified, rebuilding, older or behind is not decided until that is over.
 var Whys = []string{
 	"silent",     // the gate does not answer
-	"lost",       // see flow.ErrLost
-	"unverified", // see flow.ErrUnverified
+	"lost",       // see gate.ErrLost
+	"unverified", // see gate.ErrUnverified
 	"rebuilding", // see flow.ErrRebuilding
 	"mismatch",   // this node has another gate or secret than the campaign
-	"older",      // the ledger is older than the gate: see flow.ErrLedgerRolledBack
-	"behind",     // the gate is older than the ledger: see flow.ErrStaleEpoch
+	"older",      // the ledger is older than the gate: see gate.ErrLedgerRolledBack
+	"behind",     // the gate is older than the ledger: see gate.ErrStaleEpoch
 	"line",       // the topic that keeps the line does not answer
 }
 
 // whyNot returns the word for why a campaign's gate, which said this, decides nothing, or nothing if it decides.
-func whyNot(g flow.StateOf) string {
+func whyNot(g gate.StateOf) string {
 	is := func(told bool, err error) bool { return g.Err == nil && told || errors.Is(g.Err, err) }
 	switch {
 	case is(false, firstcome.ErrGateMismatch):
@@ -47,11 +48,11 @@ func whyNot(g flow.StateOf) string {
 		return "older"
 	case g.Behind:
 		return "behind"
-	case is(g.Lost, flow.ErrLost):
+	case is(g.Lost, gate.ErrLost):
 		return "lost"
 	case is(g.Frozen, flow.ErrRebuilding):
 		return "rebuilding"
-	case is(g.Unverified, flow.ErrUnverified):
+	case is(g.Unverified, gate.ErrUnverified):
 		return "unverified"
 	case g.Err != nil:
 		return "silent"
@@ -64,7 +65,7 @@ func (w *Watcher) notHere(c *ledger.Status) string {
 	switch err := w.Ledger.Decides(c); {
 	case err == nil || !c.RetiredAt.IsZero():
 		return ""
-	case errors.Is(err, flow.ErrLost): // its Redis may have been emptied
+	case errors.Is(err, gate.ErrLost): // its Redis may have been emptied
 		return "lost"
 	}
 	return "mismatch"
@@ -99,9 +100,9 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (Sample, er
 	if err != nil {
 		return Sample{LedgerDown: true}, nil
 	}
-	var g flow.StateOf
+	var g gate.StateOf
 	if w.atGate(&c) {
-		g.GateState, g.Err = w.Gate.State(ctx, id)
+		g.State, g.Err = w.Gate.State(ctx, id)
 	}
 	return w.told(ctx, c, g), nil
 }
@@ -114,7 +115,7 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 			ids = append(ids, found[n].ID)
 		}
 	}
-	states := flow.States(ctx, w.Gate, ids)
+	states := gate.States(ctx, w.Gate, ids)
 	samples := make([]Sample, len(found))
 	for n := range found {
 		samples[n] = w.told(ctx, found[n], states[found[n].ID])
@@ -129,7 +130,7 @@ func (w *Watcher) atGate(c *ledger.Status) bool {
 }
 
 // told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
-func (w *Watcher) told(ctx context.Context, c ledger.Status, g flow.StateOf) Sample {
+func (w *Watcher) told(ctx context.Context, c ledger.Status, g gate.StateOf) Sample {
 	s := Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity

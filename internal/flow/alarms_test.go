@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 func TestTheSameAlarmOfACampaignIsToldOnceAMinute(t *testing.T) {
@@ -15,15 +16,15 @@ func TestTheSameAlarmOfACampaignIsToldOnceAMinute(t *testing.T) {
 		var told []string
 		alarms := flow.Alarms{On: func(id firstcome.CampaignID, err error) { told = append(told, string(id)+": "+err.Error()) }}
 		for second := range 100 {
-			alarms.Tell("c", flow.ErrLost)
+			alarms.Tell("c", gate.ErrLost)
 			if second >= 30 {
-				alarms.Tell("c", flow.ErrRetired)
+				alarms.Tell("c", gate.ErrRetired)
 			}
 			time.Sleep(time.Second)
 		}
-		alarms.Tell("d", flow.ErrLost)
-		lost, retired := "c: "+flow.ErrLost.Error(), "c: "+flow.ErrRetired.Error()
-		if want := []string{lost, retired, lost, retired, "d: " + flow.ErrLost.Error()}; !slices.Equal(told, want) {
+		alarms.Tell("d", gate.ErrLost)
+		lost, retired := "c: "+gate.ErrLost.Error(), "c: "+gate.ErrRetired.Error()
+		if want := []string{lost, retired, lost, retired, "d: " + gate.ErrLost.Error()}; !slices.Equal(told, want) {
 			t.Errorf("told %q", told)
 		}
 	})

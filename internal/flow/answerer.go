@@ -8,14 +8,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
-
-// Coupons finds the coupon that a user holds: a RemoteGate, or the ledger where it decides.
-type Coupons interface {
-	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrLost if the gate cannot say.
-	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
-}
 
 // ErrNotRecordedYet says that a claim was decided and its coupon did not reach the
 // ledger within the time that claims wait. Asking again is safe and finds it.
@@ -31,7 +26,7 @@ type Answerer struct {
 	// Issuer decides.
 	Issuer *Issuer
 	// Coupons are those of the gate that decides.
-	Coupons Coupons
+	Coupons gate.Coupons
 	// Waiter waits for recording; nil if deciding a coupon records it.
 	Waiter *Waiter
 	// Terms returns a campaign's terms as of a version. It is called for each
@@ -61,7 +56,7 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 }
 
 // Issue asks for a coupon for each of users: see Issuer.Issue. Together they wait no longer than one would.
-func (a *Answerer) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (a *Answerer) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := a.Issuer.Issue(ctx, order, id, users)
 	if err != nil {
 		return nil, err

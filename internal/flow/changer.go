@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -32,7 +33,7 @@ type ChangeBook interface {
 // that another cannot finish.
 type Changer struct {
 	book   ChangeBook
-	gate   Applier
+	gate   gate.Applier
 	stats  struct{ applied, refused, failed atomic.Int64 }
 	onFail func(error) // nil: nobody is told
 }
@@ -57,7 +58,7 @@ const (
 
 // NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, gets the error
 // of each sweep that left something undone.
-func NewChanger(book ChangeBook, gate Applier, onFail func(error)) *Changer {
+func NewChanger(book ChangeBook, gate gate.Applier, onFail func(error)) *Changer {
 	return &Changer{book: book, gate: gate, onFail: onFail}
 }
 
@@ -108,7 +109,7 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
-		if errors.Is(err, ErrLost) || errors.Is(err, ErrGap) || errors.Is(err, ErrForgotten) || errors.Is(err, firstcome.ErrGateMismatch) {
+		if errors.Is(err, gate.ErrLost) || errors.Is(err, gate.ErrGap) || errors.Is(err, gate.ErrForgotten) || errors.Is(err, firstcome.ErrGateMismatch) {
 			err = backoff.Permanent(err) // waiting does not help: somebody has to verify the gate first
 		}
 		return struct{}{}, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -16,8 +17,8 @@ type DispatchLimits struct {
 	Batch int           // people whom one call serves at most; default 512
 	Calls int           // calls of the line at once; default 8
 	Gate  time.Duration // how long a call may take; default 5s
-	// OnServe, if not nil, is called after each call of Line.Serve.
-	OnServe func(id firstcome.CampaignID, served Served, took time.Duration, err error)
+	// OnServe, if not nil, is called after each call of gate.Line.Serve.
+	OnServe func(id firstcome.CampaignID, served gate.Served, took time.Duration, err error)
 	// OnLook, if not nil, gets the error of each look for lines that failed.
 	OnLook func(error)
 }
@@ -40,7 +41,7 @@ const (
 )
 
 // A Dispatcher serves the waiting lines of a gate: it issues coupons to those next in line as fast as their pace allows. Any
-// number of nodes may have one, without a leader or a lock between them: each call of Line.Serve is one transaction,
+// number of nodes may have one, without a leader or a lock between them: each call of gate.Line.Serve is one transaction,
 // and the pace is kept in it. Make one with NewDispatcher.
 //
 // A campaign has a goroutine here while people are in its line:
@@ -51,7 +52,7 @@ const (
 //	                  nothing is due  ▼   │ it is due, or Changed, or a second has passed
 //	                                 waiting
 type Dispatcher struct {
-	line   Line
+	line   gate.Line
 	limits DispatchLimits
 	calls  chan struct{} // has a place for each call under way
 	wake   chan struct{} // people joined a line that nobody serves
@@ -81,7 +82,7 @@ type DispatcherStats struct {
 }
 
 // NewDispatcher returns a Dispatcher of the lines of a gate.
-func NewDispatcher(line Line, limits DispatchLimits) *Dispatcher {
+func NewDispatcher(line gate.Line, limits DispatchLimits) *Dispatcher {
 	if limits.Batch <= 0 {
 		limits.Batch = defaultBatch
 	}
@@ -231,7 +232,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 // pause returns how long to wait after a call, and the next rest. Turns that come one by one are served together. A
 // node that finds nothing to do, since another one is quicker, comes less often. It comes once a second all the same:
 // another node may have brought forward what is due, such as the opening, and ended before it served.
-func (d *Dispatcher) pause(served Served, rest time.Duration) (wait, next time.Duration) {
+func (d *Dispatcher) pause(served gate.Served, rest time.Duration) (wait, next time.Duration) {
 	longest := lookEvery + around(lookEvery/8)
 	switch {
 	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // somebody joined meanwhile; there may be more turns
@@ -261,12 +262,12 @@ func (d *Dispatcher) rest(ctx context.Context, one *dispatch, wait time.Duration
 }
 
 // call serves a line once. Not more than limits.Calls do so at a time: who comes first is served first.
-func (d *Dispatcher) call(ctx context.Context, one *dispatch) (Served, error) {
+func (d *Dispatcher) call(ctx context.Context, one *dispatch) (gate.Served, error) {
 	select {
 	case d.calls <- struct{}{}:
 		defer func() { <-d.calls }()
 	case <-ctx.Done():
-		return Served{}, ctx.Err()
+		return gate.Served{}, ctx.Err()
 	}
 	d.mu.Lock()
 	one.more = false

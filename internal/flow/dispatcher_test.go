@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -39,7 +40,7 @@ func join(t testing.TB, g *stage.Gate, id firstcome.CampaignID, users ...firstco
 }
 
 // dispatch runs a Dispatcher of a line; stop ends it, and may be called before the test's end.
-func dispatch(t testing.TB, line flow.Line, limits flow.DispatchLimits) (d *flow.Dispatcher, stop func()) {
+func dispatch(t testing.TB, line gate.Line, limits flow.DispatchLimits) (d *flow.Dispatcher, stop func()) {
 	d = flow.NewDispatcher(line, limits)
 	return d, stage.Run(t, d.Run)
 }
@@ -129,7 +130,7 @@ func (w *watched) Lines(ctx context.Context, each func(firstcome.CampaignID)) er
 	return w.Gate.Lines(ctx, each)
 }
 
-func (w *watched) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+func (w *watched) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	w.serves.Add(1)
 	w.most.Store(max(w.most.Load(), w.now.Add(1)))
 	defer w.now.Add(-1)
@@ -163,7 +164,7 @@ type crossed struct {
 	join func()
 }
 
-func (l *crossed) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+func (l *crossed) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	served, err := l.Gate.Serve(ctx, id, limit)
 	if join := l.join; join != nil {
 		l.join = nil
@@ -173,7 +174,7 @@ func (l *crossed) Serve(ctx context.Context, id firstcome.CampaignID, limit int)
 }
 
 // A slowLook is a line whose looks take a minute: what keeps it does not answer.
-type slowLook struct{ flow.Line }
+type slowLook struct{ gate.Line }
 
 func (slowLook) Lines(ctx context.Context, _ func(firstcome.CampaignID)) error {
 	select {
@@ -270,7 +271,7 @@ type flaky struct {
 	well atomic.Bool
 }
 
-func (f *flaky) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
+func (f *flaky) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	well := f.well.Load()
 	if well || f.does {
 		served, err = f.watched.Serve(ctx, id, limit)
@@ -278,7 +279,7 @@ func (f *flaky) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (
 		f.serves.Add(1)
 	}
 	if !well {
-		return flow.Served{}, errors.New("unknown")
+		return gate.Served{}, errors.New("unknown")
 	}
 	return served, err
 }
@@ -292,7 +293,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				join(t, g, "c", stage.Users("u-", 1, 500)...)
 				line := &flaky{watched: &watched{Gate: g}, does: does}
 				var failures atomic.Int64
-				d, _ := dispatch(t, line, flow.DispatchLimits{OnServe: func(_ firstcome.CampaignID, _ flow.Served, _ time.Duration, err error) {
+				d, _ := dispatch(t, line, flow.DispatchLimits{OnServe: func(_ firstcome.CampaignID, _ gate.Served, _ time.Duration, err error) {
 					if err != nil {
 						failures.Add(1)
 					}
@@ -413,7 +414,7 @@ func TestADirectIssueIsABatchOfItsOwnAndPassesTheLine(t *testing.T) {
 		}
 		issue := func(actor string, users ...firstcome.UserID) {
 			all.Go(func() {
-				decisions, err := i.Issue(t.Context(), flow.Order{Actor: actor}, "c", users)
+				decisions, err := i.Issue(t.Context(), gate.Order{Actor: actor}, "c", users)
 				if err != nil || decisions[0].Outcome != firstcome.Issued || decisions[0].InLine == 0 {
 					t.Errorf("the direct issue got %+v, %v", decisions, err)
 				}

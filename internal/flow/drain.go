@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // drain sends what waits to the gate, a batch at a time, until nothing waits.
@@ -147,8 +148,8 @@ func (i *Issuer) shed(q *queue) {
 }
 
 // ask calls the gate, within the time that it may take.
-func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *Order) (decisions []firstcome.Decision, err error) {
-	past, lined := i.gate.(Direct)
+func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *gate.Order) (decisions []firstcome.Decision, err error) {
+	past, lined := i.gate.(gate.Direct)
 	if direct != nil && lined {
 		decisions, err = past.Issue(i.calls.context(), *direct, id, users)
 	} else {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -27,7 +28,7 @@ const (
 const errGap = HoleError("numbers between those that are recorded do not come")
 
 // errOlder says that the ledger is an older copy of what it was.
-var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile with the campaign brings back what the gate has", ErrLedgerRolledBack)
+var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile with the campaign brings back what the gate has", gate.ErrLedgerRolledBack)
 
 // A course is what a Recorder knows of a campaign. The worker that has the campaign guards it.
 type course struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -55,7 +56,7 @@ func (a ahead) Ack(ctx context.Context, receipt any, d flow.Drained) (int64, err
 }
 
 func TestALedgerThatLacksWhatTheGateWasToldIsAnAlarm(t *testing.T) {
-	for through, want := range map[int64]error{3: nil, 4: flow.ErrLedgerRolledBack} {
+	for through, want := range map[int64]error{3: nil, 4: gate.ErrLedgerRolledBack} {
 		synctest.Test(t, func(t *testing.T) {
 			j, p, alarms := ahead{&stage.Journal{}, through}, stage.NewLedger("c"), make(stage.Alarms, 9)
 			j.Add(flow.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})

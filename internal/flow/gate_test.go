@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -29,7 +30,7 @@ func void(t testing.TB, g *stage.Gate, user firstcome.UserID) {
 }
 
 // issuer returns an Issuer that is stopped when the test ends.
-func issuer(t testing.TB, g flow.Gate, limits flow.Limits) *flow.Issuer {
+func issuer(t testing.TB, g gate.Decider, limits flow.Limits) *flow.Issuer {
 	i := flow.NewIssuer(g, limits)
 	t.Cleanup(func() {
 		if err := i.Stop(context.Background()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Limits bound an Issuer. The zero value of a field means its default.
@@ -44,7 +45,7 @@ const (
 // An Issuer decides claims through a gate, in batches: group commit.
 // Make one with NewIssuer. Its methods may be called from many goroutines.
 type Issuer struct {
-	gate   Gate
+	gate   gate.Decider
 	limits Limits
 	start  time.Time // what the monotonic durations count from
 	known  *known
@@ -77,7 +78,7 @@ type Stats struct {
 }
 
 // NewIssuer returns an Issuer in front of a gate.
-func NewIssuer(gate Gate, limits Limits) *Issuer {
+func NewIssuer(gate gate.Decider, limits Limits) *Issuer {
 	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, defaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, defaultGate)
 	limits.Batch = min(limits.Batch, MaxBatch)
 	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
@@ -122,7 +123,7 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 // Issue asks for a coupon for each of users, in order and without another claim in between, and returns a decision for
 // each. It passes the waiting line, at a gate that keeps one: see Direct. If it returns an error,
 // some may have been decided; asking again is safe.
-func (i *Issuer) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (i *Issuer) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	all := make([]*claim, len(users))
 	for n, user := range users {
 		all[n] = i.claims.Get().(*claim)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -298,7 +299,7 @@ func TestADirectIssueKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 		synctest.Wait()
 		var all sync.WaitGroup
 		all.Go(func() {
-			got, err := i.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"a", "b", "a", "c"})
+			got, err := i.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"a", "b", "a", "c"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -364,7 +365,7 @@ func (f full) Claim(ctx context.Context, id firstcome.CampaignID, users []firstc
 	return decisions, err
 }
 
-func (f full) Issue(ctx context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (f full) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return f.Claim(ctx, id, users)
 }
 
@@ -376,7 +377,7 @@ func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
 		t.Errorf("a claim that was not decided got %v", err)
 	}
 	want(t, i, "c", "holder", firstcome.AlreadyIssued)
-	if _, err := i.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"holder", "third", "fourth"}); firstcome.CauseOf(err) != firstcome.GateFull {
+	if _, err := i.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"holder", "third", "fourth"}); firstcome.CauseOf(err) != firstcome.GateFull {
 		t.Errorf("claims of which two were not decided got %v", err)
 	}
 	if s := i.Stats(); s.Shed != 0 || s.Failed != 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -241,7 +242,7 @@ func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 // A forgetful gate issues directly, and its answer is lost.
 type forgetful struct{ *stage.Gate }
 
-func (f forgetful) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (f forgetful) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if _, err := f.Gate.Issue(ctx, order, id, users); err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease(t *testing.T) {
 		if i.Stats().Cached != 1 {
 			t.Fatal("the refusal was not repeated")
 		}
-		if _, err := i.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrGateUnavailable) {
+		if _, err := i.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrGateUnavailable) {
 			t.Errorf("the direct issue got %v", err)
 		}
 		want(t, i, "c", "a", firstcome.AlreadyIssued)

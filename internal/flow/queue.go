@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A claim is one caller's request, from arrival to answer.
 type claim struct {
 	user     firstcome.UserID
-	direct   *Order // whose it is; nil: a claim of its own
+	direct   *gate.Order // whose it is; nil: a claim of its own
 	decision firstcome.Decision
 	err      error
 	done     chan struct{} // has room for the one signal, so that answering never waits for the caller

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -120,7 +121,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 
 // answers tells whether an error is the ledger's own answer, so that the ledger is well.
 func answers(err error) bool {
-	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, ErrLedgerRolledBack) || errors.Is(err, firstcome.ErrGateMismatch)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, gate.ErrLedgerRolledBack) || errors.Is(err, firstcome.ErrGateMismatch)
 }
 
 // Stats returns the counters.

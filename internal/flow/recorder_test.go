@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -225,7 +226,7 @@ func (f *flood) Ack(context.Context, any, flow.Drained) (before int64, err error
 	return 0, nil
 }
 
-func (f *flood) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil }
+func (f *flood) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
 
 // counting is a keeper that only counts, slowly, and fails now and then.
 type counting struct {

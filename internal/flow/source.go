@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Source hands out what gates have issued, at least once. One recorder sees
@@ -22,12 +24,12 @@ type Source interface {
 	// to be drained before; 0: it was told nothing. After a ToldError the batch may be acknowledged again.
 	Ack(ctx context.Context, receipt any, drained Drained) (before int64, err error)
 	// Lag returns how far the ledger is behind, of those of the active campaigns of which it is. ErrUnaged may come with lags.
-	Lag(ctx context.Context, active []Revision) ([]Lag, error)
+	Lag(ctx context.Context, active []gate.Revision) ([]Lag, error)
 }
 
 // Holes are the numbers that a gate has issued and its journal has lost.
 type Holes interface {
-	// Missing returns the coupons in force that the gate does not know to be drained, as one batch. ErrUnverified says that its holders may
+	// Missing returns the coupons in force that the gate does not know to be drained, as one batch. gate.ErrUnverified says that its holders may
 	// be those of an older state: a rebuild decides what is theirs.
 	Missing(ctx context.Context, id firstcome.CampaignID) (Batch, error)
 	// Settle tells the gate what the ledger said of them: see Source.Ack.
@@ -48,22 +50,22 @@ var ErrSource = errors.New("the journal does not answer")
 // nobody can at present.
 type Sink func(ctx context.Context, b Batch) (Drained, error)
 
-// A Revision is a campaign as of its last numbered change, its gate's epoch and how far it
-// is drained. While the ledger says the same revision, none of these has changed.
-type Revision struct {
+// A Lag says how far the ledger is behind the gate, for one campaign.
+type Lag struct {
 	Campaign firstcome.CampaignID
-	Version  int64 // of the last numbered change
-	Epoch    int64
-	Marker   string // of the campaign: see firstcome.Change; empty: neither it nor what follows is known
-	Drained  int64  // the Through of the ledger's Drained
-	// Rebuilding tells that an attempt at a rebuild was begun and has not ended, perhaps because its owner died.
-	Rebuilding bool
-	// Reconciling tells that a reconcile was begun and has not ended: see recovery.Machine.
-	Reconciling bool
-	// Unmade tells that the gate does not have the campaign yet.
-	Unmade bool
-	// Open tells that claims may win now, as far as the terms say.
-	Open bool
+	Numbers  int64         // issued and not drained
+	Oldest   time.Duration // how long the oldest entry has been in the journal
+}
+
+// ErrUnaged says of lags that come with it that how old they are is not known.
+var ErrUnaged = errors.New("how long coupons have waited for the ledger is not known")
+
+// An Undrained says what a gate has of a campaign that the ledger may not have, or may not have told it of.
+type Undrained struct {
+	Campaign      firstcome.CampaignID
+	Entries       int64 // of the gate's own journal
+	Last, Drained int64 // numbers
+	Epoch         int64
 }
 
 // A Batch is what a source hands out at once. It is of one campaign and one epoch.
@@ -75,7 +77,7 @@ type Batch struct {
 	Coupons  []firstcome.Coupon // in number order; Recorded is false
 	// Told is the number up to which the gate knows of all dead letters, as far as the source knows.
 	Told    int64
-	Line    LineReport
+	Line    gate.LineReport
 	Garbage []Garbage
 }
 

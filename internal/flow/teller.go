@@ -25,9 +25,9 @@ type LineLog interface {
 
 // A TellerGate is a gate as a Teller needs it.
 type TellerGate interface {
-	// Place is that of Places.
+	// Place is that of gate.Places.
 	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
-	// Leave is that of Places, and returns the place that the user gave back, now or earlier; of ticket 0: none that is known.
+	// Leave is that of gate.Places, and returns the place that the user gave back, now or earlier; of ticket 0: none that is known.
 	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error)
 	// Decides returns nil if the gate decides claims of a campaign, in this very epoch.
 	Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error
@@ -39,7 +39,7 @@ type TellerGate interface {
 //
 // A recovery reads the log up to an end, behind which it has frozen the gate. So if the epoch still decides after the append, each later recovery
 // finds the record. If it does not, nobody was told anything, and whoever asks again hears how it is then. Only the Teller tells places: of
-// claims, and as Places.
+// claims, and as gate.Places.
 type Teller struct {
 	TellerGate
 	log LineLog // nil: this node has none
@@ -128,7 +128,7 @@ func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Li
 	return nil
 }
 
-// Place is that of Places. An error may say that the place is not in the log yet: it is kept, and told later.
+// Place is that of gate.Places. An error may say that the place is not in the log yet: it is kept, and told later.
 func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	place, coupon, err := t.TellerGate.Place(ctx, id, user)
 	if err == nil && coupon.Number == 0 {
@@ -137,7 +137,7 @@ func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 	return place, coupon, err
 }
 
-// Leave is that of Places. Nobody hears that they left before the log says so.
+// Leave is that of gate.Places. Nobody hears that they left before the log says so.
 func (t *Teller) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	left, err := t.TellerGate.Leave(ctx, id, user)
 	if err == nil && left.Log != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // ErrUnrecorded says that a number has left the journal, but not as the coupon in question:
@@ -28,7 +29,7 @@ const (
 // its latest decisions gives their numbers again. While nobody waits it remembers and reads
 // nothing. Make one with NewWaiter; it needs Run.
 type Waiter struct {
-	gate Drains
+	gate gate.Drains
 
 	mu     sync.Mutex // guards what follows
 	crowds map[firstcome.CampaignID]*crowd
@@ -36,7 +37,7 @@ type Waiter struct {
 }
 
 // NewWaiter returns a Waiter at a gate.
-func NewWaiter(gate Drains) *Waiter {
+func NewWaiter(gate gate.Drains) *Waiter {
 	return &Waiter{gate: gate, crowds: map[firstcome.CampaignID]*crowd{}}
 }
 

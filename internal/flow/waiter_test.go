@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -444,11 +445,11 @@ func TestACampaignThatAnswersWhenRecordedNeverNamesAnUnrecordedCoupon(t *testing
 			t.Errorf("asked again: %+v, %v", d, err)
 		}
 		b.settle("c", 4, 3)
-		decisions, err := a.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"b"})
+		decisions, err := a.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"b"})
 		if err != nil || !decisions[0].Coupon.Recorded {
 			t.Errorf("many at once: %+v, %v", decisions, err)
 		}
-		if _, err := a.Issue(t.Context(), flow.Order{Actor: "op"}, "c", []firstcome.UserID{"a", "c"}); !errors.Is(err, flow.ErrUnrecorded) {
+		if _, err := a.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"a", "c"}); !errors.Is(err, flow.ErrUnrecorded) {
 			t.Errorf("a dead letter among them: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

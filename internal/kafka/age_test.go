@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,7 +35,7 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	}
 	put("behind", marker, 1, time.Minute)
 	stage.Must(t, j.Journal.Litter(t.Context(), "old", "litter"))
-	active := []flow.Revision{{Campaign: "old", Marker: marker, Drained: 1}, {Campaign: "beside", Marker: marker}, {Campaign: "behind", Marker: marker}, {Campaign: "stream", Marker: marker}}
+	active := []gate.Revision{{Campaign: "old", Marker: marker, Drained: 1}, {Campaign: "beside", Marker: marker}, {Campaign: "behind", Marker: marker}, {Campaign: "stream", Marker: marker}}
 	g.lags = []flow.Lag{{Campaign: "old", Numbers: 40}, {Campaign: "beside", Numbers: 1, Oldest: time.Hour}, {Campaign: "behind", Numbers: 1, Oldest: time.Second}}
 	lags, err := j.Lag(t.Context(), active)
 	stage.Must(t, err)

@@ -16,14 +16,15 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A Ledger is what a Journal asks of the ledger, beside its sink.
 type Ledger interface {
 	// Active returns the campaigns of the gate that are not retired.
-	Active(ctx context.Context) ([]flow.Revision, error)
-	// Whose returns the marker of a campaign, whichever gate decides it. firstcome.ErrNoCampaign and flow.ErrRetired say that nothing of it
+	Active(ctx context.Context) ([]gate.Revision, error)
+	// Whose returns the marker of a campaign, whichever gate decides it. firstcome.ErrNoCampaign and gate.ErrRetired say that nothing of it
 	// is to be recorded any more.
 	Whose(ctx context.Context, id firstcome.CampaignID) (marker string, err error)
 }
@@ -33,9 +34,9 @@ type Gate interface {
 	// Settle tells how far a campaign is drained, and of dead letters: see flow.Holes.
 	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error)
 	// Behind returns how far each of these campaigns is drained at the gate, and what is left in the gate's own journal.
-	Behind(ctx context.Context, active []flow.Revision) ([]flow.Undrained, error)
+	Behind(ctx context.Context, active []gate.Revision) ([]flow.Undrained, error)
 	// Lag returns how far the ledger is behind: see flow.Source.
-	Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error)
+	Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error)
 }
 
 // JournalOptions are what a Journal needs beside the URL of a topic. The zero value of a duration or a number means its default.

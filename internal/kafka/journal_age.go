@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // Lag returns how far the ledger is behind the gate: see flow.Source. An age is at least how long ago the oldest coupons were issued that are in
 // the topic and not recorded. It asks as an audit does, so that the answer does not depend on any recorder. Of a campaign that is not among the
 // first records of the partitions that are behind, that is taken to be the age of the last of these.
-func (j *Journal) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
 	lags, err := j.options.Gate.Lag(ctx, active)
 	if err == nil && len(lags) > 0 {
 		err = j.age(ctx, active, lags)
@@ -32,7 +33,7 @@ func (j *Journal) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, 
 }
 
 // age raises the ages of lags.
-func (j *Journal) age(ctx context.Context, active []flow.Revision, lags []flow.Lag) error {
+func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.Lag) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", flow.ErrUnaged, err)
@@ -50,7 +51,7 @@ func (j *Journal) age(ctx context.Context, active []flow.Revision, lags []flow.L
 			return nil
 		}
 		last[r.Partition] = b.Coupons[len(b.Coupons)-1].IssuedAt
-		at := slices.IndexFunc(active, func(a flow.Revision) bool { return a.Campaign == b.Campaign && a.Marker == b.Marker })
+		at := slices.IndexFunc(active, func(a gate.Revision) bool { return a.Campaign == b.Campaign && a.Marker == b.Marker })
 		if at < 0 {
 			return nil
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
@@ -171,11 +172,11 @@ func TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified(t *testing.T)
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
 	edit, alarms := alarmed()
 	j := stream{open(t, at, g, edit), t, at, g}
-	g.older = flow.ErrUnverified
+	g.older = gate.ErrUnverified
 	g.record(t, j, p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
 	g.issue("c", 5) // are nowhere
-	wantAlarm(t, alarms, flow.ErrUnverified.Error())
+	wantAlarm(t, alarms, gate.ErrUnverified.Error())
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
 	p.WaitFor(t, 13)
 	if strings.Contains(alarms(), "are recorded from the gate's holders") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // errGone says that nothing is on its way, and numbers are missing.
@@ -56,11 +57,11 @@ func (c *consumer) sweep(ctx context.Context) error {
 }
 
 // look is one look of a sweep, given what the one before saw.
-func (c *consumer) look(ctx context.Context, active []flow.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
+func (c *consumer) look(ctx context.Context, active []gate.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
 	now := map[firstcome.CampaignID]sight{}
 	quiet, known := false, false // nothing is on its way in the topic
 	for _, u := range behind {
-		at := slices.IndexFunc(active, func(r flow.Revision) bool { return r.Campaign == u.Campaign })
+		at := slices.IndexFunc(active, func(r gate.Revision) bool { return r.Campaign == u.Campaign })
 		before, same := seen[u.Campaign]
 		if same = same && before.Undrained == u; !same {
 			before = sight{u, time.Now()}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 const (
@@ -30,7 +31,7 @@ type recordedBatch struct {
 	Marker  string           `json:"marker"`
 	Epoch   int64            `json:"epoch"`
 	Runs    []recordedRun    `json:"runs,omitempty"`
-	Line    *flow.LineReport `json:"line,omitempty"`
+	Line    *gate.LineReport `json:"line,omitempty"`
 	Garbage []flow.Garbage   `json:"garbage,omitempty"`
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -53,11 +54,11 @@ func (g *relayed) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
 	return coupons
 }
 
-func (g *relayed) Active(context.Context) (all []flow.Revision, err error) {
+func (g *relayed) Active(context.Context) (all []gate.Revision, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id := range g.issued {
-		all = append(all, flow.Revision{Campaign: id, Version: 1, Epoch: 1, Marker: marker, Drained: g.drained[id]})
+		all = append(all, gate.Revision{Campaign: id, Version: 1, Epoch: 1, Marker: marker, Drained: g.drained[id]})
 	}
 	return all, nil
 }
@@ -89,7 +90,7 @@ func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, 
 	return before.Through, nil
 }
 
-func (g *relayed) Behind(_ context.Context, active []flow.Revision) (all []flow.Undrained, err error) {
+func (g *relayed) Behind(_ context.Context, active []gate.Revision) (all []flow.Undrained, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range active {
@@ -101,7 +102,7 @@ func (g *relayed) Behind(_ context.Context, active []flow.Revision) (all []flow.
 	return all, nil
 }
 
-func (g *relayed) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) {
+func (g *relayed) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) {
 	return slices.Clone(g.lags), nil
 }
 
@@ -141,7 +142,7 @@ type stream struct {
 
 func (s stream) Another() flow.Source { return open(s.t, s.at, s.relayed, patient) }
 
-func (s stream) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+func (s stream) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
 	return s.Journal.Lag(ctx, active)
 }
 
@@ -162,7 +163,7 @@ func (s stream) Litter(ctx context.Context, id firstcome.CampaignID) error {
 	return s.Journal.Litter(ctx, id, "litter")
 }
 
-func (s stream) Report(ctx context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+func (s stream) Report(ctx context.Context, id firstcome.CampaignID, r gate.LineReport) error {
 	return s.append(ctx, flow.Batch{Campaign: id, Line: r})
 }
 

@@ -12,16 +12,17 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A FedGate is the gate behind a Line.
 type FedGate interface {
-	flow.Gate
-	flow.Line
-	flow.Places
-	flow.Direct
-	flow.Coupons
-	flow.Fed
+	gate.Decider
+	gate.Line
+	gate.Places
+	gate.Direct
+	gate.Coupons
+	gate.Fed
 }
 
 // LineOptions are what a Line needs beside the URL of a topic.
@@ -41,7 +42,7 @@ type LineOptions struct {
 
 // A LineLedger is what a Line asks of the ledger.
 type LineLedger interface {
-	flow.Feeder
+	gate.Feeder
 	// FreePartition returns a partition, of so many of a topic, that no campaign has to itself, or firstcome.ErrNoPartition.
 	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
 }

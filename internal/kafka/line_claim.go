@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A waiter is a record of the topic: a user who claims a coupon. The record's key is the campaign.
@@ -45,7 +45,7 @@ func userOf(r *kgo.Record, id firstcome.CampaignID, generation int64) firstcome.
 // asks bounds how often a claim asks the gate anew because a generation ended meanwhile.
 const asks = 3
 
-// Claim decides claims: see flow.Gate. Those that join a line in the topic are appended behind the gate's answer. Where the topic does not take
+// Claim decides claims: see gate.Decider. Those that join a line in the topic are appended behind the gate's answer. Where the topic does not take
 // them in time they are not decided. Some may be in line all the same: whoever claims again has the earliest of their places.
 //
 // Why nobody can join is an error only if all would: whoever holds a coupon or comes too late is answered, whatever the topic does.
@@ -175,8 +175,8 @@ func (f *fed) rests() error {
 	return nil
 }
 
-// Issue issues past the line: see flow.Direct. The audit log has how many people were in the topic before.
-func (l *Line) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// Issue issues past the line: see gate.Direct. The audit log has how many people were in the topic before.
+func (l *Line) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if l.known(id) != nil {
 		state, err := l.LineOf(ctx, id)
 		if err != nil { // the coupons are issued all the same
@@ -191,8 +191,8 @@ func (l *Line) Issue(ctx context.Context, order flow.Order, id firstcome.Campaig
 	return decisions, err
 }
 
-// LineOf returns a campaign's line: see flow.Places. Where the topic keeps it, it counts the topic's records.
-func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+// LineOf returns a campaign's line: see gate.Places. Where the topic keeps it, it counts the topic's records.
+func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	state, err := l.FedGate.LineOf(ctx, id)
 	if err != nil || state.Campaign.Feed == nil || !state.Line.Begun {
 		return state, err
@@ -217,7 +217,7 @@ func (f *fed) complete(line firstcome.Line) firstcome.Line {
 	return line
 }
 
-// LeaveOf takes a user out of the line: see flow.Fed. All of their records until now are passed over.
+// LeaveOf takes a user out of the line: see gate.Fed. All of their records until now are passed over.
 func (l *Line) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) error {
 	state, err := l.FedGate.LineOf(ctx, id)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// Lines calls each with the campaigns that have people in line: see flow.Line.
+// Lines calls each with the campaigns that have people in line: see gate.Line.
 func (l *Line) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	errs := []error{l.FedGate.Lines(ctx, each)}
 	feeds := map[firstcome.CampaignID]firstcome.Feed{}
@@ -77,14 +77,14 @@ func (f *fed) isDue() bool {
 	return f.line.Generation == 0 || f.behind(f.line.Offset(f.line.Serving())) > 0
 }
 
-// Serve issues coupons to those next in line: see flow.Line.
-func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+// Serve issues coupons to those next in line: see gate.Line.
+func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	f := l.known(id)
 	if f == nil {
 		return l.FedGate.Serve(ctx, id, limit)
 	}
 	if err := l.holds(id, f.feed); err != nil {
-		return flow.Served{}, err
+		return gate.Served{}, err
 	}
 	f.serving.Lock()
 	defer f.serving.Unlock()
@@ -95,7 +95,7 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 			return turned.Served, err
 		}
 	}
-	turn := flow.Turn{Generation: f.line.Generation, From: f.line.Serving()}
+	turn := gate.Turn{Generation: f.line.Generation, From: f.line.Serving()}
 	if f.behind(f.line.Offset(turn.From)) > 0 {
 		var err error
 		if turn.Users, err = l.read(ctx, f, id, turn, limit); err != nil {
@@ -105,7 +105,7 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 	}
 	turned, err := l.turn(ctx, id, f, turn)
 	if err != nil {
-		return flow.Served{}, err
+		return gate.Served{}, err
 	}
 	if !f.line.Begun { // this turn ended the generation, or another one did
 		f.idle = 0
@@ -119,14 +119,14 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (f
 }
 
 // nobody is a turn of no generation: it serves nobody, and tells how the line is.
-var nobody = flow.Turn{}
+var nobody = gate.Turn{}
 
 // turn has the gate serve a turn, and goes by the line that it tells. If an operator has given the campaign another partition, nothing is
 // known of the line: what is next in this one is nobody's.
-func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn flow.Turn) (flow.Turned, error) {
+func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn gate.Turn) (gate.Turned, error) {
 	turned, err := l.ServeTurn(ctx, id, turn)
 	if err != nil {
-		return flow.Turned{}, err
+		return gate.Turned{}, err
 	}
 	f.told = time.Now()
 	if turned.Line.Generation != f.line.Generation { // nobody waits any more for the records that Kafka lacks
@@ -141,18 +141,18 @@ func (l *Line) turn(ctx context.Context, id firstcome.CampaignID, f *fed, turn f
 
 // unread goes by an error of reading a turn. That Kafka lacks records of people in line is so only if the gate has not served them
 // meanwhile, by another node.
-func (l *Line) unread(ctx context.Context, id firstcome.CampaignID, f *fed, turn flow.Turn, err error) (flow.Served, error) {
+func (l *Line) unread(ctx context.Context, id firstcome.CampaignID, f *fed, turn gate.Turn, err error) (gate.Served, error) {
 	if !errors.Is(err, firstcome.ErrFeedLost) {
-		return flow.Served{}, err
+		return gate.Served{}, err
 	}
 	turned, failed := l.turn(ctx, id, f, nobody)
 	if failed != nil {
-		return flow.Served{}, failed
+		return gate.Served{}, failed
 	}
 	if f.line.Generation == turn.Generation && f.line.Serving() == turn.From {
 		f.note(err)
 		l.alarms.Tell(id, err)
-		return flow.Served{}, err
+		return gate.Served{}, err
 	}
 	return turned.Served, nil
 }
@@ -167,7 +167,7 @@ type reader struct {
 
 // read returns the users of a turn, at most limit. None: there is nothing to read yet. If Kafka gives nothing, that is an error: who serves lines
 // comes back later, and the lines at the gate are served meanwhile.
-func (l *Line) read(ctx context.Context, f *fed, id firstcome.CampaignID, turn flow.Turn, limit int) ([]firstcome.UserID, error) {
+func (l *Line) read(ctx context.Context, f *fed, id firstcome.CampaignID, turn gate.Turn, limit int) ([]firstcome.UserID, error) {
 	from := f.line.Offset(turn.From)
 	if f.reader != nil && from < f.reader.head { // the gate was made anew, and knows less than it did
 		f.leave()

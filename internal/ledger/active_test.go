@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -48,7 +48,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", 0, ledger.Close)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Active(t.Context())
-		want := []flow.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true, Open: true}}
+		want := []gate.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true, Open: true}}
 		for n := range want {
 			c, err := l.Campaign(t.Context(), want[n].Campaign)
 			stage.Must(t, err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // appliedAt returns the last change that the gate has when the ledger takes change v: change v if the ledger
@@ -149,14 +149,14 @@ func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 var errRefusal = errors.New("the gate refused a change that is no lower quantity")
 
 // Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the
-// campaign's terms, unless the gate refused them. flow.ErrGap says that an earlier change is not noted yet.
+// campaign's terms, unless the gate refused them. gate.ErrGap says that an earlier change is not noted yet.
 func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
 	err := l.locked(ctx, change.Campaign, func(t *tx, s stock) error {
 		switch {
 		case change.Version <= s.applied:
 			return nil
 		case change.Version != s.applied+1 || change.Version > s.Version:
-			return fmt.Errorf("%w: the ledger has noted %d of %d", flow.ErrGap, s.applied, s.Version)
+			return fmt.Errorf("%w: the ledger has noted %d of %d", gate.ErrGap, s.applied, s.Version)
 		}
 		if err := t.conclude(s, change.Version, refused); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -152,7 +152,7 @@ func TestAChangeIsNotNotedBeforeTheOneBeforeIt(t *testing.T) {
 		s.a.quantity(t, 6)
 		change := s.pending()
 		change.Version++
-		if err := s.a.Applied(t.Context(), change, false); !errors.Is(err, flow.ErrGap) {
+		if err := s.a.Applied(t.Context(), change, false); !errors.Is(err, gate.ErrGap) {
 			t.Errorf("a change that nobody made is noted: %v", err)
 		}
 		change.Version--

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // refusalLease is how long a node may repeat a refusal: at most
@@ -33,12 +33,12 @@ func (l *Ledger) remote() bool { return l.gate != gateKind }
 type claims struct {
 	id        firstcome.CampaignID
 	users     []firstcome.UserID
-	direct    *flow.Order          // whose direct issue it is; nil: claims
+	direct    *gate.Order          // whose direct issue it is; nil: claims
 	decisions []firstcome.Decision // once they are made, of each of users
 	err       error                // why nothing is decided here
 }
 
-// Claim decides claims in one transaction: see flow.Gate. The coupons issued are
+// Claim decides claims in one transaction: see gate.Decider. The coupons issued are
 // on the disk when it returns.
 func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return l.decisions(ctx, &claims{id: id, users: users})
@@ -101,7 +101,7 @@ func (a attempted) claim(decisions []firstcome.Decision) {
 	maps.Copy(a, this)
 }
 
-// Holders reads who holds a coupon in force: see flow.Gate.
+// Holders reads who holds a coupon in force: see gate.Decider.
 func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	err = l.conclude.atOnce(ctx, func(s *snapshot) error {
 		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
@@ -154,7 +154,7 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 }
 
 // LogDirect notes in the audit log what was issued directly at another gate, if anything was.
-func (l *Ledger) LogDirect(ctx context.Context, order flow.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
+func (l *Ledger) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
 	err := l.update(ctx, func(t *tx) error {
 		return t.logDirect(&claims{id: id, direct: &order, decisions: decisions})
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -18,7 +18,7 @@ import (
 // the first.
 type fleet struct {
 	subject
-	nodes []flow.Gate
+	nodes []gate.Decider
 	next  int
 }
 
@@ -40,7 +40,7 @@ func newFleet(t *testing.T, kind services.Kind, servers bool) *fleet {
 // Quarantine is how long returned stock is quarantined at the gate.
 func (*fleet) Quarantine() time.Duration { return 250 * time.Millisecond }
 
-func (f *fleet) Nodes() []flow.Gate { return f.nodes }
+func (f *fleet) Nodes() []gate.Decider { return f.nodes }
 
 // turn returns the next node.
 func (f *fleet) turn() *ledger.Ledger {
@@ -52,11 +52,11 @@ func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 	return f.turn().Claim(ctx, id, users)
 }
 
-func (f *fleet) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (f *fleet) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return f.turn().Issue(ctx, order, id, users)
 }
 
-func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	return f.turn().Serve(ctx, id, limit)
 }
 
@@ -68,7 +68,7 @@ func (f *fleet) Begin(ctx context.Context, id firstcome.CampaignID, feed firstco
 	return f.turn().Begin(ctx, id, feed, generation, first)
 }
 
-func (f *fleet) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {
+func (f *fleet) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn gate.Turn) (gate.Turned, error) {
 	return f.turn().ServeTurn(ctx, id, turn)
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // The waiting line of a campaign is in the campaign's row, which every claim, service and change of the campaign locks
@@ -119,7 +119,7 @@ func nextLine(l firstcome.Line) firstcome.Line {
 // campaign that another gate decides ends there, unless this node's Redis is not that gate.
 func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 	if to.line = from.line; l.remote() {
-		if errors.Is(from.away, flow.ErrLost) {
+		if errors.Is(from.away, gate.ErrLost) {
 			return t.loseLine(&to, now)
 		}
 		return nil
@@ -145,29 +145,29 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 	return t.beginLine(&from)
 }
 
-// Issue decides claims past the line: see flow.Direct.
-func (l *Ledger) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// Issue decides claims past the line: see gate.Direct.
+func (l *Ledger) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return l.decisions(ctx, &claims{id: id, users: users, direct: &order})
 }
 
-// Serve issues coupons to those next in line: see flow.Line.
-func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+// Serve issues coupons to those next in line: see gate.Line.
+func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	if l.remote() {
-		return flow.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, l.gate)
+		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, l.gate)
 	}
-	var served flow.Served
+	var served gate.Served
 	err := l.update(ctx, func(t *tx) (err error) {
 		served, err = l.serve(t, id, min(limit, maxServe))
 		return err
 	})
 	if err != nil { // the writer may still be at served
-		return flow.Served{}, wrap(err, "serve the line of %s", id)
+		return gate.Served{}, wrap(err, "serve the line of %s", id)
 	}
 	return served, nil
 }
 
 // serve is Serve within a transaction.
-func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
+func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	s, err := l.lineInRow(t, id)
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
@@ -258,7 +258,7 @@ func (t *tx) nextTickets(s *stock, limit int64) ([]ticket, error) {
 	return next, err
 }
 
-// again returns when somebody in line can be served: see flow.Served.
+// again returns when somebody in line can be served: see gate.Served.
 func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	campaign := s.seen()
 	why := firstcome.Decide(campaign, now, -1, false, false)
@@ -278,7 +278,7 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	return max(wait, time.Microsecond) // at once
 }
 
-// Leave takes a user out of the line: see flow.Places.
+// Leave takes a user out of the line: see gate.Places.
 func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	err := l.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
 	return wrap(err, "leave the line of %s", id)

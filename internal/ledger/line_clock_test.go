@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -22,7 +22,7 @@ func TestAServiceTakesItsTurnsAtTheInstantAtWhichItIssues(t *testing.T) {
 	paced(t, l, 1000, perSecond)
 	_, err := l.Claim(t.Context(), "c", people(400))
 	stage.Must(t, err)
-	for served := (flow.Served{Waiting: 1}); served.Waiting > 0; {
+	for served := (gate.Served{Waiting: 1}); served.Waiting > 0; {
 		served, err = l.Serve(t.Context(), "c", 99)
 		stage.Must(t, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Of a line that a feed keeps, the ledger has no tickets. The campaign's row has the generation, the offset of its first ticket and how
@@ -17,7 +18,7 @@ import (
 //
 //	(not begun) ── Begin ──▶ served by turns ── sold out or closed ──▶ (not begun), the next generation
 
-var _ flow.Fed = (*Ledger)(nil)
+var _ gate.Fed = (*Ledger)(nil)
 
 // errNotFed says that a campaign's line is not in a topic.
 func errNotFed(id firstcome.CampaignID) error {
@@ -27,7 +28,7 @@ func errNotFed(id firstcome.CampaignID) error {
 // errMoved says that a campaign's line is in another feed than a node knew.
 var errMoved = fmt.Errorf("%w: the campaign's line moves to another partition", firstcome.ErrGateUnavailable)
 
-// Feeds lists the campaigns whose lines feeds keep: see flow.Feeder.
+// Feeds lists the campaigns whose lines feeds keep: see gate.Feeder.
 func (l *Ledger) Feeds(ctx context.Context, each func(firstcome.CampaignID, firstcome.Feed)) error {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT id, feed_topic, feed_partition FROM campaigns
 		WHERE feed_partition IS NOT NULL AND NOT closed AND gate = ? AND secret = ?`, l.gate, l.fingerprint)
@@ -123,7 +124,7 @@ func (s *stock) hasFeed(feed *firstcome.Feed) bool {
 	return s.Feed == nil && feed == nil || s.Feed != nil && feed != nil && *s.Feed == *feed
 }
 
-// Begin notes where a generation begins: see flow.Fed. A gate beside the ledger has the ledger note it first. So a rebuild knows it, also of
+// Begin notes where a generation begins: see gate.Fed. A gate beside the ledger has the ledger note it first. So a rebuild knows it, also of
 // a generation of which no recorder has told yet.
 func (l *Ledger) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (line firstcome.Line, err error) {
 	err = l.update(ctx, func(t *tx) error {
@@ -161,24 +162,24 @@ func (l *Ledger) fedInRow(t *tx, id firstcome.CampaignID) (stock, error) {
 	return s, err
 }
 
-// ServeTurn serves a part of a feed: see flow.Fed.
-func (l *Ledger) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {
+// ServeTurn serves a part of a feed: see gate.Fed.
+func (l *Ledger) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn gate.Turn) (gate.Turned, error) {
 	if l.remote() {
-		return flow.Turned{}, fmt.Errorf("%w: %s serves its line", firstcome.ErrGateMismatch, l.gate)
+		return gate.Turned{}, fmt.Errorf("%w: %s serves its line", firstcome.ErrGateMismatch, l.gate)
 	}
-	var turned flow.Turned
+	var turned gate.Turned
 	err := l.update(ctx, func(t *tx) (err error) {
 		turned, err = l.serveTurn(t, id, turn)
 		return err
 	})
 	if err != nil { // the writer may still be at turned
-		return flow.Turned{}, wrap(err, "serve the line of %s", id)
+		return gate.Turned{}, wrap(err, "serve the line of %s", id)
 	}
 	return turned, nil
 }
 
 // serveTurn is ServeTurn within a transaction.
-func (l *Ledger) serveTurn(t *tx, id firstcome.CampaignID, turn flow.Turn) (turned flow.Turned, err error) {
+func (l *Ledger) serveTurn(t *tx, id firstcome.CampaignID, turn gate.Turn) (turned gate.Turned, err error) {
 	s, err := l.fedInRow(t, id)
 	if err != nil {
 		return turned, err
@@ -272,7 +273,7 @@ func (t *tx) leavers(s *stock, users []firstcome.UserID) (map[firstcome.UserID]i
 	})
 }
 
-// PlaceOf returns where a ticket of a feed stands: see flow.Fed.
+// PlaceOf returns where a ticket of a feed stands: see gate.Fed.
 func (l *Ledger) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, coupon firstcome.Coupon, err error) {
 	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
 		rows, err := at.QueryContext(ctx, l.dialect.couponOf, string(user), string(id))
@@ -303,7 +304,7 @@ func (s *stock) hasEnded(ticket firstcome.Ticket, now time.Time) bool {
 	return s.Feed == nil || !s.line.Begun || ticket.Generation != s.line.Generation || ticket.Number <= s.line.ServedThrough || s.sendsAway(now) != 0
 }
 
-// LeaveOf has a user's tickets passed over: see flow.Fed.
+// LeaveOf has a user's tickets passed over: see gate.Fed.
 func (l *Ledger) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
 	err := l.repeat(ctx, func(t *tx) error {
 		s, err := l.fedInRow(t, id)
@@ -325,7 +326,7 @@ func (l *Ledger) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firs
 	return wrap(err, "leave the line of %s", id)
 }
 
-// KeepLeaver notes that a user left at a gate beside the ledger: see flow.FedBook.
+// KeepLeaver notes that a user left at a gate beside the ledger: see gate.FedBook.
 func (l *Ledger) KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
 	err := l.update(ctx, func(t *tx) error {
 		s, err := l.fedInRow(t, id)

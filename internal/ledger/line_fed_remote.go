@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Beside a gate, the ledger hears of a generation of a feed before anybody has a ticket of it, and how it ended from the journal.
@@ -75,4 +75,4 @@ func refillLeaver(take scan, each func(firstcome.Coupon) error) error {
 	return each(c)
 }
 
-var _ flow.FedBook = (*Ledger)(nil)
+var _ gate.FedBook = (*Ledger)(nil)

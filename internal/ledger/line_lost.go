@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -78,7 +78,7 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 // carryLine ends the generation, because nobody knows any more which of its tickets were given, and begins the next one with
 // the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
 // a gate tells.
-func (t *tx) carryLine(s *stock, carried recovery.Carried, now time.Time) (past []flow.PastLine, err error) {
+func (t *tx) carryLine(s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
 	lined, err := t.mayBeLined(s)
 	if err != nil {
 		return nil, err
@@ -102,6 +102,6 @@ func (t *tx) carryLine(s *stock, carried recovery.Carried, now time.Time) (past 
 			return nil, err
 		}
 	}
-	rows, err := t.query(`SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation DESC `+t.dialect.limit, string(s.ID), flow.MaxPastLines)
+	rows, err := t.query(`SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation DESC `+t.dialect.limit, string(s.ID), gate.MaxPastLines)
 	return allRows(rows, err, scanPast)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -31,7 +31,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		stage.Must(t, err)
 		at, err := other.LineOf(t.Context(), "c")
 		stage.Must(t, err)
-		want := flow.PastLine{Generation: 1, Reason: "lost", LastTicket: 5, ServedThrough: 2, Served: 1, Waiting: 3}
+		want := gate.PastLine{Generation: 1, Reason: "lost", LastTicket: 5, ServedThrough: 2, Served: 1, Waiting: 3}
 		if len(at.Past) == 1 {
 			want.EndedAt = at.Past[0].EndedAt
 		}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// Lines calls each with the campaigns that have people in line: see flow.Line.
+// Lines calls each with the campaigns that have people in line: see gate.Line.
 func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	rows, err := l.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+l.dialect.hasLine+` AND gate = ? AND secret = ?`, l.gate, l.fingerprint)
 	err = eachRow(rows, err, func(take scan) error {
@@ -23,7 +23,7 @@ func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) err
 	return wrap(err, "read which campaigns have people in line")
 }
 
-// Place returns where a user stands in line: see flow.Places.
+// Place returns where a user stands in line: see gate.Places.
 func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
 	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
 		rows, err := at.QueryContext(ctx, l.dialect.couponOf, string(user), string(id))
@@ -67,23 +67,23 @@ func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.Campaig
 	return s, now, err
 }
 
-// LineOf returns a campaign's line: see flow.Places.
-func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+// LineOf returns a campaign's line: see gate.Places.
+func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
 		s, now, err := l.seeLine(ctx, at, id)
 		if err != nil {
 			return err
 		}
-		state = flow.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
+		state = gate.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
 		state.Campaign.Pace = s.Pace
 		if why := s.sendsAway(now); why != 0 && !l.remote() { // the window has passed, and nobody has written so
-			state.Past, state.Line = []flow.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
+			state.Past, state.Line = []gate.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {
 			return err
 		}
 		rows, err := at.QueryContext(ctx, `SELECT `+pastColumns+` FROM past_lines
-			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, flow.MaxPastLines-len(state.Past))
+			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, gate.MaxPastLines-len(state.Past))
 		past, err := allRows(rows, err, scanPast)
 		state.Past = append(state.Past, past...)
 		return err
@@ -105,8 +105,8 @@ func nextJoined(ctx context.Context, at *snapshot, id firstcome.CampaignID, l fi
 }
 
 // pastOf returns a line as one that ended.
-func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
-	return flow.PastLine{
+func pastOf(l firstcome.Line, reason string, at time.Time) gate.PastLine {
+	return gate.PastLine{
 		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
 		Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 	}
@@ -114,7 +114,7 @@ func pastOf(l firstcome.Line, reason string, at time.Time) flow.PastLine {
 
 const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at, first`
 
-func scanPast(take scan) (p flow.PastLine, err error) {
+func scanPast(take scan) (p gate.PastLine, err error) {
 	var line firstcome.Line
 	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt), firstIn{&line})
 	p.First, p.Begun = line.First, line.Begun

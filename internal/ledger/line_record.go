@@ -2,7 +2,7 @@ package ledger
 
 import (
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // lines notes what the batch says of a remote gate's line: the generations that ended and the ledger lacks, and the
@@ -24,7 +24,7 @@ func (r *recording) lines() error {
 }
 
 // addPast keeps a generation that ended, once.
-func (r *recording) addPast(p flow.PastLine) error {
+func (r *recording) addPast(p gate.PastLine) error {
 	known, err := r.exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
 	if err == nil && known && r.Feed != nil { // one that the ledger ended itself, as far as it knew by then: see conclude
 		var forgot int64

@@ -7,7 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -29,7 +29,7 @@ func withPace(quantity, perSecond int64) firstcome.Terms {
 func people(n int) []firstcome.UserID { return stage.Users("u", 100, n) }
 
 // keepsPlaces audits c, and holds the order of its coupons against that of its tickets.
-func keepsPlaces(t *testing.T, l *ledger.Ledger) flow.LineState {
+func keepsPlaces(t *testing.T, l *ledger.Ledger) gate.LineState {
 	t.Helper()
 	secret := stage.Secret()
 	report, err := audit.Ledger(t.Context(), l.Books().Source(), "c", &secret, nil)

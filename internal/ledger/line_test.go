@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/stage"
@@ -54,7 +54,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 				case 0:
 					left[n] = inTime(func() error { return l.Leave(ctx, "c", user) })
 				case 1:
-					issue := func() (err error) { d, err = l.Issue(ctx, flow.Order{Actor: "test"}, "c", users(user)); return err }
+					issue := func() (err error) { d, err = l.Issue(ctx, gate.Order{Actor: "test"}, "c", users(user)); return err }
 					if err := inTime(issue); err != nil {
 						return err
 					}
@@ -200,7 +200,7 @@ func TestAPaceIsKeptByOneNodeAndByThree(t *testing.T) {
 			var all sync.WaitGroup
 			for _, l := range nodes[:count+1] {
 				all.Go(func() {
-					for served := (flow.Served{Waiting: 1}); served.Waiting > 0; {
+					for served := (gate.Served{Waiting: 1}); served.Waiting > 0; {
 						var err error
 						if served, err = l.Serve(context.Background(), "c", 99); err != nil {
 							t.Error(err)

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -20,7 +20,7 @@ func TestClaimsAndADirectIssueOfALineShareATransaction(t *testing.T) {
 		l.during(func() { claim(t, l.Ledger, "other", "a") },
 			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
 			func() {
-				d, err := l.Issue(context.Background(), flow.Order{Actor: "test"}, "c", users("b", "x"))
+				d, err := l.Issue(context.Background(), gate.Order{Actor: "test"}, "c", users("b", "x"))
 				if err != nil || d[0].Outcome != firstcome.Issued || d[1].Coupon.Number != 2 || d[1].InLine != 1 {
 					t.Errorf("direct: %+v, %v", d, err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -38,7 +39,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 		create(t, l, "drains", 5)
 		tell := func(waiting int64) {
 			line := firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 3 - waiting, Served: 3 - waiting, Waiting: waiting}
-			stage.Must(t, stage.Err(l.Record(t.Context(), flow.Batch{Campaign: "drains", Epoch: 1, Line: flow.LineReport{Line: line}})))
+			stage.Must(t, stage.Err(l.Record(t.Context(), flow.Batch{Campaign: "drains", Epoch: 1, Line: gate.LineReport{Line: line}})))
 		}
 		tell(2)
 		db := services.Beside(t, name)
@@ -53,17 +54,17 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 // TestEachDirectIssueAtAnotherGateIsInTheAuditLog issues past two people, and where nobody waits.
 func TestEachDirectIssueAtAnotherGateIsInTheAuditLog(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
-		l, gate := remoteAt(t, name), stage.NewGate(0)
-		over := &flow.Over{RemoteGate: gate, Book: l}
+		l, g := remoteAt(t, name), stage.NewGate(0)
+		over := &gate.Router{Gate: g, Book: l}
 		for _, id := range []firstcome.CampaignID{"c", "empty"} {
 			stage.Must(t, l.Create(t.Context(), "test", id, withPace(5, 1)))
-			stage.Must(t, stage.Err(gate.Apply(t.Context(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Terms: withPace(5, 1), Epoch: 1})))
+			stage.Must(t, stage.Err(g.Apply(t.Context(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Terms: withPace(5, 1), Epoch: 1})))
 		}
 		stage.Must(t, stage.Err(over.Claim(t.Context(), "c", users("a", "b"))))
 		for _, id := range []firstcome.CampaignID{"c", "c", "empty"} { // the second time x has it already
-			stage.Must(t, stage.Err(over.Issue(t.Context(), flow.Order{Actor: "somebody", Reason: "sorry"}, id, users("x"))))
+			stage.Must(t, stage.Err(over.Issue(t.Context(), gate.Order{Actor: "somebody", Reason: "sorry"}, id, users("x"))))
 		}
-		stage.Must(t, stage.Err(over.Issue(t.Context(), flow.Order{Actor: "many"}, "empty", users("y", "z"))))
+		stage.Must(t, stage.Err(over.Issue(t.Context(), gate.Order{Actor: "many"}, "empty", users("y", "z"))))
 		logged(t, l, "c", `somebody x 1 {"issued":1,"last_number":1,"reason":"sorry","waiting":2}`)
 		logged(t, l, "empty", `many  0 {"issued":2,"last_number":3,"waiting":0}`, `somebody x 1 {"issued":1,"last_number":1,"reason":"sorry","waiting":0}`)
 	})
@@ -75,7 +76,7 @@ func TestEachDirectIssueIsInTheAuditLog(t *testing.T) {
 		l := start(t, name, nil)
 		create(t, l, "c", 5)
 		for range 2 { // the second time x has it already
-			stage.Must(t, stage.Err(l.Issue(t.Context(), flow.Order{Actor: "somebody", Reason: "sorry"}, "c", users("x"))))
+			stage.Must(t, stage.Err(l.Issue(t.Context(), gate.Order{Actor: "somebody", Reason: "sorry"}, "c", users("x"))))
 		}
 		logged(t, l, "c", `somebody x 1 {"issued":1,"last_number":1,"reason":"sorry","waiting":0}`)
 	})

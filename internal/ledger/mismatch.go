@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Beside is a gate beside the ledger, which decides a node's campaigns.
@@ -71,19 +71,19 @@ func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, e
 var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")
 
 // Decides returns nil if this node decides a campaign, else an error that says why not: firstcome.ErrGateMismatch.
-// The error is also flow.ErrLost if the campaign names another Redis than this node's, because this node's may be
+// The error is also gate.ErrLost if the campaign names another Redis than this node's, because this node's may be
 // that Redis, emptied.
 func (l *Ledger) Decides(c *Status) error { return l.decides(c.Gate, c.Secret) }
 
-func (l *Ledger) decides(gate, secret string) error {
+func (l *Ledger) decides(name, secret string) error {
 	switch {
-	case secret != l.fingerprint || (gate == gateKind) == l.remote():
+	case secret != l.fingerprint || (name == gateKind) == l.remote():
 		return fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
-			firstcome.ErrGateMismatch, gate, secret, l.gate, l.fingerprint)
+			firstcome.ErrGateMismatch, name, secret, l.gate, l.fingerprint)
 	case l.gate == "":
-		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis has no name: it was emptied, or is a new one", flow.ErrLost, firstcome.ErrGateMismatch, gate)
-	case gate != l.gate:
-		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis is %s", flow.ErrLost, firstcome.ErrGateMismatch, gate, l.gate)
+		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis has no name: it was emptied, or is a new one", gate.ErrLost, firstcome.ErrGateMismatch, name)
+	case name != l.gate:
+		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis is %s", gate.ErrLost, firstcome.ErrGateMismatch, name, l.gate)
 	}
 	return nil
 }

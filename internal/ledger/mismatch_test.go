@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -48,7 +48,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		execute(t, db, `UPDATE campaigns SET gate = 'redis:gone' WHERE id = 'c'`)
 		lost := func(what string, err error) {
 			t.Helper()
-			if !errors.Is(err, flow.ErrLost) || !errors.Is(err, firstcome.ErrGateMismatch) {
+			if !errors.Is(err, gate.ErrLost) || !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -62,7 +62,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		lost("pause", err)
 		_, err = l.SetTerms(ctx, "test", "c", 0, func(to *firstcome.Terms) { to.Quantity = 9 })
 		lost("terms", err)
-		_, err = l.Retire(ctx, "c", flow.GateState{}, 0)
+		_, err = l.Retire(ctx, "c", gate.State{}, 0)
 		lost("retire", err)
 		lost("applied", l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
 		if _, err := l.Record(ctx, given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
@@ -109,7 +109,7 @@ func TestAGateWithoutANameMakesNoCampaign(t *testing.T) {
 			t.Errorf("it makes one: %v", err)
 		}
 		c := status(t, l)
-		if err := l.Decides(&c); !errors.Is(err, flow.ErrLost) || !strings.Contains(err.Error(), "no name") {
+		if err := l.Decides(&c); !errors.Is(err, gate.ErrLost) || !strings.Contains(err.Error(), "no name") {
 			t.Errorf("it decides: %v", err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -66,7 +67,7 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 		}
 		switch {
 		case !s.retiredAt.IsZero():
-			return flow.ErrRetired
+			return gate.ErrRetired
 		case !s.rebuildingAt.IsZero() && now.Before(s.rebuildingAt.Add(attemptTime)) && !now.Before(s.rebuildingAt):
 			return recovery.ErrOutdone
 		}

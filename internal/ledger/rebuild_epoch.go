@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
 // is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
 // begins the next epoch with. recovery.ErrMoved says that the ledger is not in the state any more that was loaded, recovery.ErrOutdone that another
-// attempt has begun, flow.ErrRetired that the campaign is retired: nothing is done then.
+// attempt has begun, gate.ErrRetired that the campaign is retired: nothing is done then.
 func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
 		if !s.retiredAt.IsZero() {
-			return flow.ErrRetired
+			return gate.ErrRetired
 		}
 		var now recovery.Mark
 		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Record stores a batch of coupons that a remote gate issued, all or none of them, and returns how far the campaign is
@@ -110,7 +111,7 @@ type recording struct {
 	ledger *Ledger
 	stock  // as it was before the call
 	given  []firstcome.Coupon
-	report flow.LineReport
+	report gate.LineReport
 	// epochGiven is the epoch of the given coupons.
 	epochGiven int64
 	fresh      []firstcome.Coupon // the given coupons that the ledger lacks

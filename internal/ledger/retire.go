@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -51,7 +51,7 @@ const retiredBy = "firstcome"
 // Retire marks a campaign as retired, and tells whether it is. The campaign has to be closed for an age, by the ledger's
 // time and by the gate's. Nothing may have changed since the gate was in the state seen, all numbers have to be drained, and none
 // may be an open dead letter. From then on the ledger answers for the campaign, and the gate may forget it. It may be repeated.
-func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.GateState, age time.Duration) (retired bool, err error) {
+func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
 	err = l.locked(ctx, id, func(t *tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
 			return nil
@@ -77,7 +77,7 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen flow.
 
 // mayRetire tells whether a campaign whose row is locked was closed by an instant,
 // and nothing of it is under way.
-func (l *Ledger) mayRetire(t *tx, s stock, seen flow.GateState, by time.Time) (bool, error) {
+func (l *Ledger) mayRetire(t *tx, s stock, seen gate.State, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
 	if !l.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
@@ -105,10 +105,10 @@ func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
 }
 
 // errNotRetired is about a campaign for which its gate has to answer.
-var errNotRetired = fmt.Errorf("%w: it is not retired", flow.ErrLost)
+var errNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrLost)
 
 // ClaimRetired decides claims of a retired campaign as its gate did: it names the coupons of holders
-// and issues none. For any other campaign it returns flow.ErrLost.
+// and issues none. For any other campaign it returns gate.ErrLost.
 func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
 	err := l.repeat(ctx, func(t *tx) (err error) {
@@ -151,18 +151,18 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 }
 
 // StateRetired returns the counters of a retired campaign, as its gate told them while
-// it knew it. For any other campaign it returns flow.ErrLost.
-func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+// it knew it. For any other campaign it returns gate.ErrLost.
+func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	s, err := l.status(ctx, id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
-		return flow.GateState{}, err
+		return gate.State{}, err
 	case err != nil:
-		return flow.GateState{}, fmt.Errorf("read the retired campaign %s: %w", id, err)
+		return gate.State{}, fmt.Errorf("read the retired campaign %s: %w", id, err)
 	case s.RetiredAt.IsZero():
-		return flow.GateState{}, errNotRetired
+		return gate.State{}, errNotRetired
 	}
-	return flow.GateState{
+	return gate.State{
 		Now: s.Now, Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, Issued: s.Issued, DrainedThrough: s.Drained, Instants: s.Instants,
 		LastNumber: max(s.LastNumber, s.Drained), // the last may be lost
 	}, nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -57,7 +57,7 @@ func TestACampaignIsRetiredAWeekAfterItsWindowAndDoesNotUnClose(t *testing.T) {
 }
 
 func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
-	tells := func(edit func(*flow.GateState)) func(*testing.T, *season) func() {
+	tells := func(edit func(*gate.State)) func(*testing.T, *season) func() {
 		return func(_ *testing.T, s *season) func() {
 			s.tells = edit
 			return func() { s.tells = nil }
@@ -85,9 +85,9 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 			stage.Must(t, err)
 			return func() { stage.Must(t, s.a.GiveUpRebuild(t.Context(), attempt)) }
 		},
-		"a gate that is seen at another version": tells(func(g *flow.GateState) { g.Version-- }),
-		"a gate of another epoch":                tells(func(g *flow.GateState) { g.Epoch++ }),
-		"a gate whose clock is late":             tells(func(g *flow.GateState) { g.Now = g.Now.Add(-time.Second) }),
+		"a gate that is seen at another version": tells(func(g *gate.State) { g.Version-- }),
+		"a gate of another epoch":                tells(func(g *gate.State) { g.Epoch++ }),
+		"a gate whose clock is late":             tells(func(g *gate.State) { g.Now = g.Now.Add(-time.Second) }),
 	} {
 		t.Run(what, func(t *testing.T) {
 			onSeasons(t, func(t *testing.T, s *season, name string) {
@@ -111,7 +111,7 @@ func TestARebuildOfARetiredCampaignDoesNotEndItsEpoch(t *testing.T) {
 		attempt, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
 		stage.Must(t, err)
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET retired_at = 1`)
-		if _, err := s.a.FinishRebuild(t.Context(), attempt, recovery.Loaded{}, recovery.Frozen{}); !errors.Is(err, flow.ErrRetired) {
+		if _, err := s.a.FinishRebuild(t.Context(), attempt, recovery.Loaded{}, recovery.Frozen{}); !errors.Is(err, gate.ErrRetired) {
 			t.Errorf("the rebuild of a retired campaign is %v", err)
 		}
 	})
@@ -195,7 +195,7 @@ func TestTheLedgerTakesWhatTheGateKeptOfACampaignsCourse(t *testing.T) {
 	onSeasons(t, func(t *testing.T, s *season, _ string) {
 		at := stage.Epoch.Add
 		kept := firstcome.Instants{OpenedAt: at(time.Microsecond), SoldOutAt: at(2 * time.Microsecond), ClosedAt: at(3 * time.Microsecond)}
-		s.tells = func(g *flow.GateState) { g.Instants = kept }
+		s.tells = func(g *gate.State) { g.Instants = kept }
 		s.forgotten()
 		says := func(what string, want firstcome.Instants) {
 			t.Helper()
@@ -225,7 +225,7 @@ func TestTheLedgerAnswersForAForgottenCampaignAsTheGateDid(t *testing.T) {
 		stage.Same(t, "their version", int64(2), version)
 		state, err := s.over.State(ctx, "c")
 		stage.Must(t, err)
-		stage.Same(t, "state", flow.GateState{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, DrainedThrough: 3, Now: s.now()}, state)
+		stage.Same(t, "state", gate.State{Version: 2, Epoch: 1, InForce: 3, Issued: 3, LastNumber: 3, DrainedThrough: 3, Now: s.now()}, state)
 		through, err := s.over.DrainedThrough(ctx, "c")
 		if err != nil || through != 3 {
 			t.Errorf("drained through %d, %v", through, err)
@@ -298,7 +298,7 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 			"the ledger's decision": stage.Err(s.a.ClaimRetired(ctx, "c", users("user-2"))),
 			"forgotten":             s.a.Forgotten(ctx, "c"),
 		} {
-			if !errors.Is(err, flow.ErrLost) {
+			if !errors.Is(err, gate.ErrLost) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

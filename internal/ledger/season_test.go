@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
@@ -23,26 +23,26 @@ const (
 // A season is a shop from the making of its campaign to long after its end. It is the nodes' gate, too.
 type season struct {
 	*shop
-	ahead   atomic.Int64          // of stage.Epoch
-	retirer *recovery.Retirer     // node a's
-	over    *flow.Over            // node b's
-	tells   func(*flow.GateState) // changes what the gate tells of its state; nil: nothing does
-	forgot  int                   // calls of Retire
-	fails   error                 // of the next Retire, after it was done
+	ahead   atomic.Int64      // of stage.Epoch
+	retirer *recovery.Retirer // node a's
+	over    *gate.Router      // node b's
+	tells   func(*gate.State) // changes what the gate tells of its state; nil: nothing does
+	forgot  int               // calls of Retire
+	fails   error             // of the next Retire, after it was done
 }
 
 // newSeason returns a season in which users 1 to 3 hold coupons of five.
 func newSeason(t testing.TB, name string) *season {
 	t.Helper()
 	s := &season{shop: &shop{Gate: newGate(), t: t}}
-	s.States = func(_ firstcome.CampaignID, state *flow.GateState) error {
+	s.States = func(_ firstcome.CampaignID, state *gate.State) error {
 		state.Now, state.Instants = s.now(), firstcome.Instants{}
 		if s.tells != nil {
 			s.tells(state)
 		}
 		return nil
 	}
-	s.over = &flow.Over{RemoteGate: s}
+	s.over = &gate.Router{Gate: s}
 	s.open(name, s.over, s.now)
 	create(t, s.a.Ledger, "c", 5)
 	s.over.Book = s.b
@@ -83,7 +83,7 @@ func (s *season) until(at time.Time) error {
 }
 
 // seen returns what the gate tells of its state.
-func (s *season) seen() flow.GateState {
+func (s *season) seen() gate.State {
 	s.t.Helper()
 	state, err := s.State(s.t.Context(), "c")
 	stage.Must(s.t, err)
@@ -104,7 +104,7 @@ func (s *season) expect(what string, retired, gone bool) {
 	stage.Must(s.t, err)
 	stage.Same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone}, []bool{
 		!status(s.t, s.b.Ledger).RetiredAt.IsZero(),
-		!slices.ContainsFunc(active, func(r flow.Revision) bool { return r.Campaign == "c" }), s.Course("c").Gone,
+		!slices.ContainsFunc(active, func(r gate.Revision) bool { return r.Campaign == "c" }), s.Course("c").Gone,
 	})
 }
 

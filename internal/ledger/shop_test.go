@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -48,7 +49,7 @@ func newGate() *stage.Gate {
 }
 
 // open opens the nodes, whose changes go to a gate.
-func (s *shop) open(name string, to flow.Applier, clock func() time.Time) {
+func (s *shop) open(name string, to gate.Applier, clock func() time.Time) {
 	s.t.Helper()
 	at := func() node {
 		l, _ := serve(s.t, name, ledger.Options{Gate: "redis:test", Clock: clock})

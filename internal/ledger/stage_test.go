@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -136,7 +136,7 @@ func create(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID, quantity in
 }
 
 // claim claims and returns what is answered, like "issued:1 sold_out:0".
-func claim(t testing.TB, l flow.Gate, id firstcome.CampaignID, users ...firstcome.UserID) string {
+func claim(t testing.TB, l gate.Decider, id firstcome.CampaignID, users ...firstcome.UserID) string {
 	t.Helper()
 	decisions, err := l.Claim(context.Background(), id, users)
 	stage.Must(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -91,7 +92,7 @@ var concludes = map[string][]any{
 	"Forgotten":        {"c"},
 	"Behind":           {"topic", 9},
 	"Begin":            {"fed", firstcome.Feed{Topic: "topic"}, int64(1), int64(0)},
-	"ServeTurn":        {"fed", flow.Turn{}},
+	"ServeTurn":        {"fed", gate.Turn{}},
 	"PlaceOf":          {"fed", "b", firstcome.Ticket{Generation: 1, Number: 1}},
 	"LeaveOf":          {"fed", "b", firstcome.Ticket{Generation: 1, Number: 1}},
 	"KeepLeaver":       {"fed", "b", firstcome.Ticket{Generation: 1, Number: 1}},
@@ -108,14 +109,14 @@ var concludes = map[string][]any{
 	"ReplayAllFacts":   {"test", "topic"},
 	"Has":              {"c", []firstcome.Coupon{{Campaign: "c", Number: 1, User: "a"}}},
 	"Holders":          {"c", func(firstcome.UserID) {}},
-	"Issue":            {flow.Order{Actor: "test"}, "c", users("a")},
+	"Issue":            {gate.Order{Actor: "test"}, "c", users("a")},
 	"Keys":             {},
 	"LastDecision":     {},
 	"Leave":            {"c", "a"},
 	"LineOf":           {"c"},
 	"Lined":            {},
 	"Lines":            {func(firstcome.CampaignID) {}},
-	"LogDirect":        {flow.Order{Actor: "test"}, "c", []firstcome.Decision{{Outcome: firstcome.Issued, InLine: 1}}},
+	"LogDirect":        {gate.Order{Actor: "test"}, "c", []firstcome.Decision{{Outcome: firstcome.Issued, InLine: 1}}},
 	"LoseLine":         {"c"},
 	"Mismatched":       {stage.Secret()},
 	"OtherGates":       {},
@@ -125,7 +126,7 @@ var concludes = map[string][]any{
 	"Record":           {flow.Batch{Campaign: "c"}},
 	"Refused":          {"c", 1},
 	"Replay":           {"test", 1},
-	"Retire":           {"c", flow.GateState{}, time.Hour},
+	"Retire":           {"c", gate.State{}, time.Hour},
 	"Retiring":         {time.Hour, time.Hour},
 	"RevokeKey":        {"test", "none"},
 	"EndSessions":      {"none", stage.Epoch},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A stock is the part of a campaign's row that decides.
@@ -79,10 +79,10 @@ func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
 func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var createdAt time.Time
-	var gate, secret string
+	var name, secret string
 	err := row.Scan(
 		(*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
-		&gate, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, when(&s.decidedAt),
+		&name, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, when(&s.decidedAt),
 		&s.quarantined.coupons, when(&s.quarantined.until), when(&s.quarantined.opensAt), when(&s.quarantined.closesAt), &s.quarantined.soldOut,
 		&s.applied, &s.epoch, &s.ceiling, &s.attempt, when(&s.rebuildingAt), &s.drained, &s.letters, when(&createdAt), when(&s.retiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt),
@@ -95,7 +95,7 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 		return s, err
 	}
 	s.marker = l.marker(createdAt, secret)
-	if s.away = l.decides(gate, secret); s.away != nil && !errors.Is(s.away, flow.ErrLost) {
+	if s.away = l.decides(name, secret); s.away != nil && !errors.Is(s.away, gate.ErrLost) {
 		return s, s.away
 	}
 	return s, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
@@ -131,7 +132,7 @@ func keptOnce(t *testing.T, l *ledger.Ledger, coupons int64) {
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
-		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, flow.ErrLost, flow.ErrGap,
+		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, gate.ErrLost, gate.ErrGap,
 		firstcome.ErrNoTicket, firstcome.ErrServed, recovery.ErrOutdone, ledger.ErrUnnamedGate, flow.ErrFollowed, ledger.ErrNoFact, ledger.ErrNoFollower, ledger.ErrNodeTaken,
 	} {
 		if errors.Is(err, answer) {

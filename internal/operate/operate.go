@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
@@ -48,9 +49,9 @@ type Issuer interface {
 	Change(id firstcome.CampaignID, change func() error) error
 }
 
-// A Gate is what an Operator needs of a remote gate: see flow.RemoteGate.
+// A Gate is what an Operator needs of a remote gate: see gate.Gate.
 type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 }
 
 // A Recovery rebuilds a campaign's gate, and says where the ledger is older than its gate: see recovery.Machine.
@@ -64,7 +65,7 @@ type Recovery interface {
 
 // Claims answer direct issues: see flow.Answerer.
 type Claims interface {
-	Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+	Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
 // An Operator does what operators ask for. Each method takes the actor's name, for the audit log.
@@ -132,7 +133,7 @@ func feeding(do func() error) (err error) {
 }
 
 // Create makes a campaign. One with a pace gets a partition for its line, if this node's lines are in a topic, whatever the terms say of it.
-// flow.ErrForgotten says that the ledger made another campaign under this id, and has forgotten it.
+// gate.ErrForgotten says that the ledger made another campaign under this id, and has forgotten it.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
 	err = feeding(func() error {
 		if terms.Feed, err = o.feed(ctx, id, terms); err == nil {
@@ -170,7 +171,7 @@ func (o *Operator) create(ctx context.Context, actor string, id firstcome.Campai
 	})
 }
 
-// forgotten returns flow.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked after the gate, because
+// forgotten returns gate.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked after the gate, because
 // another node may be making the campaign. A gate that does not answer says so itself, once the campaign is to be made there.
 func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {
@@ -181,7 +182,7 @@ func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error
 	}
 	_, err := o.ledger.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		return flow.ErrForgotten
+		return gate.ErrForgotten
 	}
 	return err
 }
@@ -275,7 +276,7 @@ func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recov
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.
 // It is a claim, not a change, so no lease ends.
-func (o *Operator) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return o.claims.Issue(ctx, order, id, users)
 }
 

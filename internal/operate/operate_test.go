@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -79,7 +80,7 @@ func (d *desk) Replay(_ context.Context, _ string, letter int64) error {
 	return d.step("replay")
 }
 
-func (d *desk) Issue(context.Context, flow.Order, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
+func (d *desk) Issue(context.Context, gate.Order, firstcome.CampaignID, []firstcome.UserID) ([]firstcome.Decision, error) {
 	return nil, d.step("claim")
 }
 
@@ -96,8 +97,8 @@ func (d *desk) LettersToResolve(context.Context, ledger.Letters) ([]ledger.DeadL
 
 func (d *desk) DeadLetter(context.Context, int64) (ledger.DeadLetter, error) { return d.letter, nil }
 
-func (d *desk) State(context.Context, firstcome.CampaignID) (flow.GateState, error) {
-	return flow.GateState{LastNumber: 3}, d.step("ask")
+func (d *desk) State(context.Context, firstcome.CampaignID) (gate.State, error) {
+	return gate.State{LastNumber: 3}, d.step("ask")
 }
 
 func (d *desk) Pending(context.Context, firstcome.CampaignID) ([]firstcome.Change, error) {
@@ -233,7 +234,7 @@ func TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain(t *testing.T) {
 		want  error
 		steps string
 	}{
-		"the ledger has forgotten it":    {desk{made: true, fails: unknown}, flow.ErrForgotten, "end leases, grant leases"},
+		"the ledger has forgotten it":    {desk{made: true, fails: unknown}, gate.ErrForgotten, "end leases, grant leases"},
 		"another node makes it":          {desk{made: true, fails: map[string]error{"number": firstcome.ErrCampaignExists}}, firstcome.ErrCampaignExists, "end leases, number, grant leases"},
 		"the ledger does not answer":     {desk{made: true, fails: map[string]error{"read": errAway}}, errAway, "end leases, grant leases"},
 		"the gate does not answer":       {desk{made: true, fails: map[string]error{"made": errAway}}, nil, "end leases, number, apply, grant leases"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
@@ -54,13 +55,13 @@ func newGateMetrics() gateMetrics {
 // classOf returns the class of an error of the gate.
 func classOf(err error) string {
 	switch {
-	case errors.Is(err, flow.ErrLost):
+	case errors.Is(err, gate.ErrLost):
 		return classLost
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return classMismatch
 	case errors.Is(err, firstcome.ErrBusy):
 		return classSafe
-	case flow.IsFatal(err):
+	case gate.IsFatal(err):
 		return classFatal
 	}
 	return classUnknown
@@ -131,7 +132,7 @@ type Gate struct {
 	Ping func(context.Context) error
 	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
 	// is behind the gate, perhaps with flow.ErrUnaged.
-	Lag func(context.Context, []flow.Revision) ([]flow.Lag, error)
+	Lag func(context.Context, []gate.Revision) ([]flow.Lag, error)
 	// Waiter is where claims wait until they are recorded. It is nil if this node answers no claims.
 	Waiter *flow.Waiter
 	// Recorder is this node's recorder. It is nil if this node records nothing.
@@ -230,7 +231,7 @@ func (m *Monitor) results(name, help string, results map[string]func() int64) {
 
 // watchBacklog asks the gate how many coupons the ledger does not have yet. Every node reports the backlog,
 // because the recorders may be down.
-func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
+func (m *Monitor) watchBacklog(lag func(context.Context, []gate.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
 	b := &backlog{named: m.ledger.Active, lag: lag}
 	m.registry.MustRegister(&question{
 		metrics: []*prometheus.Desc{
@@ -244,11 +245,11 @@ func (m *Monitor) watchBacklog(lag func(context.Context, []flow.Revision) ([]flo
 
 // A backlog measures which coupons of the active campaigns the ledger does not have yet.
 type backlog struct {
-	named func(context.Context) ([]flow.Revision, error)
-	lag   func(context.Context, []flow.Revision) ([]flow.Lag, error)
+	named func(context.Context) ([]gate.Revision, error)
+	lag   func(context.Context, []gate.Revision) ([]flow.Lag, error)
 
 	mu     sync.Mutex // guards active
-	active []flow.Revision
+	active []gate.Revision
 }
 
 // ask returns how many coupons are in the backlog, and for how many seconds the oldest has waited, if that is known.
@@ -271,7 +272,7 @@ func (b *backlog) ask() ([]float64, error) {
 
 // campaigns returns the active campaigns. The backlog matters most while the ledger is down: then campaigns
 // returns those that the ledger named last.
-func (b *backlog) campaigns() []flow.Revision {
+func (b *backlog) campaigns() []gate.Revision {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
 	active, err := b.named(ctx)

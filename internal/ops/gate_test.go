@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
@@ -28,28 +29,28 @@ func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
 		Recovery: recovery.New(nil, nil, recovery.Events{}),
-		Lag:      func(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil },
+		Lag:      func(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil },
 	}
 }
 
 func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 	w := watch(t, "redis:x")
 	w.create("c", 5)
-	var asked []flow.Revision
+	var asked []gate.Revision
 	var lagError error
-	gate := w.gate()
-	gate.Waiter = flow.NewWaiter(lost())
-	gate.Lag = func(_ context.Context, active []flow.Revision) ([]flow.Lag, error) {
+	g := w.gate()
+	g.Waiter = flow.NewWaiter(lost())
+	g.Lag = func(_ context.Context, active []gate.Revision) ([]flow.Lag, error) {
 		asked = active
 		return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
 	}
-	w.WatchGate(gate)
+	w.WatchGate(g)
 	journal := `{gate="redis:x",ledger="` + w.ledger.Identity() + `"} `
 	w.want(`firstcome_backlog_coupons`+journal+`7`, `firstcome_backlog_age_seconds`+journal+`2`, `firstcome_gate_up 1`, `firstcome_ledger_up 1`,
 		`firstcome_open_dead_letters 0`, `firstcome_pending_changes 1`, `firstcome_unrecorded_claims 0`, `firstcome_gate_epoch{campaign="c"} 1`,
 		`firstcome_changes_total{result="refused"} 0`)
 	w.wantNone(`firstcome_breaker_state`, `firstcome_record_seconds`, `firstcome_journal_alarms_total`)
-	if len(asked) != 1 || asked[0] != (flow.Revision{Campaign: "c", Version: 1, Epoch: 1, Marker: asked[0].Marker, Unmade: true, Open: true}) {
+	if len(asked) != 1 || asked[0] != (gate.Revision{Campaign: "c", Version: 1, Epoch: 1, Marker: asked[0].Marker, Unmade: true, Open: true}) {
 		t.Errorf("the backlog is that of %v", asked)
 	}
 	lagError = errors.New("no answer")
@@ -126,7 +127,7 @@ func TestEveryFailureOfAGateIsCountedByItsClass(t *testing.T) {
 	w.WatchGate(w.gate())
 	for class, err := range map[string]error{
 		"safe": firstcome.ErrBusy, "unknown": errors.New("no answer"), "fatal": fatalError{errors.New("no right")},
-		"lost": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch, flow.ErrLost), "mismatch": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch),
+		"lost": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch, gate.ErrLost), "mismatch": errors.Join(firstcome.ErrBusy, firstcome.ErrGateMismatch),
 	} {
 		w.want(`firstcome_gate_failures_total{class="` + class + `"} 0`)
 		w.Batch(1, time.Millisecond, err)
@@ -144,7 +145,7 @@ func (bookOfTwo) Retiring(context.Context, time.Duration, time.Duration) ([]reco
 	return []recovery.Retiring{{Campaign: "retired", Marked: true}, {Campaign: "over"}}, nil
 }
 
-func (bookOfTwo) Retire(context.Context, firstcome.CampaignID, flow.GateState, time.Duration) (bool, error) {
+func (bookOfTwo) Retire(context.Context, firstcome.CampaignID, gate.State, time.Duration) (bool, error) {
 	return true, nil
 }
 
@@ -152,13 +153,13 @@ func (bookOfTwo) Forgotten(context.Context, firstcome.CampaignID) error { return
 
 func TestTheMetricsSayWhatIsRetired(t *testing.T) {
 	w := watch(t, "redis:x")
-	gate := w.gate()
-	w.WatchGate(gate)
+	g := w.gate()
+	w.WatchGate(g)
 	w.want(`firstcome_retirements_total{result="failed"} 0`)
-	if err := gate.Retirer.Look(t.Context()); !errors.Is(err, flow.ErrLost) {
+	if err := g.Retirer.Look(t.Context()); !errors.Is(err, gate.ErrLost) {
 		t.Errorf("the look ends with %v", err)
 	}
-	if text := w.log.String(); !strings.Contains(text, "was not retired") || !strings.Contains(text, "retire over: "+flow.ErrLost.Error()) {
+	if text := w.log.String(); !strings.Contains(text, "was not retired") || !strings.Contains(text, "retire over: "+gate.ErrLost.Error()) {
 		t.Errorf("the log says %q", text)
 	}
 	w.want(`firstcome_retirements_total{result="failed"} 1`, `firstcome_retirements_total{result="forgotten"} 1`, `firstcome_retirements_total{result="retired"} 0`)

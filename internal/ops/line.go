@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // lineMetrics are the metrics of a node that serves waiting lines.
@@ -25,7 +26,7 @@ func newLineMetrics() lineMetrics {
 }
 
 // Served is flow.DispatchLimits.OnServe.
-func (m *Monitor) Served(id firstcome.CampaignID, _ flow.Served, took time.Duration, err error) {
+func (m *Monitor) Served(id firstcome.CampaignID, _ gate.Served, took time.Duration, err error) {
 	m.serves.Observe(took.Seconds())
 	if err != nil {
 		m.Warn("a waiting line was not served", "campaign", id, "err", err)
@@ -70,8 +71,8 @@ func (m *Monitor) WatchLines(d *flow.Dispatcher, of lineOf) {
 	)
 }
 
-// A lineOf returns a campaign's line: flow.Places has one.
-type lineOf func(context.Context, firstcome.CampaignID) (flow.LineState, error)
+// A lineOf returns a campaign's line: gate.Places has one.
+type lineOf func(context.Context, firstcome.CampaignID) (gate.LineState, error)
 
 // heads ask the gate at each scrape who is next in the lines that the node knows.
 type heads struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A queue is a line in which one person waits for ever. It says when it has been asked once more.
@@ -18,12 +19,12 @@ func (queue) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 	return nil
 }
 
-func (q queue) Serve(ctx context.Context, _ firstcome.CampaignID, _ int) (flow.Served, error) {
+func (q queue) Serve(ctx context.Context, _ firstcome.CampaignID, _ int) (gate.Served, error) {
 	select {
 	case q.again <- struct{}{}:
 	case <-ctx.Done():
 	}
-	return flow.Served{Waiting: 1, Again: time.Millisecond}, nil
+	return gate.Served{Waiting: 1, Again: time.Millisecond}, nil
 }
 
 func TestTheMetricsSayHowLongWhoIsNextInLineHasWaited(t *testing.T) {
@@ -31,11 +32,11 @@ func TestTheMetricsSayHowLongWhoIsNextInLineHasWaited(t *testing.T) {
 	q := queue{make(chan struct{})}
 	d := flow.NewDispatcher(q, flow.DispatchLimits{})
 	joined, failure := time.Unix(1_700_000_000, 0), error(nil)
-	w.WatchLines(d, func(_ context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+	w.WatchLines(d, func(_ context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 		if id != "c" {
 			t.Errorf("the line of %q is asked for", id)
 		}
-		return flow.LineState{Now: time.Unix(1_700_000_090, 0), Joined: joined}, failure
+		return gate.LineState{Now: time.Unix(1_700_000_090, 0), Joined: joined}, failure
 	})
 	w.wantNone("firstcome_line_oldest_seconds")
 	ctx, stop := context.WithCancel(t.Context())

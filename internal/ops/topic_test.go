@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -29,18 +30,18 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 		}
 		return nil
 	}
-	gate := w.gate()
-	gate.Topic, gate.Relay = topic, flow.NewRecorder(journal, topic, flow.RecorderLimits{OnRecord: w.Relayed, Failures: 1, Probe: time.Hour})
+	g := w.gate()
+	g.Topic, g.Relay = topic, flow.NewRecorder(journal, topic, flow.RecorderLimits{OnRecord: w.Relayed, Failures: 1, Probe: time.Hour})
 	unaged := false
-	gate.Lag = func(context.Context, []flow.Revision) ([]flow.Lag, error) {
+	g.Lag = func(context.Context, []gate.Revision) ([]flow.Lag, error) {
 		lags := []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}}
 		if unaged {
 			return lags, flow.ErrUnaged
 		}
 		return lags, nil
 	}
-	w.WatchGate(gate)
-	stop := stage.Run(t, gate.Relay.Run)
+	w.WatchGate(g)
+	stop := stage.Run(t, g.Relay.Run)
 	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Marker: "ours.1.secret", Coupons: stage.Coupons("c", 1, 3)})
 	stage.Next(t, "a batch", done)
 	labels := `{gate="redis:x",ledger="` + w.ledger.Identity() + `"} `
@@ -51,11 +52,11 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 	stage.Must(t, services.DropTopic(t.Context(), at))
 	number := int64(4)
 	stage.Await(t, "the relay's breaker", "open", func() string { // the broker may take some more before the topic is gone
-		if gate.Relay.Stats().Breaker != "open" {
+		if g.Relay.Stats().Breaker != "open" {
 			journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Marker: "ours.1.secret", Coupons: stage.Coupons("c", number, number)})
 			number++
 		}
-		return gate.Relay.Stats().Breaker
+		return g.Relay.Stats().Breaker
 	})
 	unaged = true
 	w.want(`firstcome_relay_breaker_state`+labels+`2`, `firstcome_topic_up`+labels+`0`, `firstcome_gate_up 1`, `firstcome_backlog_coupons`+labels+`3`)

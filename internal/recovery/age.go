@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // newestTime bounds how long a change waits for the gate to say whether the ledger is older. A gate that hangs must not hold up an
@@ -15,7 +16,7 @@ import (
 const newestTime = 3 * time.Second
 
 // ahead says what a gate knows that the ledger's revision does not; empty: nothing.
-func ahead(r flow.Revision, s Stopped) string {
+func ahead(r gate.Revision, s Stopped) string {
 	switch {
 	case s.Epoch > r.Epoch:
 		return fmt.Sprintf("it is in epoch %d, the ledger in %d", s.Epoch, r.Epoch)
@@ -27,13 +28,13 @@ func ahead(r flow.Revision, s Stopped) string {
 	return ""
 }
 
-// outlived returns a flow.StaleEpochError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is
+// outlived returns a gate.StaleEpochError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is
 // rebuilt: its epoch ends in the ledger first.
-func outlived(a flow.Revision, s Stopped) error {
+func outlived(a gate.Revision, s Stopped) error {
 	if s.Frozen || s.Epoch >= a.Epoch {
 		return nil
 	}
-	return &flow.StaleEpochError{Campaign: a.Campaign, Gate: s.Epoch, Ledger: a.Epoch}
+	return &gate.StaleEpochError{Campaign: a.Campaign, Gate: s.Epoch, Ledger: a.Epoch}
 }
 
 // ErrAhead says that a gate has more than a revision of the ledger says. The ledger may have gone on since that was read.
@@ -41,7 +42,7 @@ var ErrAhead = errors.New("the gate has more than the ledger said")
 
 // standsAhead is standing of a gate that has more than a revision says. If that is so because the ledger has gone on, the gate is asked once
 // more; ErrAhead says that it goes on still.
-func (r *Machine) standsAhead(ctx context.Context, a flow.Revision) error {
+func (r *Machine) standsAhead(ctx context.Context, a gate.Revision) error {
 	if err := r.compare(ctx, a); err != nil {
 		return err
 	}
@@ -53,18 +54,18 @@ func (r *Machine) standsAhead(ctx context.Context, a flow.Revision) error {
 }
 
 // refusalOf is compare, of which only what refuses the campaign counts.
-func (r *Machine) refusalOf(ctx context.Context, a flow.Revision) error {
+func (r *Machine) refusalOf(ctx context.Context, a gate.Revision) error {
 	if err := r.compare(ctx, a); refuses(err) {
 		return err
 	}
 	return nil
 }
 
-// compare returns an flow.LedgerRolledBackError, a flow.StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
+// compare returns an gate.LedgerRolledBackError, a gate.StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
 // ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
-func (r *Machine) compare(ctx context.Context, a flow.Revision) error {
+func (r *Machine) compare(ctx context.Context, a gate.Revision) error {
 	if a.Reconciling {
-		return &flow.LedgerRolledBackError{Campaign: a.Campaign}
+		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	}
 	s, err := r.gate.Stopped(ctx, a)
 	switch {
@@ -83,13 +84,13 @@ func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s Stoppe
 		return err
 	}
 	if found := ahead(now, s); found != "" {
-		return &flow.LedgerRolledBackError{Campaign: id, Found: found}
+		return &gate.LedgerRolledBackError{Campaign: id, Found: found}
 	}
 	return nil
 }
 
 // isOlder compares, and notes what it finds. Of a gate that does not say, or has nothing, what was known before still holds.
-func (r *Machine) isOlder(ctx context.Context, a flow.Revision) error {
+func (r *Machine) isOlder(ctx context.Context, a gate.Revision) error {
 	err := r.compare(ctx, a)
 	if err == nil || refuses(err) {
 		r.Refuse(a.Campaign, err)
@@ -97,7 +98,7 @@ func (r *Machine) isOlder(ctx context.Context, a flow.Revision) error {
 	return r.Refusal(a.Campaign)
 }
 
-// Newest asks the gate whether it and the ledger are of one age, and returns an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil. If the gate does not
+// Newest asks the gate whether it and the ledger are of one age, and returns an gate.LedgerRolledBackError, a gate.StaleEpochError, or nil. If the gate does not
 // say, it is what this node knew before: a change of a campaign whose gate is gone goes on.
 func (r *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
@@ -134,7 +135,7 @@ type guarded struct {
 }
 
 func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-	if err := g.machine.Refusal(b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
+	if err := g.machine.Refusal(b.Campaign); errors.Is(err, gate.ErrLedgerRolledBack) {
 		return flow.Drained{}, err
 	}
 	drained, err := g.Keeper.Record(ctx, b)
@@ -149,7 +150,7 @@ func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 
 func (g guarded) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	if len(b.Coupons) > 0 {
-		if err := g.machine.Newest(ctx, b.Campaign); errors.Is(err, flow.ErrLedgerRolledBack) {
+		if err := g.machine.Newest(ctx, b.Campaign); errors.Is(err, gate.ErrLedgerRolledBack) {
 			return flow.Drained{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
@@ -48,7 +49,7 @@ func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 	}
 	if err != nil {
 		r.stats.failed.Add(1)
-		r.note(id, cmp.Or(why, flow.ErrUnverified)) // the next look finds what it is
+		r.note(id, cmp.Or(why, gate.ErrUnverified)) // the next look finds what it is
 		r.giveUp(ctx, begun)
 	} else {
 		r.stats.finished.Add(1)
@@ -137,11 +138,11 @@ func (a *attempt) compare(ctx context.Context) error {
 		return nil
 	}
 	s := Stopped{Epoch: a.frozen.Epoch, Version: a.frozen.Version, DrainedThrough: a.frozen.Drained}
-	if ahead(flow.Revision{Epoch: a.Rebuild.Epoch, Version: a.Version, Drained: a.Drained}, s) == "" {
+	if ahead(gate.Revision{Epoch: a.Rebuild.Epoch, Version: a.Version, Drained: a.Drained}, s) == "" {
 		return nil
 	}
 	err := a.confirm(ctx, a.Campaign, s)
-	if errors.Is(err, flow.ErrLedgerRolledBack) {
+	if errors.Is(err, gate.ErrLedgerRolledBack) {
 		a.Refuse(a.Campaign, err)
 	}
 	return err
@@ -176,7 +177,7 @@ func (a *attempt) adopt(ctx context.Context) error {
 }
 
 // at returns the campaign as the gate is asked of it.
-func (a *attempt) at() flow.Revision { return flow.Revision{Campaign: a.Campaign, Marker: a.Marker} }
+func (a *attempt) at() gate.Revision { return gate.Revision{Campaign: a.Campaign, Marker: a.Marker} }
 
 // bringBack gives every holder's coupon that an older ledger lacks to it, in number order. It keeps these in memory, at some 200 bytes each.
 // After that it records only the holders' coupons of the journal. The ledger had another one recorded and voided, and its number is lost.

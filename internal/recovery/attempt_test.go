@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -70,7 +71,7 @@ func lasts(ctx context.Context) error {
 // switched. A rebuild that is cut off there ends one more epoch.
 func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &lateBook{plainBook: plainBook{slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}}}}
+		b := &lateBook{plainBook: plainBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}}}}
 		r := recovery.New(b, &slowSwitch{}, recovery.Events{})
 		done, err := r.Rebuild(t.Context(), "op", "c", false)
 		stage.Must(t, err)

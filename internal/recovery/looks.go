@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
@@ -53,8 +54,8 @@ func (r *Machine) Run(ctx context.Context) error {
 }
 
 // first puts open campaigns first, and of those the ones that somebody asked for.
-func first(all []flow.Revision, noticed map[firstcome.CampaignID]bool) []flow.Revision {
-	rank := func(a flow.Revision) int {
+func first(all []gate.Revision, noticed map[firstcome.CampaignID]bool) []gate.Revision {
+	rank := func(a gate.Revision) int {
 		switch {
 		case a.Open && noticed[a.Campaign]:
 			return 0
@@ -65,13 +66,13 @@ func first(all []flow.Revision, noticed map[firstcome.CampaignID]bool) []flow.Re
 		}
 		return 3
 	}
-	return slices.SortedStableFunc(slices.Values(all), func(a, b flow.Revision) int { return rank(a) - rank(b) })
+	return slices.SortedStableFunc(slices.Values(all), func(a, b gate.Revision) int { return rank(a) - rank(b) })
 }
 
 // look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it. A rebuild begins as soon as its campaign is found
 // and fewer than sideBySide are under way; the look goes on beside it. If it asks of all, it returns those of which it got no answer: they are asked
 // about once more.
-func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
+func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
 	silent = map[firstcome.CampaignID]bool{}
 	found := make(chan func(), len(active))
 	var rebuilds sync.WaitGroup
@@ -96,10 +97,10 @@ func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[fir
 			continue
 		}
 		err := r.stands(ctx, a)
-		if err == nil || flow.NeedsRebuild(err) || refuses(err) {
+		if err == nil || gate.NeedsRebuild(err) || refuses(err) {
 			r.Refuse(a.Campaign, err)
 		}
-		if errors.Is(err, flow.ErrStaleEpoch) && agreed() {
+		if errors.Is(err, gate.ErrStaleEpoch) && agreed() {
 			found <- func() { r.rebuildFound(ctx, a, err) }
 			continue
 		}
@@ -107,12 +108,12 @@ func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[fir
 			err = nil
 		}
 		switch {
-		case err == nil || flow.NeedsRebuild(err):
+		case err == nil || gate.NeedsRebuild(err):
 			r.note(a.Campaign, err)
 		case some == nil: // gate or ledger did not answer
 			silent[a.Campaign] = true
 		}
-		if flow.NeedsRebuild(err) && named() {
+		if gate.NeedsRebuild(err) && named() {
 			found <- func() { r.rebuildFound(ctx, a, err) }
 		}
 	}
@@ -122,7 +123,7 @@ func (r *Machine) look(ctx context.Context, active []flow.Revision, some map[fir
 }
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
-func (r *Machine) rebuildFound(ctx context.Context, a flow.Revision, why error) {
+func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) {
 	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, a.Campaign, a.Epoch)
 	if err != nil {
 		return
@@ -139,7 +140,7 @@ func (r *Machine) rebuildFound(ctx context.Context, a flow.Revision, why error) 
 // have ended in the ledger and switched the gate a moment later: a look in between takes that gate for lost, or finds the attempt of
 // another node whose look did. So a frozen gate is given a moment: a rebuild of it while its owner lives would end an epoch in which
 // nobody was issued anything. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
-func (r *Machine) needless(ctx context.Context, attempt Rebuild, a flow.Revision, why error) bool {
+func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
 	if attempt.Left {
 		return false
 	}
@@ -161,18 +162,18 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a flow.Revision
 
 // errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides
 // what nobody records.
-var errUnfinished = fmt.Errorf("%w: %w", flow.ErrUnverified, flow.ErrRebuilding)
+var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, flow.ErrRebuilding)
 
 // errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
 var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrGateUnavailable)
 
 // standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
-func (r *Machine) standing(ctx context.Context, a flow.Revision) error {
+func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
 	switch {
 	case a.Unmade:
 		return errUnmade
 	case a.Reconciling:
-		return &flow.LedgerRolledBackError{Campaign: a.Campaign}
+		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	case a.Rebuilding:
 		return cmp.Or(r.refusalOf(ctx, a), errUnfinished)
 	}
@@ -184,9 +185,9 @@ func (r *Machine) standing(ctx context.Context, a flow.Revision) error {
 }
 
 // stands is standing after a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
-func (r *Machine) stands(ctx context.Context, a flow.Revision) error {
+func (r *Machine) stands(ctx context.Context, a gate.Revision) error {
 	err := r.standing(ctx, a)
-	if !errors.Is(err, flow.ErrUnverified) || a.Rebuilding {
+	if !errors.Is(err, gate.ErrUnverified) || a.Rebuilding {
 		return err
 	}
 	switch not := r.verify(ctx, a); {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Ledger is a ledger as a Machine needs it: see ledger.Ledger.
@@ -41,7 +42,7 @@ type Attempts interface {
 
 // Contents are what the ledger has of campaigns.
 type Contents interface {
-	Active(ctx context.Context) ([]flow.Revision, error)
+	Active(ctx context.Context) ([]gate.Revision, error)
 	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
@@ -74,10 +75,10 @@ type Servers interface {
 type Looks interface {
 	// Standing returns nil if the gate decides claims of a campaign, ErrUnverified or ErrLost if it needs a rebuild, ErrAhead if its epoch,
 	// version or drained number is above the revision's, a StaleEpochError if it is not frozen and its epoch is below the revision's.
-	Standing(ctx context.Context, r flow.Revision) error
-	Stopped(ctx context.Context, r flow.Revision) (Stopped, error)
+	Standing(ctx context.Context, r gate.Revision) error
+	Stopped(ctx context.Context, r gate.Revision) (Stopped, error)
 	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	Verified(ctx context.Context, r flow.Revision, s Stopped) error
+	Verified(ctx context.Context, r gate.Revision, s Stopped) error
 }
 
 // Holders are the users who hold a coupon in force at a gate.
@@ -85,7 +86,7 @@ type Holders interface {
 	// Held calls each with the coupon in force of every holder, in no order, perhaps twice.
 	Held(ctx context.Context, r Rebuild, each func(firstcome.Coupon) error) error
 	// HoldsEach tells for each coupon whether its user is the holder of it.
-	HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) ([]bool, error)
+	HoldsEach(ctx context.Context, r gate.Revision, coupons []firstcome.Coupon) ([]bool, error)
 }
 
 // Steps are those of a rebuild at a gate, in their order.
@@ -230,7 +231,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		switch {
 		case err == nil:
 			return r.book.LastRebuild(ctx, id)
-		case errors.Is(err, errUnmade), errors.Is(err, flow.ErrLedgerRolledBack):
+		case errors.Is(err, errUnmade), errors.Is(err, gate.ErrLedgerRolledBack):
 			return Rebuilt{}, err
 		}
 	}
@@ -246,11 +247,11 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 }
 
 // revision returns the campaign as the ledger has it; not known: another gate decides it, or it is over.
-func (r *Machine) revision(ctx context.Context, id firstcome.CampaignID) (now flow.Revision, known bool, err error) {
+func (r *Machine) revision(ctx context.Context, id firstcome.CampaignID) (now gate.Revision, known bool, err error) {
 	active, err := r.book.Active(ctx)
-	n := slices.IndexFunc(active, func(a flow.Revision) bool { return a.Campaign == id })
+	n := slices.IndexFunc(active, func(a gate.Revision) bool { return a.Campaign == id })
 	if err != nil || n < 0 {
-		return flow.Revision{}, false, err
+		return gate.Revision{}, false, err
 	}
 	return active[n], true, nil
 }

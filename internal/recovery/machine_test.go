@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -36,28 +37,28 @@ func (g *fragileGate) Rename(context.Context) error { return nil }
 
 func (g *fragileGate) Named(context.Context) (bool, error) { return true, nil }
 
-func (g *fragileGate) Standing(context.Context, flow.Revision) error {
+func (g *fragileGate) Standing(context.Context, gate.Revision) error {
 	if g.restarted.Load() {
 		time.Sleep(g.takes)
 		g.lost.Add(1)
-		return flow.ErrLost
+		return gate.ErrLost
 	}
 	return nil
 }
 
-func (g *fragileGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
-	return recovery.Stopped{}, flow.ErrLost
+func (g *fragileGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
+	return recovery.Stopped{}, gate.ErrLost
 }
 
 // A slowBook has campaigns, and begins rebuilds that go on until they are cut off.
 type slowBook struct {
 	recovery.Ledger
-	active []flow.Revision
+	active []gate.Revision
 	begun  chan firstcome.CampaignID
 }
 
 func (b *slowBook) SeeRun(context.Context, recovery.Run) error      { return nil }
-func (b *slowBook) Active(context.Context) ([]flow.Revision, error) { return b.active, nil }
+func (b *slowBook) Active(context.Context) ([]gate.Revision, error) { return b.active, nil }
 
 func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.CampaignID, _ int64) (recovery.Rebuild, error) {
 	select {
@@ -83,7 +84,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				b, g := &slowBook{begun: make(chan firstcome.CampaignID)}, &fragileGate{takes: time.Second}
 				id := func(n int) firstcome.CampaignID { return firstcome.CampaignID(fmt.Sprintf("c-%03d", n)) }
 				for n := range 1000 {
-					b.active = append(b.active, flow.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
+					b.active = append(b.active, gate.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
 				}
 				r := recovery.New(b, g, recovery.Events{})
 				ctx, end := context.WithCancel(t.Context())
@@ -157,13 +158,13 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 		if err := <-ended; !errors.Is(err, errFull) {
 			t.Errorf("%v, want %v", err, errFull)
 		}
-		knows("failed", 1, 0, flow.ErrUnverified)
+		knows("failed", 1, 0, gate.ErrUnverified)
 	})
 }
 
 func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
+		b := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
 		r := recovery.New(b, &fragileGate{}, recovery.Events{})
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -187,17 +188,17 @@ type lateGate struct {
 	frozen   int64       // how many looks find it frozen
 }
 
-func (g *lateGate) Standing(context.Context, flow.Revision) error {
+func (g *lateGate) Standing(context.Context, gate.Revision) error {
 	switch looks := g.looks.Add(1); {
 	case looks <= g.frozen:
-		return flow.ErrUnverified
+		return gate.ErrUnverified
 	case looks == 1 && g.frozen == 0 && !g.switched.Load():
-		return flow.ErrLost
+		return gate.ErrLost
 	}
 	return nil
 }
 
-func (g *lateGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
+func (g *lateGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
 	return recovery.Stopped{Frozen: true}, nil
 }
 
@@ -227,24 +228,24 @@ func (b *countingBook) GiveUpRebuild(context.Context, recovery.Rebuild) error {
 // another node finds that node's attempt, which is then given up.
 func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		as          flow.Revision
+		as          gate.Revision
 		left        bool
 		frozen      int64 // looks
 		begun       int64 // rebuilds
 		looks, gave int64
 	}{
-		"it was lost, at the look":                 {as: flow.Revision{Epoch: 2}, looks: 2, gave: 1},
-		"it was frozen, at the look and behind it": {as: flow.Revision{Epoch: 2}, frozen: 5, looks: 6, gave: 1},
-		"it stays frozen, as its owner has died":   {as: flow.Revision{Epoch: 2}, frozen: 1000, begun: 1, looks: 21, gave: 1},
-		"another node's look has begun a rebuild":  {as: flow.Revision{Epoch: 2, Rebuilding: true}, looks: 1, gave: 1},
-		"the owner of a rebuild has died":          {as: flow.Revision{Epoch: 2, Rebuilding: true}, left: true, begun: 1, gave: 1},
+		"it was lost, at the look":                 {as: gate.Revision{Epoch: 2}, looks: 2, gave: 1},
+		"it was frozen, at the look and behind it": {as: gate.Revision{Epoch: 2}, frozen: 5, looks: 6, gave: 1},
+		"it stays frozen, as its owner has died":   {as: gate.Revision{Epoch: 2}, frozen: 1000, begun: 1, looks: 21, gave: 1},
+		"another node's look has begun a rebuild":  {as: gate.Revision{Epoch: 2, Rebuilding: true}, looks: 1, gave: 1},
+		"the owner of a rebuild has died":          {as: gate.Revision{Epoch: 2, Rebuilding: true}, left: true, begun: 1, gave: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.as.Campaign = "c"
 				b, g := &countingBook{left: c.left}, &lateGate{frozen: c.frozen}
 				g.switched.Store(c.as.Rebuilding)
-				b.active = []flow.Revision{c.as}
+				b.active = []gate.Revision{c.as}
 				r := recovery.New(b, g, recovery.Events{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
@@ -267,7 +268,7 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testing.T) {
 	b, g := &countingBook{}, &lateGate{}
 	g.switched.Store(true)
-	b.active = []flow.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
+	b.active = []gate.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
 	r := recovery.New(b, g, recovery.Events{})
 	done, err := r.Rebuild(t.Context(), "op", "c", true)
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
@@ -281,7 +282,7 @@ type shyGate struct {
 	asked atomic.Int64 // behind the restart
 }
 
-func (g *shyGate) Standing(ctx context.Context, a flow.Revision) error {
+func (g *shyGate) Standing(ctx context.Context, a gate.Revision) error {
 	if g.restarted.Load() && g.asked.Add(1) == 1 {
 		return errors.New("connection reset by peer")
 	}
@@ -292,7 +293,7 @@ func (g *shyGate) Standing(ctx context.Context, a flow.Revision) error {
 // server and the questions about its campaigns. All of these are asked about once a minute, and this one a second later.
 func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, g := &slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
+		b, g := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
 		r := recovery.New(b, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		defer stop()
@@ -317,11 +318,11 @@ func (b *fencedBook) Record(context.Context, flow.Batch) (flow.Drained, error) {
 // is a minute away, and the recorder's node begins another rebuild within a second.
 func TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &fencedBook{slowBook{active: []flow.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}}
+		b := &fencedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}}
 		r := recovery.New(b, &fragileGate{}, recovery.Events{})
 		defer stage.Run(t, r.Run)()
 		synctest.Wait()
-		b.active = []flow.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}
+		b.active = []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}
 		if _, err := r.Guard(b).Record(t.Context(), flow.Batch{Campaign: "c"}); !errors.Is(err, flow.ErrRebuilding) {
 			t.Errorf("the recorder hears %v", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Rebuild is one attempt at making a campaign's gate anew from what the ledger has. A later attempt has a higher number, and
@@ -106,7 +106,7 @@ type Refill struct {
 	Issued     int64
 	DecidedAt  time.Time
 	Line       firstcome.Line
-	Past       []flow.PastLine // the last ones, newest first
+	Past       []gate.PastLine // the last ones, newest first
 	Lost       int64           // numbers that were lost: they may have been given, and nobody has them
 	LostPlaces int64           // at least this many people were in line who are not any more
 }

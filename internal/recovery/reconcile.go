@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Created reports whether the gate's ledger ever created a campaign of an id there. If the ledger does not know it, it has forgotten it.
@@ -56,7 +56,7 @@ func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.Camp
 	if err != nil || !known {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, flow.ErrLedgerRolledBack) {
+	if older := r.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
 		return r.endReconcile(ctx, actor, a)
 	}
 	before, err := r.gate.Stopped(ctx, a)
@@ -89,7 +89,7 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 	if err != nil || !known {
 		return e, cmp.Or(err, ErrNothingToReconcile)
 	}
-	if older := r.isOlder(ctx, a); !errors.Is(older, flow.ErrLedgerRolledBack) {
+	if older := r.isOlder(ctx, a); !errors.Is(older, gate.ErrLedgerRolledBack) {
 		return e, cmp.Or(older, ErrNothingToReconcile)
 	}
 	s, err := r.gate.Stopped(ctx, a)
@@ -114,9 +114,9 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 }
 
 // endReconcile does what is left of a reconcile that was cut off before the gate had its end.
-func (r *Machine) endReconcile(ctx context.Context, actor string, a flow.Revision) (done Reconciled, err error) {
+func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
-	if !errors.Is(err, flow.ErrUnverified) {
+	if !errors.Is(err, gate.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
 	attempt, begun := r.book.BeginRebuild(ctx, actor, a.Campaign, a.Epoch)
@@ -146,7 +146,7 @@ func (r *Machine) whole(ctx context.Context, s Stopped) (bool, error) {
 
 // absent returns the coupons that are in force by the ledger, and that the gate gave and does not have. If the gate is whole, changes that the ledger has
 // forgotten voided them.
-func (r *Machine) absent(ctx context.Context, at flow.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
+func (r *Machine) absent(ctx context.Context, at gate.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
 		held, err := r.gate.HoldsEach(ctx, at, some)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A RetireBook is a ledger as a Retirer needs it.
@@ -19,7 +19,7 @@ type RetireBook interface {
 	Retiring(ctx context.Context, closed, marked time.Duration) ([]Retiring, error)
 	// Retire marks a campaign as retired, unless something of it is under way in the ledger, or the ledger knows more
 	// than its gate in the state seen. It may be repeated.
-	Retire(ctx context.Context, id firstcome.CampaignID, seen flow.GateState, age time.Duration) (retired bool, err error)
+	Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error)
 	// Forgotten notes that the gate no longer has anything of a campaign. It may be repeated.
 	Forgotten(ctx context.Context, id firstcome.CampaignID) error
 }
@@ -34,7 +34,7 @@ type Retiring struct {
 type Forgetter interface {
 	// Claim is a Gate's.
 	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
-	State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error)
+	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 	// Retire has the gate forget a campaign for which the ledger answers. It may be
 	// repeated, even if the gate does not know the campaign.
 	Retire(ctx context.Context, id firstcome.CampaignID) error

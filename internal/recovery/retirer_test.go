@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -38,7 +38,7 @@ func (b *retireBook) Retiring(context.Context, time.Duration, time.Duration) (al
 	return all, nil
 }
 
-func (b *retireBook) Retire(_ context.Context, id firstcome.CampaignID, _ flow.GateState, _ time.Duration) (bool, error) {
+func (b *retireBook) Retire(_ context.Context, id firstcome.CampaignID, _ gate.State, _ time.Duration) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = slices.DeleteFunc(b.over, func(other firstcome.CampaignID) bool { return other == id })
@@ -78,7 +78,7 @@ func TestARetirerLooksSoonAndThenAboutOnceAnHour(t *testing.T) {
 func TestACampaignThatCannotBeRetiredDoesNotHoldUpTheOthers(t *testing.T) {
 	lost := errors.New("lost")
 	b, g := &retireBook{over: []firstcome.CampaignID{"a", "b", "c"}}, stage.NewGate(1, "a", "b", "c")
-	g.States = func(id firstcome.CampaignID, _ *flow.GateState) error {
+	g.States = func(id firstcome.CampaignID, _ *gate.State) error {
 		return map[firstcome.CampaignID]error{"a": lost}[id]
 	}
 	var told []error

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -46,7 +47,7 @@ func (g *agingGate) Runs(context.Context) ([]recovery.Run, error) {
 
 func (g *agingGate) Named(context.Context) (bool, error) { return true, nil }
 
-func (g *agingGate) Standing(_ context.Context, r flow.Revision) error {
+func (g *agingGate) Standing(_ context.Context, r gate.Revision) error {
 	if g.hangs != nil {
 		<-g.hangs
 	}
@@ -57,14 +58,14 @@ func (g *agingGate) Standing(_ context.Context, r flow.Revision) error {
 	case g.away != nil:
 		return g.away
 	case g.frozen:
-		return flow.ErrUnverified
+		return gate.ErrUnverified
 	case g.gate < r.Epoch:
-		return &flow.StaleEpochError{Campaign: r.Campaign, Gate: g.gate, Ledger: r.Epoch}
+		return &gate.StaleEpochError{Campaign: r.Campaign, Gate: g.gate, Ledger: r.Epoch}
 	}
 	return nil
 }
 
-func (g *agingGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
+func (g *agingGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
@@ -88,11 +89,11 @@ func (g *agingGate) RecentRuns(_ context.Context, within time.Duration) (runs []
 	return runs, nil
 }
 
-func (g *agingGate) Active(context.Context) (all []flow.Revision, err error) {
+func (g *agingGate) Active(context.Context) (all []gate.Revision, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ledger > 0 {
-		all = append(all, flow.Revision{Campaign: "c", Epoch: g.ledger})
+		all = append(all, gate.Revision{Campaign: "c", Epoch: g.ledger})
 	}
 	return all, nil
 }
@@ -138,14 +139,14 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 		g.set(func() { g.ledger = 2 })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := r.Refusal("c"); !errors.Is(err, flow.ErrStaleEpoch) {
+		if err := r.Refusal("c"); !errors.Is(err, gate.ErrStaleEpoch) {
 			t.Fatalf("a second later: %v", err)
 		}
 		stage.Same(t, "the epoch as it is known", int64(2), r.Epoch("c"))
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		stage.Same(t, "how often that was told, and how many rebuilds have begun", []int{1, 0}, []int{len(*told), g.begun})
-		if s := r.Stats(); s.StaleEpoch != 1 || s.Broken != 0 || !errors.Is(r.Troubles()["c"], flow.ErrStaleEpoch) {
+		if s := r.Stats(); s.StaleEpoch != 1 || s.Broken != 0 || !errors.Is(r.Troubles()["c"], gate.ErrStaleEpoch) {
 			t.Errorf("%+v, %v", s, r.Troubles())
 		}
 		g.set(func() { g.gate = 2 }) // its address leads to the other one
@@ -206,7 +207,7 @@ func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
 		g.set(func() { g.away = nil })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := r.Refusal("c"); !errors.Is(err, flow.ErrStaleEpoch) {
+		if err := r.Refusal("c"); !errors.Is(err, gate.ErrStaleEpoch) {
 			t.Errorf("a second later: %v", err)
 		}
 	})
@@ -245,7 +246,7 @@ func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 		stage.Same(t, "how often it was asked of a batch that is late, and what refuses it", []any{2, nil}, []any{g.asked, r.Refusal("c")})
 		g.set(func() { g.ledger = 3 })
 		give(2)
-		if err := r.Refusal("c"); !errors.Is(err, flow.ErrStaleEpoch) || len(*told) != 1 {
+		if err := r.Refusal("c"); !errors.Is(err, gate.ErrStaleEpoch) || len(*told) != 1 {
 			t.Errorf("%v, %v", err, *told)
 		}
 		asked := g.asked

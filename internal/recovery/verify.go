@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Standard is what the ledger says that a gate has to be in.
@@ -35,7 +35,7 @@ const witnessTime = 2 * runsEvery
 
 // verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
 // back: both runs of the server are durable, what the gate has agrees with the ledger, and no node was told more. An error says why not.
-func (r *Machine) verify(ctx context.Context, a flow.Revision) error {
+func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	s, err := r.gate.Stopped(ctx, a)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Stopped) lined(want firstcome.Terms) bool {
 }
 
 // hasJournal holds that every number that the gate gave is in the ledger or in the journal.
-func hasJournal(ctx context.Context, book Contents, gate Looks, r flow.Revision, s Stopped) error {
+func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision, s Stopped) error {
 	missing := map[int64]bool{}
 	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
 		missing[n] = true
@@ -132,7 +132,7 @@ func hasJournal(ctx context.Context, book Contents, gate Looks, r flow.Revision,
 }
 
 // hasHolders holds that everybody who has a coupon in force in the ledger, or an open dead letter, is a holder at the gate.
-func hasHolders(ctx context.Context, book Contents, gate Holders, r flow.Revision) error {
+func hasHolders(ctx context.Context, book Contents, gate Holders, r gate.Revision) error {
 	letters := map[firstcome.UserID]firstcome.Coupon{} // of whom no later coupon is in force
 	var some []firstcome.Coupon
 	absent := 0

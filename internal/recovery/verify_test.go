@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -32,20 +32,20 @@ func (g *cutGate) Rename(context.Context) error { return nil }
 
 func (g *cutGate) Named(context.Context) (bool, error) { return true, nil }
 
-func (g *cutGate) Standing(context.Context, flow.Revision) error {
-	if s, _ := g.Stopped(context.Background(), flow.Revision{}); s.Frozen || s.Was != s.Is {
-		return flow.ErrUnverified
+func (g *cutGate) Standing(context.Context, gate.Revision) error {
+	if s, _ := g.Stopped(context.Background(), gate.Revision{}); s.Frozen || s.Was != s.Is {
+		return gate.ErrUnverified
 	}
 	return nil
 }
 
-func (g *cutGate) Stopped(context.Context, flow.Revision) (recovery.Stopped, error) {
+func (g *cutGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return recovery.Stopped{Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
 }
 
-func (g *cutGate) Verified(_ context.Context, _ flow.Revision, s recovery.Stopped) error {
+func (g *cutGate) Verified(_ context.Context, _ gate.Revision, s recovery.Stopped) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.frozen {
@@ -55,7 +55,7 @@ func (g *cutGate) Verified(_ context.Context, _ flow.Revision, s recovery.Stoppe
 	return nil
 }
 
-func (g *cutGate) HoldsEach(_ context.Context, _ flow.Revision, coupons []firstcome.Coupon) ([]bool, error) {
+func (g *cutGate) HoldsEach(_ context.Context, _ gate.Revision, coupons []firstcome.Coupon) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(coupons)), nil
 }
 
@@ -72,7 +72,7 @@ type toldGate struct {
 	told int64
 }
 
-func (g *toldGate) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
+func (g *toldGate) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
 	s, err := g.cutGate.Stopped(ctx, r)
 	s.Told = g.told
 	return s, err
@@ -89,8 +89,8 @@ type cutBook struct {
 
 func (b *cutBook) SeeRun(context.Context, recovery.Run) error { return nil }
 
-func (b *cutBook) Active(context.Context) ([]flow.Revision, error) {
-	return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1, Drained: 3}}, nil
+func (b *cutBook) Active(context.Context) ([]gate.Revision, error) {
+	return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Drained: 3}}, nil
 }
 
 func (b *cutBook) DurableRun(context.Context, string) (durable, seen bool, err error) {

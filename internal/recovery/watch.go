@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Watch knows what the gate of each campaign is worth, as far as its node found or was told. It asks nobody.
@@ -47,20 +48,20 @@ func (w *Watch) await(ctx context.Context) error {
 		return ctx.Err()
 	case <-wait.C:
 	case id := <-w.noticed:
-		w.note(id, flow.ErrUnverified)
+		w.note(id, gate.ErrUnverified)
 	}
 	for {
 		select {
 		case id := <-w.noticed:
-			w.note(id, flow.ErrUnverified)
+			w.note(id, gate.ErrUnverified)
 		default:
 			return nil
 		}
 	}
 }
 
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: flow.ErrLost, flow.ErrUnverified, flow.ErrRebuilding, flow.ErrLedgerRolledBack or
-// flow.ErrStaleEpoch.
+// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: gate.ErrLost, gate.ErrUnverified, flow.ErrRebuilding, gate.ErrLedgerRolledBack or
+// gate.ErrStaleEpoch.
 func (w *Watch) Troubles() map[firstcome.CampaignID]error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +70,7 @@ func (w *Watch) Troubles() map[firstcome.CampaignID]error {
 	return all
 }
 
-// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an flow.LedgerRolledBackError or a flow.StaleEpochError. Any other error,
+// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an gate.LedgerRolledBackError or a gate.StaleEpochError. Any other error,
 // and nil, says that nothing refuses it.
 func (w *Watch) Refuse(id firstcome.CampaignID, why error) {
 	is := refuses(why)
@@ -81,13 +82,13 @@ func (w *Watch) Refuse(id firstcome.CampaignID, why error) {
 		delete(w.refused, id)
 	}
 	w.mu.Unlock()
-	same := before != nil && errors.Is(before, flow.ErrLedgerRolledBack) == errors.Is(why, flow.ErrLedgerRolledBack)
+	same := before != nil && errors.Is(before, gate.ErrLedgerRolledBack) == errors.Is(why, gate.ErrLedgerRolledBack)
 	if is && !same && w.tells != nil {
 		w.tells(why)
 	}
 }
 
-// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an flow.LedgerRolledBackError, a flow.StaleEpochError, or nil.
+// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an gate.LedgerRolledBackError, a gate.StaleEpochError, or nil.
 func (w *Watch) Refusal(id firstcome.CampaignID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +115,7 @@ func (w *Watch) note(id firstcome.CampaignID, why error) {
 }
 
 // begun takes over the epochs of the active campaigns. A campaign whose epoch is another one than at the last look is to be asked about.
-func (w *Watch) begun(active []flow.Revision) {
+func (w *Watch) begun(active []gate.Revision) {
 	now := make(map[firstcome.CampaignID]int64, len(active))
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +128,7 @@ func (w *Watch) begun(active []flow.Revision) {
 	w.epochs = now
 	isOver := func(id firstcome.CampaignID) bool { _, is := now[id]; return !is } // here at least: another gate may decide it
 	maps.DeleteFunc(w.doubted, func(id firstcome.CampaignID, _ bool) bool { return isOver(id) })
-	maps.DeleteFunc(w.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, flow.ErrStaleEpoch) })
+	maps.DeleteFunc(w.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, gate.ErrStaleEpoch) })
 }
 
 // known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed.
@@ -158,7 +159,7 @@ func (w *Watch) counts() (broken, rebuilding, rolledBack, staleEpoch int) {
 		}
 	}
 	for _, why := range w.refused {
-		if errors.Is(why, flow.ErrLedgerRolledBack) {
+		if errors.Is(why, gate.ErrLedgerRolledBack) {
 			rolledBack++
 		}
 	}
@@ -167,5 +168,5 @@ func (w *Watch) counts() (broken, rebuilding, rolledBack, staleEpoch int) {
 
 // refuses tells whether an error says that ledger and gate are not of one age, so that nothing of the campaign is decided or changed.
 func refuses(err error) bool {
-	return errors.Is(err, flow.ErrLedgerRolledBack) || errors.Is(err, flow.ErrStaleEpoch)
+	return errors.Is(err, gate.ErrLedgerRolledBack) || errors.Is(err, gate.ErrStaleEpoch)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -76,7 +76,7 @@ func TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched(t *testing.T) {
 	if err := s.gate.Switch(t.Context(), r, f, recovery.Loaded{}, recovery.Refill{Epoch: 2}); err == nil {
 		t.Error("it is switched")
 	}
-	stopped, err := s.gate.Stopped(t.Context(), flow.Revision{Campaign: "c", Marker: "-"})
+	stopped, err := s.gate.Stopped(t.Context(), gate.Revision{Campaign: "c", Marker: "-"})
 	stage.Must(t, err)
 	stage.Same(t, "whether it is frozen", true, stopped.Frozen)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -40,7 +41,7 @@ func TestNothingIsGivenAboveTheCeiling(t *testing.T) {
 	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeResume, Ceiling: 5})
 	s.grants(1, 2)
 	s.want(s.gate, crowd(4, 3), "issued:5", "issued:6", "undecided")
-	direct, err := s.gate.Issue(t.Context(), flow.Order{Actor: "op"}, "c", crowd(6, 1))
+	direct, err := s.gate.Issue(t.Context(), gate.Order{Actor: "op"}, "c", crowd(6, 1))
 	stage.Must(t, err)
 	if got := outcomes(direct)[0]; got != "undecided" {
 		t.Errorf("who is issued a coupon directly is %s", got)

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // createdKey is a hash of a ledger's campaigns that were made here: from the id and the secret's fingerprint to the marker. An entry is made
@@ -20,14 +20,14 @@ func (g *Gate) createdField(id firstcome.CampaignID) string {
 	return string(id) + "." + g.options.Secret.Fingerprint()
 }
 
-// note notes that a campaign is made here. flow.ErrForgotten says that the ledger had made another one under its id.
+// note notes that a campaign is made here. gate.ErrForgotten says that the ledger had made another one under its id.
 func (g *Gate) note(ctx context.Context, k *keys) error {
 	noted, err := rueidis.NewLuaScript(createdScript).Exec(ctx, g.client, []string{g.createdKey()}, []string{g.createdField(k.id), k.marker}).ToString()
 	switch {
 	case err != nil:
 		return classify(err)
 	case noted != k.marker:
-		return flow.ErrForgotten
+		return gate.ErrForgotten
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -32,7 +32,7 @@ func TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten(t *testing.T) {
 	again := open(t, url, of("one", "2"))
 	refused := func(when string) {
 		t.Helper()
-		if _, err := again.Apply(t.Context(), first); !errors.Is(err, flow.ErrForgotten) {
+		if _, err := again.Apply(t.Context(), first); !errors.Is(err, gate.ErrForgotten) {
 			t.Errorf("%s the campaign is made: %v", when, err)
 		}
 		if n, err := before.do(append([]string{"EXISTS"}, redis.Keys("c", "one.2")...)...).AsInt64(); err != nil || n > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -35,9 +35,9 @@ func (s *shop) fed(quantity, first int64) {
 }
 
 // turn serves users, the first of whom has a ticket of a generation.
-func (s *shop) turn(generation, from int64, users ...firstcome.UserID) flow.Turned {
+func (s *shop) turn(generation, from int64, users ...firstcome.UserID) gate.Turned {
 	s.t.Helper()
-	turned, err := s.gate.ServeTurn(s.t.Context(), "c", flow.Turn{Generation: generation, From: from, Users: users})
+	turned, err := s.gate.ServeTurn(s.t.Context(), "c", gate.Turn{Generation: generation, From: from, Users: users})
 	stage.Must(s.t, err)
 	return turned
 }
@@ -97,7 +97,7 @@ func TestP9EveryTicketOfAFeedIsServedOnceWhoeverReadsIt(t *testing.T) {
 		all.Go(func() {
 			var line firstcome.Line
 			for line.ServedThrough < int64(len(feed)) {
-				turn := flow.Turn{Generation: 1, From: line.Serving(), Users: feed[line.ServedThrough:]}
+				turn := gate.Turn{Generation: 1, From: line.Serving(), Users: feed[line.ServedThrough:]}
 				turn.Users = turn.Users[:min(len(turn.Users), 3+n)]
 				turned, err := g.ServeTurn(context.Background(), "c", turn)
 				if err != nil {
@@ -115,7 +115,7 @@ func TestP9EveryTicketOfAFeedIsServedOnceWhoeverReadsIt(t *testing.T) {
 		if left[user] = err == nil; err != nil && !errors.Is(err, firstcome.ErrServed) {
 			t.Error(err)
 		}
-		stage.Must(t, stage.Err(s.gate.Issue(t.Context(), flow.Order{Actor: "test"}, "c", feed[n+1:n+2])))
+		stage.Must(t, stage.Err(s.gate.Issue(t.Context(), gate.Order{Actor: "test"}, "c", feed[n+1:n+2])))
 	}
 	all.Wait()
 	served := map[firstcome.UserID]int64{}
@@ -154,7 +154,7 @@ func TestF71ATurnWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn(t *testing.T) {
 		for err := errors.New("not yet"); err != nil; { // so that it is not the reply to a greeting
 			err = errors.Join(g.Ping(t.Context()), g.Ping(t.Context()), g.Ping(t.Context()))
 		}
-		turn := flow.Turn{Generation: 1, From: line.Serving(), Users: feed[line.ServedThrough : line.ServedThrough+2]}
+		turn := gate.Turn{Generation: 1, From: line.Serving(), Users: feed[line.ServedThrough : line.ServedThrough+2]}
 		proxy.DropReply(1)
 		_, err := g.ServeTurn(t.Context(), "c", turn)
 		proxy.Heal()
@@ -181,10 +181,10 @@ func fedCalls(g *redis.Gate) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"a claim": func(ctx context.Context) error { return stage.Err(g.Claim(ctx, "c", crowd(5, 5))) },
 		"a turn": func(ctx context.Context) error {
-			return stage.Err(g.ServeTurn(ctx, "c", flow.Turn{Generation: 1, From: 2, Users: crowd(1, 3)}))
+			return stage.Err(g.ServeTurn(ctx, "c", gate.Turn{Generation: 1, From: 2, Users: crowd(1, 3)}))
 		},
 		"a turn of a holder": func(ctx context.Context) error {
-			return stage.Err(g.ServeTurn(ctx, "c", flow.Turn{Generation: 1, From: 2, Users: crowd(0, 1)}))
+			return stage.Err(g.ServeTurn(ctx, "c", gate.Turn{Generation: 1, From: 2, Users: crowd(0, 1)}))
 		},
 		"a beginning": func(ctx context.Context) error { return stage.Err(g.Begin(ctx, "c", *ofFeed(0, 0).Feed, 1, 9)) },
 		"a leave": func(ctx context.Context) error {
@@ -284,7 +284,7 @@ func TestF07AFullRedisKeepsTheLineOfAFeedAndServesNobody(t *testing.T) {
 	s.want(s.gate, crowd(2, 3), "waiting", "waiting", "waiting")
 	stage.Must(t, stage.Err(s.gate.Begin(t.Context(), "c", *ofFeed(0, 0).Feed, 1, 0)))
 	for what, users := range map[string][]firstcome.UserID{"of users": crowd(0, 3), "of nobody": {""}} {
-		if _, err := s.gate.ServeTurn(t.Context(), "c", flow.Turn{Generation: 1, From: 1, Users: users}); !errors.Is(err, firstcome.ErrBusy) {
+		if _, err := s.gate.ServeTurn(t.Context(), "c", gate.Turn{Generation: 1, From: 1, Users: users}); !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("a turn %s without memory got %v", what, err)
 		}
 	}
@@ -307,7 +307,7 @@ func TestF71PartOfALineOfAFeedThatIsGoneIsLost(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := newFedShop(t, services.Redis.Database(t))
 			spoil(s)
-			s.refuses(fedCalls(s.gate), flow.ErrLost)
+			s.refuses(fedCalls(s.gate), gate.ErrLost)
 		})
 	}
 }
@@ -315,7 +315,7 @@ func TestF71PartOfALineOfAFeedThatIsGoneIsLost(t *testing.T) {
 // TestF77WhatMayBeAnOlderLineOfAFeedIsNeitherToldNorServed has another run of Redis have decided last, or another layout written last.
 func TestF77WhatMayBeAnOlderLineOfAFeedIsNeitherToldNorServed(t *testing.T) {
 	s := newFedShop(t, services.Redis.Database(t))
-	for field, want := range map[string]error{"run": flow.ErrUnverified, "layout": firstcome.ErrGateMismatch} {
+	for field, want := range map[string]error{"run": gate.ErrUnverified, "layout": firstcome.ErrGateMismatch} {
 		was, err := s.do("HGET", keysOf[0], field).ToString()
 		stage.Must(t, err)
 		s.do("HSET", keysOf[0], field, "99")

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 const (
@@ -61,7 +61,7 @@ type Options struct {
 	Epoch func(firstcome.CampaignID) int64
 	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
 	// had one. Nil: none.
-	Lined func(context.Context) ([]flow.Revision, error)
+	Lined func(context.Context) ([]gate.Revision, error)
 	// Missing says what it means that the gate has no such campaign: the ledger knows
 	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
 	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
@@ -87,7 +87,7 @@ type Gate struct {
 	behind    schedule // of Behind
 }
 
-var _ flow.RemoteGate = (*Gate)(nil)
+var _ gate.Gate = (*Gate)(nil)
 
 // kind begins the names of this kind of gates.
 const kind = "redis:"

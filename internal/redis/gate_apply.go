@@ -10,14 +10,14 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // makeWithin is how long after the gate told its time a campaign may be made: in between
 // the ledger says whether it may, which takes some milliseconds.
 const makeWithin = time.Second
 
-// Apply applies a change: see flow.RemoteGate. It may be repeated. firstcome.ErrBusy says
+// Apply applies a change: see gate.Gate. It may be repeated. firstcome.ErrBusy says
 // that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
 	word, parts, err := g.applyUntil(ctx, change, time.Time{})
@@ -67,7 +67,7 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 		return "", nil, err
 	}
 	if instance == "" || instance != g.instance {
-		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", flow.ErrLost)
+		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", gate.ErrLost)
 	}
 	if err := g.checkLayout(ctx); err != nil {
 		return "", nil, err
@@ -127,7 +127,7 @@ func meaning(word string) error {
 	case "applied", "refused":
 		return nil
 	case "gap":
-		return flow.ErrGap
+		return gate.ErrGap
 	case "lost":
 		return errPart
 	case "late":

@@ -13,14 +13,14 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // nothing as the limit of undrained numbers has the claim script issue nothing,
 // so that it needs no memory.
 const nothing = "0"
 
-// Claim decides claims in one script: see flow.Gate. The coupons issued are in
+// Claim decides claims in one script: see gate.Decider. The coupons issued are in
 // the campaign's journal when it returns. A decision without an outcome says that
 // the claim was not decided, because the journal or Redis is full.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
@@ -54,7 +54,7 @@ func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string,
 }
 
 // errPart says that a gate's keys of a campaign do not agree.
-var errPart = fmt.Errorf("%w: part of it is gone", flow.ErrLost)
+var errPart = fmt.Errorf("%w: part of it is gone", gate.ErrLost)
 
 // errUser is returned to callers that pass on a user id that firstcome.ParseUserID would refuse.
 var errUser = errors.New("a user id has no control characters")

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -17,7 +17,7 @@ import (
 //
 //	(not begun) ── Begin ──▶ served by turns ── sold out, closed, or another feed ──▶ (not begun), the next generation
 
-var _ flow.Fed = (*Gate)(nil)
+var _ gate.Fed = (*Gate)(nil)
 
 // errUnfed says that a campaign's line is at the gate.
 var errUnfed = fmt.Errorf("%w: no topic keeps its line", firstcome.ErrGateMismatch)
@@ -92,7 +92,7 @@ func (g *Gate) aboutFed(ctx context.Context, script *rueidis.Lua, id firstcome.C
 	return word, text, err
 }
 
-// Begin has a generation begin at an offset: see flow.Fed. A gate of which no generation has begun goes on with a later one if the ledger says
+// Begin has a generation begin at an offset: see gate.Fed. A gate of which no generation has begun goes on with a later one if the ledger says
 // so, since nobody has a ticket of its own.
 func (g *Gate) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
 	_, field, err := g.aboutFed(ctx, g.begin, id, feedArg(&feed), whole10(generation), whole10(first))
@@ -103,18 +103,18 @@ func (g *Gate) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcom
 	return l.Line, wrap(err, "begin the line of %s", id)
 }
 
-// ServeTurn serves a part of a feed, at most 1,000 tickets of it: see flow.Fed.
-func (g *Gate) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {
+// ServeTurn serves a part of a feed, at most 1,000 tickets of it: see gate.Fed.
+func (g *Gate) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn gate.Turn) (gate.Turned, error) {
 	users := turn.Users[:min(len(turn.Users), maxServe)]
 	v, err := g.verdict(ctx, id, wantTurn, backlogArg(g.options.Backlog), fmt.Sprintf("%d %d", turn.Generation, turn.From), users)
 	if err != nil {
-		return flow.Turned{}, fmt.Errorf("serve the line of %s: %w", id, err)
+		return gate.Turned{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
 	served, err := v.served(g, id)
-	return flow.Turned{Served: served, Over: v.line.passed, Line: v.line.Line, Feed: v.line.feed}, err
+	return gate.Turned{Served: served, Over: v.line.passed, Line: v.line.Line, Feed: v.line.feed}, err
 }
 
-// PlaceOf returns where a ticket of a feed stands: see flow.Fed.
+// PlaceOf returns where a ticket of a feed stands: see gate.Fed.
 func (g *Gate) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (firstcome.Place, firstcome.Coupon, error) {
 	s, err := g.see(ctx, id, user)
 	switch {
@@ -134,7 +134,7 @@ func (s *sight) hasEnded(ticket firstcome.Ticket) bool {
 	return s.feed == nil || !s.Begun || ticket.Generation != s.Generation || ticket.Number <= s.ServedThrough || s.sendsAway() != 0
 }
 
-// LeaveOf has a user's tickets passed over: see flow.Fed. Between its two calls the generation may end: then so has the ticket.
+// LeaveOf has a user's tickets passed over: see gate.Fed. Between its two calls the generation may end: then so has the ticket.
 func (g *Gate) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
 	s, err := g.see(ctx, id, user)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // errMoving says that the holders could not be read at one version.
 var errMoving = errors.New("the campaign changes while its holders are read")
 
-// Holders reads who holds a coupon in force: see flow.Gate. It reads page by page, so
+// Holders reads who holds a coupon in force: see gate.Decider. It reads page by page, so
 // that Redis does not stop meanwhile, and takes what it read as of one instant
 // because the version was the same before and after: a campaign that refuses
 // everybody has the same holders until its version changes. Of a campaign that still
@@ -107,7 +107,7 @@ func whole(m rueidis.RedisMessage) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// CouponOf returns the coupon in force that a user holds: see flow.RemoteGate.
+// CouponOf returns the coupon in force that a user holds: see gate.Gate.
 func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	c, err := g.couponOf(ctx, id, user)
 	return c, wrap(err, "look for the coupon of %s", id)
@@ -160,13 +160,13 @@ func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
 	return firstcome.ErrNoCoupon
 }
 
-// State returns the campaign's counters: see flow.RemoteGate.
-func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+// State returns the campaign's counters: see gate.Gate.
+func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	s, err := g.state(ctx, id)
 	return s, wrap(err, "read the state of %s", id)
 }
 
-func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateState, err error) {
+func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s gate.State, err error) {
 	k, err := g.keysOf(ctx, id)
 	if err != nil {
 		return s, err
@@ -190,14 +190,14 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (s flow.GateS
 	unverified := false
 	if g.standing != nil && !lost { // who inspects may not run it
 		err := g.stands(ctx, k)
-		if unverified = errors.Is(err, flow.ErrUnverified); err != nil && !unverified {
+		if unverified = errors.Is(err, gate.ErrUnverified); err != nil && !unverified {
 			return s, err
 		}
 	}
 	if decidedAt := time.UnixMicro(n[6]).UTC(); now.Before(decidedAt) {
 		now = decidedAt
 	}
-	return flow.GateState{
+	return gate.State{
 		Version: n[0], Epoch: n[1], InForce: n[2], Issued: n[3], LastNumber: n[4], DrainedThrough: n[5], Now: now, Lost: lost, Unverified: unverified, Frozen: frozen, Waiting: waiting,
 		Instants: firstcome.Instants{OpenedAt: instant(n[7]), SoldOutAt: instant(n[8]), ClosedAt: instant(n[9])},
 	}, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Ticket is what the gate has of a ticket.
@@ -25,7 +25,7 @@ type Written struct {
 	firstcome.Line
 	Feed *firstcome.Feed // nil: the gate keeps it
 	Left int64           // of a feed: how many users left
-	Past []flow.PastLine // the generations that ended last
+	Past []gate.PastLine // the generations that ended last
 }
 
 // WrittenLine returns the counters of a campaign's line and the generations that ended last, as they are written: also of

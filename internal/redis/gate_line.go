@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // maxServe bounds how many tickets one script serves: a millisecond or two of Redis.
@@ -158,27 +158,27 @@ func (v *verdict) places(id firstcome.CampaignID, want string, decisions []first
 	return nil
 }
 
-// Issue decides claims past the line: see flow.Direct. Who asked for it is not the gate's.
-func (g *Gate) Issue(ctx context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// Issue decides claims past the line: see gate.Direct. Who asked for it is not the gate's.
+func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decide(ctx, id, wantIssue, users)
 }
 
-// Serve issues coupons to those next in line: see flow.Line.
-func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+// Serve issues coupons to those next in line: see gate.Line.
+func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	v, err := g.verdict(ctx, id, wantServe, backlogArg(g.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
 	if err != nil {
-		return flow.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
+		return gate.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
 	if !v.line.kept || v.line.feed != nil { // nobody is in line here
-		return flow.Served{}, nil
+		return gate.Served{}, nil
 	}
 	return v.served(g, id)
 }
 
 // served returns what a verdict says was served.
-func (v *verdict) served(g *Gate, id firstcome.CampaignID) (flow.Served, error) {
+func (v *verdict) served(g *Gate, id firstcome.CampaignID) (gate.Served, error) {
 	l := &v.line
-	served := flow.Served{Ended: l.ended, Waiting: l.Waiting, Again: v.again()}
+	served := gate.Served{Ended: l.ended, Waiting: l.Waiting, Again: v.again()}
 	if len(l.users) != len(l.tickets) {
 		return served, fmt.Errorf("serve the line of %s: the claim script names %d users of %d tickets", id, len(l.users), len(l.tickets))
 	}
@@ -196,7 +196,7 @@ func (v *verdict) served(g *Gate, id firstcome.CampaignID) (flow.Served, error) 
 	return served, nil
 }
 
-// again returns when somebody in line can be served: see flow.Served.
+// again returns when somebody in line can be served: see gate.Served.
 func (v *verdict) again() time.Duration {
 	l := &v.line
 	if l.Waiting == 0 && l.feed == nil {
@@ -221,7 +221,7 @@ func (v *verdict) again() time.Duration {
 	return max(wait, time.Microsecond) // at once
 }
 
-// Leave takes a user out of the line: see flow.Places.
+// Leave takes a user out of the line: see gate.Places.
 func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	v, err := g.verdict(ctx, id, wantLeave, nothing, "0", []firstcome.UserID{user})
 	if err != nil {
@@ -236,7 +236,7 @@ func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return firstcome.ErrNoTicket
 }
 
-// Lines calls each with the campaigns that have people in line: see flow.Line. The ledger says which may have.
+// Lines calls each with the campaigns that have people in line: see gate.Line. The ledger says which may have.
 func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	if g.options.Lined == nil {
 		return nil
@@ -254,7 +254,7 @@ func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 }
 
 // lines is Lines of some campaigns, in one round trip. A campaign whose keys are spoiled is no line: its claims say so.
-func (g *Gate) lines(ctx context.Context, page []flow.Revision, each func(firstcome.CampaignID)) error {
+func (g *Gate) lines(ctx context.Context, page []gate.Revision, each func(firstcome.CampaignID)) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	commands := make(rueidis.Commands, len(page))

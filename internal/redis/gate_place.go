@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A sight is what the place script reads: a campaign's line at one instant, and who a user is in it.
@@ -109,7 +109,7 @@ func (s *sight) sendsAway() firstcome.Outcome {
 	return 0
 }
 
-// Place returns where a user stands in line: see flow.Places.
+// Place returns where a user stands in line: see gate.Places.
 func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	s, err := g.see(ctx, id, user)
 	switch {
@@ -124,20 +124,20 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return s.campaign.Place(s.Line, s.ticket, s.inForce, s.now), firstcome.Coupon{}, nil
 }
 
-// LineOf returns a campaign's line: see flow.Places.
-func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+// LineOf returns a campaign's line: see gate.Places.
+func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	s, err := g.see(ctx, id)
 	if err != nil {
-		return flow.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
+		return gate.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
 	}
-	state := flow.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
+	state := gate.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {
 		l, at := s.Line, s.now
 		if why == firstcome.Closed {
 			at = s.campaign.Since(why)
 		}
-		state.Past = append(state.Past, flow.PastLine{
+		state.Past = append(state.Past, gate.PastLine{
 			Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket,
 			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 		})
@@ -147,9 +147,9 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 	for text := range strings.Lines(s.past) {
 		p, err := readPast(strings.TrimSpace(text))
 		if err != nil {
-			return flow.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
+			return gate.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
 		}
-		if len(state.Past) < flow.MaxPastLines {
+		if len(state.Past) < gate.MaxPastLines {
 			state.Past = append(state.Past, p)
 		}
 	}
@@ -157,7 +157,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineSt
 }
 
 // readPast reads what a script says of a generation that ended.
-func readPast(text string) (p flow.PastLine, err error) {
+func readPast(text string) (p gate.PastLine, err error) {
 	words := strings.Fields(text)
 	if len(words) != 7 && len(words) != 8 {
 		return p, fmt.Errorf("%w: of a line that ended it has %q", errHolder, text)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -44,4 +44,4 @@ func (subject) Quarantine() time.Duration { return 250 * time.Millisecond }
 // A cluster has an Issuer for each node.
 type cluster struct{ subject }
 
-func (c cluster) Nodes() []flow.Gate { return c.Telling() }
+func (c cluster) Nodes() []gate.Decider { return c.Telling() }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // JournalOptions say how a Journal is drained. The zero value of a field means its default.
 type JournalOptions struct {
 	// Active returns the campaigns of this gate that may have something to drain, as the
 	// ledger knows them. Required.
-	Active func(context.Context) ([]flow.Revision, error)
+	Active func(context.Context) ([]gate.Revision, error)
 	// Relay tells that the entries go to a topic, and not to the ledger: what it has taken may be anywhere on its way. Then the journal tells
 	// the gate nothing of what is drained, and an entry that is gone means nothing.
 	Relay bool
@@ -124,7 +125,7 @@ func (j *Journal) sweep(ctx context.Context, ready func(firstcome.CampaignID)) e
 // look calls ready with due campaigns if their journals have entries, or if they are not drained through their last number. One that cannot
 // be looked at keeps no other from it.
 func (j *Journal) look(ctx context.Context, ready func(firstcome.CampaignID)) error {
-	return j.gate.survey(ctx, &j.schedule, j.actives.list(), func(r flow.Revision, s survey) error {
+	return j.gate.survey(ctx, &j.schedule, j.actives.list(), func(r gate.Revision, s survey) error {
 		switch {
 		case s.err != nil && !ofOne(s.err):
 			return s.err
@@ -141,7 +142,7 @@ func (j *Journal) look(ctx context.Context, ready func(firstcome.CampaignID)) er
 // differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
 // was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the
 // journal, it notes that the ledger has numbers that the gate never gave. A gate in an epoch that has ended is told nothing.
-func (j *Journal) differs(r flow.Revision, s survey) bool {
+func (j *Journal) differs(r gate.Revision, s survey) bool {
 	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
 		return false
 	}
@@ -165,7 +166,7 @@ func (j *Journal) stream(id firstcome.CampaignID) *stream {
 }
 
 // Lag returns how far the ledger is behind: see Gate.Lag.
-func (j *Journal) Lag(ctx context.Context, active []flow.Revision) ([]flow.Lag, error) {
+func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
 	return j.gate.Lag(ctx, active)
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Actives are the active campaigns, as the ledger last listed them, and the streams of those that were drained. A message
@@ -16,14 +16,14 @@ type actives struct {
 	unknown chan struct{} // has room for one: the ledger is to be asked
 
 	mu        sync.Mutex      // guards what follows
-	revisions []flow.Revision // in the order of their ids
+	revisions []gate.Revision // in the order of their ids
 	streams   map[firstcome.CampaignID]*stream
 	asked     bool // since the last tick
 }
 
 // set replaces the campaigns, and forgets the streams of all others.
-func (a *actives) set(revisions []flow.Revision) {
-	revisions = slices.SortedFunc(slices.Values(revisions), func(a, b flow.Revision) int { return cmp.Compare(a.Campaign, b.Campaign) })
+func (a *actives) set(revisions []gate.Revision) {
+	revisions = slices.SortedFunc(slices.Values(revisions), func(a, b gate.Revision) int { return cmp.Compare(a.Campaign, b.Campaign) })
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	streams := map[firstcome.CampaignID]*stream{}
@@ -35,14 +35,14 @@ func (a *actives) set(revisions []flow.Revision) {
 	a.revisions, a.streams = revisions, streams
 }
 
-func (a *actives) list() []flow.Revision {
+func (a *actives) list() []gate.Revision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.revisions
 }
 
 // revision returns a campaign's, if it is active.
-func (a *actives) revision(id firstcome.CampaignID) (r flow.Revision, is bool) {
+func (a *actives) revision(id firstcome.CampaignID) (r gate.Revision, is bool) {
 	list := a.list()
 	n, is := slices.BinarySearchFunc(list, id, byCampaign)
 	if is {
@@ -51,7 +51,7 @@ func (a *actives) revision(id firstcome.CampaignID) (r flow.Revision, is bool) {
 	return r, is
 }
 
-func byCampaign(r flow.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }
+func byCampaign(r gate.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }
 
 // ask has the ledger asked, if it was not since the last tick.
 func (a *actives) ask() {

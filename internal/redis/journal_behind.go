@@ -6,12 +6,13 @@ import (
 	"strconv"
 
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // Behind returns those of the active campaigns that are not drained through their last number here, or of which the ledger says another
 // number than the gate. A quiet campaign is looked at slowly. One that Redis does not have, or that cannot be read, is passed over.
-func (g *Gate) Behind(ctx context.Context, active []flow.Revision) (all []flow.Undrained, err error) {
-	err = g.survey(ctx, &g.behind, active, func(r flow.Revision, s survey) error {
+func (g *Gate) Behind(ctx context.Context, active []gate.Revision) (all []flow.Undrained, err error) {
+	err = g.survey(ctx, &g.behind, active, func(r gate.Revision, s survey) error {
 		if s.err != nil && !ofOne(s.err) {
 			return fmt.Errorf("look at the journal of %s: %w", r.Campaign, s.err)
 		}

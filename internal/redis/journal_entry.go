@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 const (
@@ -38,7 +39,7 @@ func (e item) claims() int { return strings.Count(e.fields["users"], separator) 
 type entry struct {
 	epoch   int64              // in which the gate wrote it
 	coupons []firstcome.Coupon // in number order
-	line    flow.LineReport
+	line    gate.LineReport
 }
 
 // read returns what an item says. The error says why it cannot be read.

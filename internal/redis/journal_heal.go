@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A glance is a campaign's journal at one instant: see lua/look.lua.
@@ -79,7 +80,7 @@ func (g *Gate) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.Bat
 	if err != nil {
 		return b, ofSource(err)
 	}
-	if err := g.stands(ctx, k); errors.Is(err, flow.ErrUnverified) {
+	if err := g.stands(ctx, k); errors.Is(err, gate.ErrUnverified) {
 		return b, err
 	}
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
@@ -96,8 +97,8 @@ func (g *Gate) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.Bat
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or
 // has under keys of other types, is passed over, and a quiet one is looked at slowly. An error says that Redis
 // does not answer, also where nothing is asked.
-func (g *Gate) Lag(ctx context.Context, active []flow.Revision) (all []flow.Lag, err error) {
-	err = g.survey(ctx, &g.lag, active, func(r flow.Revision, s survey) (err error) {
+func (g *Gate) Lag(ctx context.Context, active []gate.Revision) (all []flow.Lag, err error) {
+	err = g.survey(ctx, &g.lag, active, func(r gate.Revision, s survey) (err error) {
 		switch {
 		case s.err != nil && ofOne(s.err): // its recorders say so
 		case s.err != nil:

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 func TestAQuietCampaignIsDueAfterItsSlowLookItsNextRevisionOrAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, r := schedule{slow: time.Minute}, flow.Revision{Campaign: "c", Version: 1}
-		due := func(what string, r flow.Revision, want bool) {
+		s, r := schedule{slow: time.Minute}, gate.Revision{Campaign: "c", Version: 1}
+		due := func(what string, r gate.Revision, want bool) {
 			t.Helper()
-			if got := len(s.due([]flow.Revision{r})) == 1; got != want {
+			if got := len(s.due([]gate.Revision{r})) == 1; got != want {
 				t.Errorf("%s it is due: %v", what, got)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // What an entry says of the campaign's waiting line, beside what was issued:
@@ -42,7 +42,7 @@ func (e item) tickets(users int) (generation int64, tickets []int64, err error) 
 }
 
 // line returns what an item says of the line, if anything.
-func (e item) line() (r flow.LineReport, err error) {
+func (e item) line() (r gate.LineReport, err error) {
 	if text, said := e.fields["line"]; said {
 		if r.Line, err = lineOf(strings.Fields(text)); err != nil {
 			return r, fmt.Errorf("its field line is %q: %w", text, err)
@@ -53,13 +53,13 @@ func (e item) line() (r flow.LineReport, err error) {
 		if err != nil {
 			return r, fmt.Errorf("its field ended is %q: %w", text, err)
 		}
-		r.Past = []flow.PastLine{past}
+		r.Past = []gate.PastLine{past}
 	}
 	return r, nil
 }
 
 // pastOf returns a generation that ended from the words of the field ended.
-func pastOf(words []string) (p flow.PastLine, err error) {
+func pastOf(words []string) (p gate.PastLine, err error) {
 	if len(words) != 7 && len(words) != 8 {
 		return p, errors.New("it has not seven words")
 	}
@@ -75,7 +75,7 @@ func pastOf(words []string) (p flow.PastLine, err error) {
 	if err != nil || at[0] == 0 || l.LastTicket == 0 && !l.Begun {
 		return p, errors.New("nobody was in it, or it did not end")
 	}
-	return flow.PastLine{
+	return gate.PastLine{
 		Generation: l.Generation, Reason: words[1], EndedAt: time.UnixMicro(at[0]).UTC(), LastTicket: l.LastTicket,
 		ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
 	}, nil

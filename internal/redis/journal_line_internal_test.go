@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 func testSecret(t *testing.T) firstcome.Secret {
@@ -32,7 +32,7 @@ func TestEntriesSayWhatBecameOfALine(t *testing.T) {
 	if len(all) != 1 || len(all[0].entries) != 2 || len(all[0].Garbage) > 0 {
 		t.Fatalf("they are %+v", all)
 	}
-	want := flow.LineReport{Line: firstcome.Line{Generation: 4}, Past: []flow.PastLine{
+	want := gate.LineReport{Line: firstcome.Line{Generation: 4}, Past: []gate.PastLine{
 		{Generation: 2, Reason: "sold_out", EndedAt: time.UnixMicro(1700000000000000).UTC(), LastTicket: 11, ServedThrough: 9, Served: 5, Waiting: 2},
 		{Generation: 3, Reason: "closed", EndedAt: time.UnixMicro(1700000001000000).UTC(), LastTicket: 1, Waiting: 1},
 	}}
@@ -55,7 +55,7 @@ func TestEntriesSayWhatBecameOfALineOfAFeed(t *testing.T) {
 	if len(all) != 1 || len(all[0].Garbage) > 0 {
 		t.Fatalf("they are %+v", all)
 	}
-	want := flow.LineReport{Line: firstcome.Line{Generation: 4, LastTicket: 2, ServedThrough: 2, Served: 1, First: 120, Begun: true}, Past: []flow.PastLine{
+	want := gate.LineReport{Line: firstcome.Line{Generation: 4, LastTicket: 2, ServedThrough: 2, Served: 1, First: 120, Begun: true}, Past: []gate.PastLine{
 		{Generation: 2, Reason: "sold_out", EndedAt: time.UnixMicro(1700000000000000).UTC(), LastTicket: 11, ServedThrough: 11, Served: 5, First: 90, Begun: true},
 		{Generation: 3, Reason: "lost", EndedAt: time.UnixMicro(1700000001000000).UTC(), Begun: true},
 	}}

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A schedule says when each active campaign is looked at next: at every look, but a quiet one
@@ -25,12 +25,12 @@ type schedule struct {
 
 // An appointment is the next look at a campaign while its revision is this one. The zero time: it is due.
 type appointment struct {
-	revision flow.Revision
+	revision gate.Revision
 	at       time.Time
 }
 
 // due returns those of the active campaigns that are to be looked at now. It forgets all others.
-func (s *schedule) due(active []flow.Revision) (due []flow.Revision) {
+func (s *schedule) due(active []gate.Revision) (due []gate.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, next := time.Now(), make(map[firstcome.CampaignID]appointment, len(active))
@@ -47,7 +47,7 @@ func (s *schedule) due(active []flow.Revision) (due []flow.Revision) {
 }
 
 // quiet has the next look at a campaign be a slow one, unless soon was called since it was due.
-func (s *schedule) quiet(r flow.Revision) {
+func (s *schedule) quiet(r gate.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next[r.Campaign].revision == r {
@@ -77,7 +77,7 @@ var surveyFields = [...]string{"last_number", "drained_through", "version", "epo
 const surveyPage = 500
 
 // survey looks at those of the active campaigns that are due, and calls each with what it found.
-func (g *Gate) survey(ctx context.Context, s *schedule, active []flow.Revision, each func(flow.Revision, survey) error) error {
+func (g *Gate) survey(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, survey) error) error {
 	due := s.due(active)
 	if len(due) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (g *Gate) survey(ctx context.Context, s *schedule, active []flow.Revision, 
 }
 
 // surveyed looks at campaigns in one round trip.
-func (g *Gate) surveyed(ctx context.Context, page []flow.Revision) []survey {
+func (g *Gate) surveyed(ctx context.Context, page []gate.Revision) []survey {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	b := g.client.B()
@@ -130,7 +130,7 @@ func (s *survey) absent() bool { return s.fields[2] == "" }
 
 // quiet tells whether a campaign is idle and closed at an instant of the gate's, in the revision that
 // the ledger has of it. Entries that a recorder has are in the journal; if somebody deleted them, all was recorded since.
-func (s *survey) quiet(r flow.Revision, now time.Time) bool {
+func (s *survey) quiet(r gate.Revision, now time.Time) bool {
 	if !s.idle() || s.fields[2] != strconv.FormatInt(r.Version, 10) || s.fields[3] != strconv.FormatInt(r.Epoch, 10) {
 		return false
 	}

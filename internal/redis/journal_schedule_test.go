@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -25,7 +26,7 @@ type season struct {
 	page   *stage.Ledger
 	clock  *atomic.Int64
 	asked  chan struct{} // the journal asks for the active campaigns: what it did before is done
-	active chan []flow.Revision
+	active chan []gate.Revision
 	stop   func()
 }
 
@@ -62,10 +63,10 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 	if s.stop != nil {
 		s.stop()
 	}
-	asked, active := make(chan struct{}), make(chan []flow.Revision)
+	asked, active := make(chan struct{}), make(chan []gate.Revision)
 	s.asked, s.active = asked, active
 	journal := s.journal(append(edit, func(o *redis.JournalOptions) {
-		o.Active = func(ctx context.Context) (now []flow.Revision, err error) {
+		o.Active = func(ctx context.Context) (now []gate.Revision, err error) {
 			select {
 			case asked <- struct{}{}:
 			case <-ctx.Done():
@@ -85,7 +86,7 @@ func (s *season) record(edit ...func(*redis.JournalOptions)) {
 }
 
 // look has the journal look once at campaigns, and returns how many commands Redis got.
-func (s *season) look(active ...flow.Revision) (commands int64) {
+func (s *season) look(active ...gate.Revision) (commands int64) {
 	s.t.Helper()
 	before := s.commands()
 	s.active <- active
@@ -126,7 +127,7 @@ func (s *shop) calls() map[string]int64 {
 
 // costsNothing has the journal look until many looks in a row cost nothing. A worker may still be at the
 // campaign for some looks after it is quiet.
-func (s *season) costsNothing(what string, active ...flow.Revision) {
+func (s *season) costsNothing(what string, active ...gate.Revision) {
 	s.t.Helper()
 	for n, nothing := 0, 0; nothing < 20; n++ {
 		if n == 2000 {
@@ -140,7 +141,7 @@ func (s *season) costsNothing(what string, active ...flow.Revision) {
 }
 
 // costsSomething tells whether each of some looks costs something.
-func (s *season) costsSomething(what string, active ...flow.Revision) {
+func (s *season) costsSomething(what string, active ...gate.Revision) {
 	s.t.Helper()
 	for range 5 {
 		if s.look(active...) == 0 {
@@ -149,15 +150,15 @@ func (s *season) costsSomething(what string, active ...flow.Revision) {
 	}
 }
 
-func (s *season) recorded(active flow.Revision, coupons int) {
+func (s *season) recorded(active gate.Revision, coupons int) {
 	s.t.Helper()
 	s.look(active)
 	s.page.WaitFor(s.t, coupons)
 	s.drained(int64(coupons))
 }
 
-func revision(version int64) flow.Revision {
-	return flow.Revision{Campaign: "c", Version: version, Epoch: 1}
+func revision(version int64) gate.Revision {
+	return gate.Revision{Campaign: "c", Version: version, Epoch: 1}
 }
 
 func TestAQuietCampaignCostsTheGateNothing(t *testing.T) {
@@ -167,7 +168,7 @@ func TestAQuietCampaignCostsTheGateNothing(t *testing.T) {
 	s.costsSomething("while it is open", revision(2))
 	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeClose})
 	s.costsSomething("while the ledger has not said so", revision(2))
-	s.costsSomething("in another epoch", flow.Revision{Campaign: "c", Version: 3, Epoch: 2})
+	s.costsSomething("in another epoch", gate.Revision{Campaign: "c", Version: 3, Epoch: 2})
 	s.costsNothing("closed", revision(3))
 	s.costsSomething("in a later revision that the gate lacks", revision(4))
 	s.costsNothing("closed as before", revision(3))
@@ -213,13 +214,13 @@ func TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost(t *testing
 	for _, c := range []struct {
 		name  string
 		slow  time.Duration
-		again func(s *season) flow.Revision
+		again func(s *season) gate.Revision
 	}{
-		{"because the clock went back, at the slow look", 2 * time.Second, func(s *season) flow.Revision {
+		{"because the clock went back, at the slow look", 2 * time.Second, func(s *season) gate.Revision {
 			s.at(opening)
 			return revision(2)
 		}},
-		{"because its window was raised, at the new version", time.Hour, func(s *season) flow.Revision {
+		{"because its window was raised, at the new version", time.Hour, func(s *season) gate.Revision {
 			s.closesAt(3, closing.Add(time.Hour))
 			s.at(closing.Add(time.Minute))
 			return revision(3)
@@ -253,7 +254,7 @@ func TestAJournalThatIsLostIsMadeAgainBeforeTheCampaignIsQuiet(t *testing.T) {
 }
 
 // copies makes campaigns that are like c.
-func (s *season) copies(count int, like flow.Revision) (all []flow.Revision) {
+func (s *season) copies(count int, like gate.Revision) (all []gate.Revision) {
 	s.t.Helper()
 	words := []string{"EVAL", `for n = 2, #KEYS do redis.call('COPY', KEYS[1], KEYS[n]) end`, fmt.Sprint(1 + count), keysOf[0]}
 	for n := range count {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
@@ -137,12 +138,12 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), 9, unmade), stage.NewLedger("new")
 	looks := make(chan struct{})
 	journal := s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(ctx context.Context) ([]flow.Revision, error) {
+		o.Active = func(ctx context.Context) ([]gate.Revision, error) {
 			select {
 			case looks <- struct{}{}:
 			case <-ctx.Done():
 			}
-			return []flow.Revision{{Campaign: "new", Version: 1, Epoch: 1, Marker: marker}}, nil
+			return []gate.Revision{{Campaign: "new", Version: 1, Epoch: 1, Marker: marker}}, nil
 		}
 	})
 	stop := stage.Run(t, flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run)
@@ -175,8 +176,8 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	die()
 	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
 	journal := s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(context.Context) ([]flow.Revision, error) {
-			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "-", Drained: 100}}, nil
+		o.Active = func(context.Context) ([]gate.Revision, error) {
+			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "-", Drained: 100}}, nil
 		}
 	})
 	stage.Run(t, flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run)
@@ -242,7 +243,7 @@ func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T
 			stage.Must(t, err)
 			s.do("HSET", keysOf[0], field, value)
 			s.drain(s.journal(), p.Take)
-			if err := s.told(); !errors.Is(err, flow.ErrUnverified) {
+			if err := s.told(); !errors.Is(err, gate.ErrUnverified) {
 				t.Errorf("the alarm says %v", err)
 			}
 			if given := p.Coupons("c"); len(given) > 0 {

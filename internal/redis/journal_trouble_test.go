@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -54,7 +55,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited, func(o *redis.Options) {
 				o.Missing = func(context.Context, firstcome.CampaignID) error {
 					if made.Load() {
-						return flow.ErrLost
+						return gate.ErrLost
 					}
 					return firstcome.ErrBusy
 				}
@@ -67,7 +68,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			}
 			made.Store(true)
 			j := s.journal(func(o *redis.JournalOptions) {
-				o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
+				o.Active = func(context.Context) ([]gate.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
 			})
 			p.Before = func(b flow.Batch) error {
 				if b.Campaign == "c" {
@@ -105,8 +106,8 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
 	alone := func(l *flow.RecorderLimits) { l.Workers = 1 }
 	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(context.Context) ([]flow.Revision, error) {
-			return []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
+		o.Active = func(context.Context) ([]gate.Revision, error) {
+			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
 		}
 	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 		if b.Campaign != "locked" {
@@ -163,7 +164,7 @@ func TestACampaignThatIsNoLongerActiveIsNotTriedAgain(t *testing.T) {
 	var over atomic.Bool
 	looks, tries := make(chan struct{}), make(chan struct{}, 100)
 	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(ctx context.Context) ([]flow.Revision, error) {
+		o.Active = func(ctx context.Context) ([]gate.Revision, error) {
 			select {
 			case looks <- struct{}{}:
 			case <-ctx.Done():
@@ -201,7 +202,7 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 	looked := make(chan struct{}, 100)
 	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
 		o.Sweep = time.Hour
-		o.Active = func(context.Context) (active []flow.Revision, err error) {
+		o.Active = func(context.Context) (active []gate.Revision, err error) {
 			if looks.Add(1) > 1 {
 				active = revisions("c")
 			}

@@ -11,7 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // The keys. All begin with firstcome:, so that one pattern of an access list
@@ -144,7 +144,7 @@ func (g *Gate) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, erro
 }
 
 // keysIn returns a campaign's keys, given the revision that the ledger has just told.
-func (g *Gate) keysIn(r flow.Revision) *keys {
+func (g *Gate) keysIn(r gate.Revision) *keys {
 	return g.keyring.renew(r.Campaign, r.Marker)
 }
 

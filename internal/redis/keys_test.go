@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -163,7 +164,7 @@ func TestANodeLearnsOfAReplacedLedgerFromItsRevision(t *testing.T) {
 	s, name, _ := replaceable(t)
 	s.issue(0, 1)
 	name("one.2")
-	stage.Must(t, stage.Err(s.gate.Lag(t.Context(), []flow.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "one.2"}})))
+	stage.Must(t, stage.Err(s.gate.Lag(t.Context(), []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "one.2"}})))
 	if _, err := s.gate.State(t.Context(), "c"); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("it still uses the keys of before: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -28,7 +29,7 @@ func (s *shop) line(people int) {
 }
 
 // servedInTurn holds that each of so many people has the coupon of their turn.
-func servedInTurn(t testing.TB, g flow.RemoteGate, people int) {
+func servedInTurn(t testing.TB, g gate.Gate, people int) {
 	t.Helper()
 	all := journaled(t, g)
 	if len(all) != people {
@@ -118,7 +119,7 @@ func lineCalls(g *redis.Gate) map[string]func(context.Context) error {
 		"a join":    func(ctx context.Context) error { return stage.Err(g.Claim(ctx, "c", crowd(5, 5))) },
 		"a service": func(ctx context.Context) error { return stage.Err(g.Serve(ctx, "c", 2)) },
 		"a direct issue": func(ctx context.Context) error {
-			return stage.Err(g.Issue(ctx, flow.Order{Actor: "test"}, "c", crowd(1, 9)))
+			return stage.Err(g.Issue(ctx, gate.Order{Actor: "test"}, "c", crowd(1, 9)))
 		},
 		"a leave": func(ctx context.Context) error { return g.Leave(ctx, "c", "user-1") },
 		"a close": func(ctx context.Context) error {
@@ -254,7 +255,7 @@ func TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped(t *testing.T) {
 			s := newShop(t, services.Redis.Database(t), 100)
 			s.line(3)
 			spoil(s)
-			s.refuses(lineCalls(s.gate), flow.ErrLost)
+			s.refuses(lineCalls(s.gate), gate.ErrLost)
 		})
 	}
 }
@@ -285,14 +286,14 @@ func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
 			return err
 		}
 		s.do("HSET", keysOf[0], "run", "another")
-		if err := restarted(); !errors.Is(err, flow.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
+		if err := restarted(); !errors.Is(err, gate.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
 			t.Errorf("%s, after a restart: %v", what, err)
 		}
 		s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
 		s.refuses(calls, flow.ErrRebuilding)
 		s.do("HSET", keysOf[0], "run", was)
 		s.refuses(calls, flow.ErrRebuilding)
-		s.refuses(calls, flow.ErrUnverified) // so that nodes look at it
+		s.refuses(calls, gate.ErrUnverified) // so that nodes look at it
 	}
 }
 
@@ -309,7 +310,7 @@ func TestF77WhatMayBeAnOlderLineIsNotTold(t *testing.T) {
 		"who is not":     func() error { _, _, err := s.gate.Place(t.Context(), "c", "nobody"); return err },
 		"anybody":        func() error { return stage.Err(s.gate.LineOf(t.Context(), "c")) },
 	} {
-		if err := ask(); !errors.Is(err, flow.ErrUnverified) || !errors.Is(err, firstcome.ErrBusy) {
+		if err := ask(); !errors.Is(err, gate.ErrUnverified) || !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("%s is told %v", what, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -35,7 +35,7 @@ func withPace(quantity, perSecond int64) firstcome.Terms {
 }
 
 // join has so many users of a crowd join.
-func join(t testing.TB, g flow.RemoteGate, from, count int) {
+func join(t testing.TB, g gate.Gate, from, count int) {
 	t.Helper()
 	decisions, err := g.Claim(t.Context(), "c", crowd(from, count))
 	stage.Must(t, err)
@@ -47,7 +47,7 @@ func join(t testing.TB, g flow.RemoteGate, from, count int) {
 }
 
 // serveAll serves c until nobody waits or is sent away.
-func serveAll(t testing.TB, g flow.RemoteGate) {
+func serveAll(t testing.TB, g gate.Gate) {
 	t.Helper()
 	stage.Await(t, "an empty line", int64(0), func() int64 {
 		served, err := g.Serve(t.Context(), "c", 7)
@@ -57,7 +57,7 @@ func serveAll(t testing.TB, g flow.RemoteGate) {
 }
 
 // journaled returns the coupons in the journal of c, which nobody drains, by number.
-func journaled(t testing.TB, g flow.RemoteGate) (all []firstcome.Coupon) {
+func journaled(t testing.TB, g gate.Gate) (all []firstcome.Coupon) {
 	t.Helper()
 	stage.Must(t, g.(*redis.Gate).Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error {
 		all = append(all, c)
@@ -68,7 +68,7 @@ func journaled(t testing.TB, g flow.RemoteGate) (all []firstcome.Coupon) {
 
 // keepsPlaces holds the order of numbers against that of tickets, and the counters of each generation against the coupons
 // that name it. Nobody drained the journal, and fewer generations ended than are told.
-func keepsPlaces(t testing.TB, g flow.RemoteGate) flow.LineState {
+func keepsPlaces(t testing.TB, g gate.Gate) gate.LineState {
 	t.Helper()
 	var last firstcome.Coupon
 	served := map[int64]int64{}
@@ -99,7 +99,7 @@ func keepsPlaces(t testing.TB, g flow.RemoteGate) flow.LineState {
 }
 
 // serving has each gate serve c, over and over, until the function that it returns is called.
-func serving(t testing.TB, gates []flow.RemoteGate, limit int) (stop func()) {
+func serving(t testing.TB, gates []gate.Gate, limit int) (stop func()) {
 	var all sync.WaitGroup
 	var done atomic.Bool
 	for _, g := range gates {
@@ -140,7 +140,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 			case 0:
 				left[n] = g.Leave(ctx, "c", user)
 			case 1:
-				d, err := g.Issue(ctx, flow.Order{Actor: "test"}, "c", []firstcome.UserID{user})
+				d, err := g.Issue(ctx, gate.Order{Actor: "test"}, "c", []firstcome.UserID{user})
 				if err != nil {
 					t.Error(err)
 					return

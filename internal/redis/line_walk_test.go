@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -21,7 +21,7 @@ import (
 func TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 30)
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(30, 0)})
-	gates := []flow.RemoteGate{s.gate, open(t, s.url), open(t, s.url)}
+	gates := []gate.Gate{s.gate, open(t, s.url), open(t, s.url)}
 	stop := serving(t, gates, 3)
 	var users sync.WaitGroup
 	for n, user := range crowd(0, 150) {

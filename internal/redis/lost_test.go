@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -37,16 +38,16 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 			s.issue(0, 10)
 			lose(s)
 			s.gate = open(t, s.url, func(o *redis.Options) {
-				o.Missing = func(context.Context, firstcome.CampaignID) error { return flow.ErrLost }
+				o.Missing = func(context.Context, firstcome.CampaignID) error { return gate.ErrLost }
 			})
-			if d, err := s.gate.Claim(t.Context(), "c", crowd(3, 1)); !errors.Is(err, flow.ErrLost) {
+			if d, err := s.gate.Claim(t.Context(), "c", crowd(3, 1)); !errors.Is(err, gate.ErrLost) {
 				t.Errorf("a claim got %v, %v", outcomes(d), err)
 			}
 			for _, change := range []firstcome.Change{
 				{Campaign: "c", Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}},
 				{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 4, User: "user-3"},
 			} {
-				if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, flow.ErrLost) {
+				if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, gate.ErrLost) {
 					t.Errorf("change %d got %v", change.Version, err)
 				}
 			}
@@ -64,7 +65,7 @@ func TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost(t *testing.T) {
 			if _, err := other.Apply(ctx, first); err != nil {
 				return err
 			}
-			return flow.ErrLost
+			return gate.ErrLost
 		}
 	})
 	if refused, err := gate.Apply(t.Context(), first); refused || err != nil {
@@ -87,17 +88,17 @@ func TestAGateThatWasEmptiedIsNotMadeAgain(t *testing.T) {
 		o.Missing = func(ctx context.Context, id firstcome.CampaignID) error { return says(ctx, id) }
 	})
 	s.issue(0, 3)
-	says = func(context.Context, firstcome.CampaignID) error { return flow.ErrLost }
+	says = func(context.Context, firstcome.CampaignID) error { return gate.ErrLost }
 	if _, err := s.gate.Apply(t.Context(), first); err != nil {
 		t.Errorf("a change that the gate has got %v", err)
 	}
 	s.do("DEL", keysOf[0], keysOf[1], keysOf[2])
-	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, flow.ErrLost) {
+	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
 		t.Errorf("a campaign that the ledger knows at the gate got %v", err)
 	}
 	says = beingMade
 	s.do("FLUSHDB")
-	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, flow.ErrLost) {
+	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
 		t.Errorf("a Redis that is not the gate any more got %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -52,7 +52,7 @@ func TestAGateWithoutANameMakesNothing(t *testing.T) {
 	unnamed := open(t, url, func(o *redis.Options) { o.KeepUnnamed = true })
 	makes := func(when string) {
 		t.Helper()
-		if _, err := unnamed.Apply(t.Context(), first); !errors.Is(err, flow.ErrLost) {
+		if _, err := unnamed.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("%s it makes a campaign: %v", when, err)
 		}
 	}

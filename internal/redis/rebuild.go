@@ -12,12 +12,13 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Standing returns nil if the gate decides claims of a campaign. flow.ErrUnverified and flow.ErrLost say that it needs a rebuild, recovery.ErrAhead
-// that it knows more than the revision says, a flow.StaleEpochError that its epoch has ended.
-func (g *Gate) Standing(ctx context.Context, r flow.Revision) error {
+// Standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost say that it needs a rebuild, recovery.ErrAhead
+// that it knows more than the revision says, a gate.StaleEpochError that its epoch has ended.
+func (g *Gate) Standing(ctx context.Context, r gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := g.keysIn(r)
@@ -43,7 +44,7 @@ func (g *Gate) stands(ctx context.Context, k *keys) error {
 
 // older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
 func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
-	e := &flow.StaleEpochError{Campaign: id, Ledger: epoch}
+	e := &gate.StaleEpochError{Campaign: id, Ledger: epoch}
 	if len(parts) > 0 {
 		e.Gate, _ = whole(parts[0])
 	}
@@ -379,7 +380,7 @@ func (g *Gate) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 	args = append(args, lineFields(fill, marks)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := g.note(ctx, k); err != nil && !errors.Is(err, flow.ErrForgotten) { // Redis may have been emptied
+	if err := g.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied
 		return wrap(err, "switch %s", r.Campaign)
 	}
 	answer, err := g.switchScript.Exec(ctx, g.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
@@ -401,7 +402,7 @@ func (g *Gate) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 }
 
 // errUnverified is the error of a campaign of which the scripts do nothing.
-var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 
 // errFrozen means that a rebuild froze the campaign.
 var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
@@ -415,7 +416,7 @@ func ceilingArg(ceiling int64) string {
 }
 
 // Stopped returns what an unverified campaign is at the gate.
-func (g *Gate) Stopped(ctx context.Context, r flow.Revision) (s recovery.Stopped, err error) {
+func (g *Gate) Stopped(ctx context.Context, r gate.Revision) (s recovery.Stopped, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := g.keysIn(r)
@@ -464,7 +465,7 @@ func (g *Gate) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome
 }
 
 // HoldsEach tells for each of these coupons whether the gate has its user as a holder, with the same coupon.
-func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
+func (g *Gate) HoldsEach(ctx context.Context, r gate.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	k := g.keysIn(r)
 	for part := range slices.Chunk(coupons, askChunk) {
 		users := make([]string, len(part))
@@ -485,7 +486,7 @@ func (g *Gate) HoldsEach(ctx context.Context, r flow.Revision, coupons []firstco
 }
 
 // Verified has the gate decide claims of a campaign again that was verified as stopped says. recovery.ErrMoved: it is another one by now.
-func (g *Gate) Verified(ctx context.Context, r flow.Revision, s recovery.Stopped) error {
+func (g *Gate) Verified(ctx context.Context, r gate.Revision, s recovery.Stopped) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	word, _, err := g.run(ctx, g.verify, g.keysIn(r), s.Was, s.Is, whole10(s.Epoch), whole10(s.Version), whole10(s.LastNumber))

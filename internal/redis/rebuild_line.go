@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -107,7 +107,7 @@ func lineFields(fill recovery.Refill, marks int64) []string {
 }
 
 // pastField is what readPast reads, a line for each.
-func pastField(past []flow.PastLine) string {
+func pastField(past []gate.PastLine) string {
 	lines := make([]string, len(past))
 	for n, p := range past {
 		lines[n] = fmt.Sprintf("%d %s %d %d %d %d %d", p.Generation, p.Reason, p.EndedAt.UnixMicro(), p.LastTicket, p.ServedThrough, p.Served, p.Waiting)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -230,7 +231,7 @@ func TestAGateWithAFullBacklogIssuesNothingAndKnowsItsHolders(t *testing.T) {
 func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 1)
 	pause := firstcome.Change{Campaign: "c", Version: 3, Kind: firstcome.ChangePause}
-	if _, err := s.gate.Apply(t.Context(), pause); !errors.Is(err, flow.ErrGap) {
+	if _, err := s.gate.Apply(t.Context(), pause); !errors.Is(err, gate.ErrGap) {
 		t.Errorf("a change before its turn got %v", err)
 	}
 	pause.Version = 2
@@ -241,7 +242,7 @@ func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
 	s.do("DEL", keysOf[0])
 	for _, version := range []int64{1, 4} {
 		change := firstcome.Change{Campaign: "c", Version: version, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 1}}
-		if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, flow.ErrLost) {
+		if _, err := s.gate.Apply(t.Context(), change); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("change %d of a campaign that was lost got %v", version, err)
 		}
 	}

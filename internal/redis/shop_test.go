@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -70,7 +71,7 @@ func (s *shop) do(words ...string) rueidis.RedisResult {
 	return answer
 }
 
-func (s *shop) state() flow.GateState {
+func (s *shop) state() gate.State {
 	s.t.Helper()
 	state, err := s.gate.State(s.t.Context(), "c")
 	stage.Must(s.t, err)
@@ -80,7 +81,7 @@ func (s *shop) state() flow.GateState {
 // journal returns the journal with the times of the tests.
 func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
 	o := redis.JournalOptions{
-		Active: func(context.Context) ([]flow.Revision, error) { return revisions("c"), nil },
+		Active: func(context.Context) ([]gate.Revision, error) { return revisions("c"), nil },
 		Sweep:  10 * time.Millisecond, Idle: 50 * time.Millisecond,
 		OnAlarm: s.alarms.Tell,
 	}
@@ -101,9 +102,9 @@ func (s *shop) limit(l *flow.RecorderLimits) {
 }
 
 // revisions returns campaigns as they are made.
-func revisions(ids ...firstcome.CampaignID) (all []flow.Revision) {
+func revisions(ids ...firstcome.CampaignID) (all []gate.Revision) {
 	for _, id := range ids {
-		all = append(all, flow.Revision{Campaign: id, Version: 1, Epoch: 1})
+		all = append(all, gate.Revision{Campaign: id, Version: 1, Epoch: 1})
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -21,7 +22,7 @@ type stream struct {
 	*shop
 	*redis.Journal
 	issued int
-	made   []flow.Revision
+	made   []gate.Revision
 }
 
 func (s *stream) Make(ctx context.Context, id firstcome.CampaignID) error {
@@ -44,7 +45,7 @@ func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) 
 func (s *stream) recorder() *redis.Journal {
 	return s.journal(func(o *redis.JournalOptions) {
 		o.Idle = time.Hour
-		o.Active = func(context.Context) ([]flow.Revision, error) { return s.made, nil }
+		o.Active = func(context.Context) ([]gate.Revision, error) { return s.made, nil }
 	})
 }
 
@@ -56,7 +57,7 @@ func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 }
 
 // Report writes what a script that ends a generation does.
-func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r gate.LineReport) error {
 	l, p := r.Line, r.Past[0]
 	return s.do("XADD", redis.Keys(id, "")[2], "*", "format", "1", "epoch", "1",
 		"line", fmt.Sprint(l.Generation, " ", l.LastTicket, " ", l.ServedThrough, " ", l.Served, " ", l.Waiting),

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -109,7 +109,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 		p.Make(id)
 	}
 	s.drain(s.journal(func(o *redis.JournalOptions) {
-		o.Active = func(context.Context) ([]flow.Revision, error) { return revisions(ids...), nil }
+		o.Active = func(context.Context) ([]gate.Revision, error) { return revisions(ids...), nil }
 	}), p.Take)
 	for round := range 2 {
 		for _, id := range ids {

@@ -29,7 +29,7 @@ func newSynced(name string) (*synced, error) {
 	return &synced{file: file}, errors.Join(err, file.Sync())
 }
 
-// Claim is flow.Gate's; an Issuer has one call under way for the one campaign.
+// Claim is gate.Decider's; an Issuer has one call under way for the one campaign.
 func (s *synced) Claim(_ context.Context, _ firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if _, err := s.file.WriteAt(s.page[:], s.at); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *synced) Claim(_ context.Context, _ firstcome.CampaignID, users []firstc
 	return decisions, syncData(s.file)
 }
 
-// Holders is flow.Gate's. Nobody is refused, so nobody asks.
+// Holders is gate.Decider's. Nobody is refused, so nobody asks.
 func (*synced) Holders(context.Context, firstcome.CampaignID, func(firstcome.UserID)) (int64, error) {
 	return 0, errors.ErrUnsupported
 }

@@ -15,14 +15,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/seed"
 )
 
 // A Feeder is a subject that serves the lines that feeds keep.
 type Feeder interface {
 	Liner
-	flow.Fed
+	gate.Fed
 }
 
 //go:embed testdata/fed/*.txt
@@ -87,7 +87,7 @@ func runFedCommand(ctx context.Context, s Feeder, id firstcome.CampaignID, words
 		if err != nil {
 			return "", err
 		}
-		turned, err := s.ServeTurn(ctx, id, flow.Turn{Generation: at.Generation, From: at.Number, Users: userIDs(args[1:])})
+		turned, err := s.ServeTurn(ctx, id, gate.Turn{Generation: at.Generation, From: at.Number, Users: userIDs(args[1:])})
 		if err != nil {
 			return refusal(err)
 		}
@@ -126,7 +126,7 @@ func ticketOf(text string) (at firstcome.Ticket, err error) {
 }
 
 // lineOf returns a generation that ended as a line.
-func lineOf(p flow.PastLine) firstcome.Line {
+func lineOf(p gate.PastLine) firstcome.Line {
 	return firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
 }
 
@@ -144,7 +144,7 @@ func spellFed(l firstcome.Line) string {
 }
 
 // spellTurned returns what a turn did: 1:a@1.1 over=2 1@100:3/1 again=20ms ended=sold_out.
-func spellTurned(t flow.Turned) string {
+func spellTurned(t gate.Turned) string {
 	words := slices.DeleteFunc(strings.Fields(spellServed(t.Served)), func(word string) bool { return word == "waiting=0" })
 	behind := []string{spellFed(t.Line)}
 	if t.Over > 0 {
@@ -220,7 +220,7 @@ func (w *fedWalk) begins(r *rapid.T) {
 
 // serves gives the gate the next turn, or another one.
 func (w *fedWalk) serves(r *rapid.T) {
-	turn := flow.Turn{Generation: w.m.Generation, From: w.m.Serving()}
+	turn := gate.Turn{Generation: w.m.Generation, From: w.m.Serving()}
 	switch rapid.IntRange(0, 7).Draw(r, "astray if below 2") {
 	case 0:
 		turn.From += rapid.SampledFrom([]int64{-1, 1, 2, -3}).Draw(r, "from")

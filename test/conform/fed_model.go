@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // begin has a generation begin.
@@ -21,7 +21,7 @@ func (m *model) passes(user firstcome.UserID, ticket int64) bool {
 }
 
 // turnOf serves a turn.
-func (m *model) turnOf(t flow.Turn) (coupons []firstcome.Coupon, over int64, ended string) {
+func (m *model) turnOf(t gate.Turn) (coupons []firstcome.Coupon, over int64, ended string) {
 	m.recallQuarantine()
 	now, before := m.now(), m.Line
 	m.sendAway(now, false)

@@ -23,13 +23,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Subject is a gate under test with what an operator does to its campaigns.
 // The errors are firstcome's.
 type Subject interface {
-	flow.Gate
+	gate.Decider
 	Operator
 	// Instants returns what the gate keeps of a campaign's course.
 	Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error)
@@ -60,7 +60,7 @@ func quarantineFor(s Subject) time.Duration {
 
 // A Cluster is a subject with several nodes, each with a gate of its own. The
 // operator's changes pass through the first.
-type Cluster interface{ Nodes() []flow.Gate }
+type Cluster interface{ Nodes() []gate.Decider }
 
 // A Killable subject goes on as if its process had been killed and started again.
 type Killable interface{ Kill() error }

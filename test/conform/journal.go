@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -35,7 +36,7 @@ type Entries interface {
 	// Litter writes something into a campaign's part that nobody can read.
 	Litter(ctx context.Context, id firstcome.CampaignID) error
 	// Report writes an entry without coupons that says this of a campaign's line.
-	Report(ctx context.Context, id firstcome.CampaignID, r flow.LineReport) error
+	Report(ctx context.Context, id firstcome.CampaignID, r gate.LineReport) error
 }
 
 // Journal runs everything that a journal must do. fresh returns a new one without campaigns, whose recorders take over
@@ -67,7 +68,7 @@ type drained struct {
 	mu      sync.Mutex // guards what follows
 	coupons map[firstcome.CampaignID][]firstcome.Coupon
 	garbage []flow.Garbage
-	line    flow.LineReport
+	line    gate.LineReport
 	grown   chan struct{} // closed and made anew when something came
 }
 
@@ -274,8 +275,8 @@ func hangingSink(d *drained) {
 // reportComes has entries about a line between coupons and garbage, of which the first sink takes none.
 func reportComes(d *drained) {
 	all := d.issue("c", 3)
-	one := flow.LineReport{Line: firstcome.Line{Generation: 2}, Past: []flow.PastLine{ended(1, "sold_out")}}
-	two := flow.LineReport{Line: firstcome.Line{Generation: 3}, Past: []flow.PastLine{ended(2, "closed")}}
+	one := gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []gate.PastLine{ended(1, "sold_out")}}
+	two := gate.LineReport{Line: firstcome.Line{Generation: 3}, Past: []gate.PastLine{ended(2, "closed")}}
 	stage.Must(d.t, d.Report(d.t.Context(), "c", one))
 	stage.Must(d.t, d.Litter(d.t.Context(), "c"))
 	stage.Must(d.t, d.Report(d.t.Context(), "c", two))
@@ -290,7 +291,7 @@ func reportComes(d *drained) {
 	d.gone("c", all...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if diff := cmp.Diff(flow.LineReport{Line: two.Line, Past: []flow.PastLine{ended(1, "sold_out"), ended(2, "closed")}}, d.line); diff != "" || len(d.garbage) != 1 {
+	if diff := cmp.Diff(gate.LineReport{Line: two.Line, Past: []gate.PastLine{ended(1, "sold_out"), ended(2, "closed")}}, d.line); diff != "" || len(d.garbage) != 1 {
 		d.t.Errorf("the line was reported otherwise, beside %d garbage (-want +got):\n%s", len(d.garbage), diff)
 	}
 }

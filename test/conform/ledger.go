@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -23,8 +24,8 @@ type Book interface {
 	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
 	// Kept returns a campaign's coupons in number order, and how many dead letters it has.
 	Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error)
-	// LineOf returns what it knows of a campaign's line: see flow.Places.
-	LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error)
+	// LineOf returns what it knows of a campaign's line: see gate.Places.
+	LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error)
 	// Another returns another node of the ledger, or the same again.
 	Another() flow.Keeper
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -20,15 +20,15 @@ func served(number, generation, ticket int64) firstcome.Coupon {
 }
 
 // ended returns a generation of four tickets that ended.
-func ended(generation int64, reason string) flow.PastLine {
-	return flow.PastLine{
+func ended(generation int64, reason string) gate.PastLine {
+	return gate.PastLine{
 		Generation: generation, Reason: reason, EndedAt: stage.Epoch.Add(time.Duration(generation) * time.Second),
 		LastTicket: 4, ServedThrough: 2, Served: 2, Waiting: 1,
 	}
 }
 
 // hasLine expects what the ledger knows of the line.
-func (k *kept) hasLine(line firstcome.Line, past ...flow.PastLine) {
+func (k *kept) hasLine(line firstcome.Line, past ...gate.PastLine) {
 	k.t.Helper()
 	got, err := k.LineOf(k.t.Context(), "c")
 	stage.Must(k.t, err)
@@ -38,7 +38,7 @@ func (k *kept) hasLine(line firstcome.Line, past ...flow.PastLine) {
 }
 
 // reports expects that the ledger takes coupons and a report.
-func (k *kept) reports(through int64, r flow.LineReport, coupons ...firstcome.Coupon) {
+func (k *kept) reports(through int64, r gate.LineReport, coupons ...firstcome.Coupon) {
 	k.t.Helper()
 	b := k.batch(coupons...)
 	b.Line = r
@@ -48,26 +48,26 @@ func (k *kept) reports(through int64, r flow.LineReport, coupons ...firstcome.Co
 func lineReported(k *kept) {
 	k.create(100)
 	k.hasLine(firstcome.Line{Generation: 1})
-	first := flow.LineReport{Line: firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 2, Served: 2, Waiting: 1}}
+	first := gate.LineReport{Line: firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 2, Served: 2, Waiting: 1}}
 	k.reports(2, first, served(1, 1, 1), served(2, 1, 2))
 	k.hasLine(first.Line)
 	left := first
 	left.Line.Waiting = 0
 	k.reports(2, left) // somebody left, and nothing was issued since
 	k.hasLine(left.Line)
-	turned := flow.LineReport{
+	turned := gate.LineReport{
 		Line: firstcome.Line{Generation: 3, LastTicket: 1, Waiting: 1},
-		Past: []flow.PastLine{ended(1, "sold_out"), ended(2, "closed")},
+		Past: []gate.PastLine{ended(1, "sold_out"), ended(2, "closed")},
 	}
 	k.reports(2, turned)
-	for _, again := range []flow.LineReport{first, turned, {}, {Past: turned.Past[:1]}} { // entries are given again
+	for _, again := range []gate.LineReport{first, turned, {}, {Past: turned.Past[:1]}} { // entries are given again
 		k.reports(2, again, served(1, 1, 1))
 	}
 	k.hasLine(turned.Line, ended(2, "closed"), ended(1, "sold_out"))
-	k.reports(3, flow.LineReport{Line: firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}}, served(3, 3, 1))
+	k.reports(3, gate.LineReport{Line: firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}}, served(3, 3, 1))
 	k.hasLine(firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}, ended(2, "closed"), ended(1, "sold_out"))
 	buried := k.batch(served(4, 3, 2))
-	buried.Line = flow.LineReport{Line: firstcome.Line{Generation: 4}, Past: []flow.PastLine{ended(3, "closed")}}
+	buried.Line = gate.LineReport{Line: firstcome.Line{Generation: 4}, Past: []gate.PastLine{ended(3, "closed")}}
 	k.drained(4, []int64{4}, false)(k.Bury(k.t.Context(), buried, "a trial"))
 	k.hasLine(firstcome.Line{Generation: 4}, ended(3, "closed"), ended(2, "closed"), ended(1, "sold_out"))
 }

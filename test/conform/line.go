@@ -15,16 +15,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/seed"
 )
 
 // A Liner is a subject that keeps waiting lines.
 type Liner interface {
 	Subject
-	flow.Line
-	flow.Places
-	flow.Direct
+	gate.Line
+	gate.Places
+	gate.Direct
 }
 
 //go:embed testdata/line/*.txt testdata/line/quarantine/*.txt
@@ -94,7 +94,7 @@ func runLineCommand(ctx context.Context, s Liner, id firstcome.CampaignID, words
 		served, err := s.Serve(ctx, id, limit)
 		return spellServed(served), err
 	case "direct":
-		decisions, err := s.Issue(ctx, flow.Order{Actor: "test"}, id, userIDs(args))
+		decisions, err := s.Issue(ctx, gate.Order{Actor: "test"}, id, userIDs(args))
 		return spell(decisions), err
 	case "leave":
 		return refusal(s.Leave(ctx, id, firstcome.UserID(args[0])))
@@ -123,7 +123,7 @@ func runLineCommand(ctx context.Context, s Liner, id firstcome.CampaignID, words
 }
 
 // spellServed returns what was served: 1:a@1.1 waiting=2 again=20ms ended=sold_out.
-func spellServed(s flow.Served) string {
+func spellServed(s gate.Served) string {
 	var words []string
 	for _, c := range s.Coupons {
 		words = append(words, fmt.Sprintf("%d:%s@%d.%d", c.Number, c.User, c.Generation, c.Ticket))
@@ -161,7 +161,7 @@ func spellPlace(p firstcome.Place, c firstcome.Coupon) string {
 
 // spellLine returns a line and those that ended: 2:0/0/0 closed=1:1/3/1 is generation 2, in which ticket 0 was given last,
 // every ticket up to 0 has ended and 0 are in line; and generation 1, which closed.
-func spellLine(s flow.LineState) string {
+func spellLine(s gate.LineState) string {
 	words := []string{fmt.Sprintf("%d:%d/%d/%d", s.Line.Generation, s.Line.LastTicket, s.Line.ServedThrough, s.Line.Waiting)}
 	for _, p := range s.Past {
 		words = append(words, fmt.Sprintf("%s=%d:%d/%d/%d@%s", p.Reason, p.Generation, p.LastTicket, p.ServedThrough, p.Waiting, p.EndedAt.Sub(Epoch)))
@@ -199,7 +199,7 @@ var lineUsers = []firstcome.UserID{"a", "b", "c", "d", "e", "f", "g", "h", "A", 
 func (w *lineWalk) claim(r *rapid.T) { w.decide(r, w.s.Claim, false) }
 func (w *lineWalk) direct(r *rapid.T) {
 	w.decide(r, func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-		return w.s.Issue(ctx, flow.Order{Actor: "test"}, id, users)
+		return w.s.Issue(ctx, gate.Order{Actor: "test"}, id, users)
 	}, true)
 }
 
@@ -273,7 +273,7 @@ func (w *lineWalk) same(r *rapid.T) {
 	w.walk.same(r)
 	state, err := w.s.LineOf(w.ctx, w.m.ID)
 	line, joined, past := w.m.lines()
-	if err != nil || state.Line != line || !state.Joined.Equal(joined) || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b flow.PastLine) bool { return cmp.Equal(a, b) }) {
+	if err != nil || state.Line != line || !state.Joined.Equal(joined) || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b gate.PastLine) bool { return cmp.Equal(a, b) }) {
 		r.Fatalf("the gate has the line %+v, whose next joined at %v, and before it %+v, %v; the rule %+v, %v and %+v", state.Line, state.Joined, state.Past, err, line, joined, past)
 	}
 	for range 2 {

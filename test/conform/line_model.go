@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A modelLine is the line of a model: its people stand in a slice.
@@ -13,7 +13,7 @@ type modelLine struct {
 	firstcome.Line
 	queue  []waiter
 	joined map[firstcome.UserID]bool // whose tickets have ended
-	past   []flow.PastLine
+	past   []gate.PastLine
 	left   map[firstcome.UserID]int64 // of a feed: through which ticket of this generation
 }
 
@@ -99,13 +99,13 @@ func (m *model) sendAway(now time.Time, changed bool) {
 
 // finish ends the generation.
 func (m *model) finish(why string, at time.Time) {
-	m.past = append([]flow.PastLine{m.ended(why, at)}, m.past...)
+	m.past = append([]gate.PastLine{m.ended(why, at)}, m.past...)
 	m.left = nil
 	m.Line = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}
 }
 
-func (m *model) ended(why string, at time.Time) flow.PastLine {
-	return flow.PastLine{
+func (m *model) ended(why string, at time.Time) gate.PastLine {
+	return gate.PastLine{
 		Generation: m.Generation, Reason: why, EndedAt: at, LastTicket: m.LastTicket,
 		ServedThrough: m.ServedThrough, Served: m.Served, Waiting: m.Waiting, First: m.First, Begun: m.Begun,
 	}
@@ -186,7 +186,7 @@ func (m *model) place(user firstcome.UserID) (p firstcome.Place, number int64) {
 }
 
 // lines returns the line, when who is next joined, and the lines before it, as somebody sees them who only reads.
-func (m *model) lines() (line firstcome.Line, joined time.Time, told []flow.PastLine) {
+func (m *model) lines() (line firstcome.Line, joined time.Time, told []gate.PastLine) {
 	seen := m.peek()
 	past := m.past
 	line = m.Line
@@ -198,8 +198,8 @@ func (m *model) lines() (line firstcome.Line, joined time.Time, told []flow.Past
 		if why == firstcome.Closed {
 			at = seen.since(why)
 		}
-		past = append([]flow.PastLine{m.ended(why.String(), at)}, past...)
+		past = append([]gate.PastLine{m.ended(why.String(), at)}, past...)
 		line, joined = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}, time.Time{}
 	}
-	return line, joined, past[:min(len(past), flow.MaxPastLines)]
+	return line, joined, past[:min(len(past), gate.MaxPastLines)]
 }

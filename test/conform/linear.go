@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -36,13 +37,13 @@ const (
 // and the walk say when.
 func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t)
-	nodes := []flow.Gate{s}
+	nodes := []gate.Decider{s}
 	if c, ok := s.(Cluster); ok {
 		nodes = c.Nodes()
 	}
 	issuers := make([]*flow.Issuer, len(nodes))
 	for n, node := range nodes {
-		issuers[n] = flow.NewIssuer(&flaky{Gate: node, every: int64(8 * len(nodes) * len(nodes))}, flow.Limits{})
+		issuers[n] = flow.NewIssuer(&flaky{Decider: node, every: int64(8 * len(nodes) * len(nodes))}, flow.Limits{})
 		defer func() {
 			if err := issuers[n].Stop(context.Background()); err != nil {
 				t.Error(err)
@@ -67,7 +68,7 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 // through, and of several nodes, whose batches are smaller, each loses fewer: each claim
 // without an answer doubles what the search has to try.
 type flaky struct {
-	flow.Gate
+	gate.Decider
 	every int64
 	calls atomic.Int64
 }
@@ -82,7 +83,7 @@ func (f *flaky) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 	if n == 3 {
 		return nil, errLost
 	}
-	decisions, err := f.Gate.Claim(ctx, id, users)
+	decisions, err := f.Decider.Claim(ctx, id, users)
 	if n == 7 {
 		return nil, errLost
 	}

@@ -477,7 +477,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuilt campaign is noted as created after its switch",
-		file: "internal/redis/rebuild.go", old: "	if err := g.note(ctx, k); err != nil && !errors.Is(err, flow.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = g.note(ctx, k) }()\n",
+		file: "internal/redis/rebuild.go", old: "	if err := g.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = g.note(ctx, k) }()\n",
 		pkg: "./internal/redis", test: "TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched",
 	},
 	{
@@ -502,7 +502,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a gate begins a generation of a feed elsewhere than the ledger",
-		file: "internal/flow/over_fed.go", old: "return gate.Begin(ctx, id, feed, line.Generation, line.First)", new: "return gate.Begin(ctx, id, feed, line.Generation, first)",
+		file: "internal/gate/router_fed.go", old: "return gate.Begin(ctx, id, feed, line.Generation, line.First)", new: "return gate.Begin(ctx, id, feed, line.Generation, first)",
 		pkg: whole, test: "TestP9TheLedgersWordIsWhereAGenerationBegins",
 	},
 	{
@@ -532,12 +532,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a journal is filled from the holders of a gate that is unverified",
-		file: "internal/redis/journal_heal.go", old: "errors.Is(err, flow.ErrUnverified) {", new: "errors.Is(err, flow.ErrUnverified) && false {",
+		file: "internal/redis/journal_heal.go", old: "errors.Is(err, gate.ErrUnverified) {", new: "errors.Is(err, gate.ErrUnverified) && false {",
 		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
 	},
 	{
 		bug:  "a reconcile that was cut off counts as done",
-		file: "internal/recovery/looks.go", old: "	case a.Reconciling:\n		return &flow.LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
+		file: "internal/recovery/looks.go", old: "	case a.Reconciling:\n		return &gate.LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
 		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
 	},
 	{
@@ -552,7 +552,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a campaign that another gate decides is refused for ever",
-		file: "internal/recovery/watch.go", old: "isOver(id) && errors.Is(why, flow.ErrStaleEpoch)", new: "false && errors.Is(why, flow.ErrStaleEpoch)",
+		file: "internal/recovery/watch.go", old: "isOver(id) && errors.Is(why, gate.ErrStaleEpoch)", new: "false && errors.Is(why, gate.ErrStaleEpoch)",
 		pkg: "./internal/recovery", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
 	},
 	{
@@ -587,7 +587,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "what an older gate says of a coupon is told",
-		file: "internal/flow/over.go", old: "	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) {", new: "	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) && false {",
+		file: "internal/gate/router.go", old: "	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) {", new: "	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) && false {",
 		pkg: whole, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
 	},
 	{
@@ -597,7 +597,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
-		file: "internal/recovery/machine.go", old: "case errors.Is(err, errUnmade), errors.Is(err, flow.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		file: "internal/recovery/machine.go", old: "case errors.Is(err, errUnmade), errors.Is(err, gate.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
 		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
 	{

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -23,11 +24,11 @@ type bug struct {
 	models func(*town)
 	// The others return what takes the place of a part of a node.
 	gate    func(*wire, gated) gated                     // what a node asks at the gate
-	claims  func(*wire, flow.Gate) flow.Gate             // what its Issuer asks
-	drains  func(*wire, flow.Drains) flow.Drains         // what its Waiter asks
+	claims  func(*wire, gate.Decider) gate.Decider       // what its Issuer asks
+	drains  func(*wire, gate.Drains) gate.Drains         // what its Waiter asks
 	keeper  func(*wire, flow.Keeper) flow.Keeper         // what its Recorder asks
 	book    func(*wire, flow.ChangeBook) flow.ChangeBook // what its Changer asks of the ledger
-	applier func(*wire, flow.Applier) flow.Applier       // and of the gate
+	applier func(*wire, gate.Applier) gate.Applier       // and of the gate
 	remade  func(*Gate) recovery.Gate                    // the gate, as its Machine asks it
 	refills func(*Ledger) rebuilds                       // and the ledger
 	// heedless has whoever records settle entries whatever epoch they are of.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -22,7 +22,7 @@ type muddled struct {
 	leave  func(user firstcome.UserID) error
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (m muddled) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if c := m.gate.campaigns[id]; m.claims != nil && c != nil {
 		m.claims(c, users)
@@ -30,15 +30,15 @@ func (m muddled) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 	return m.gated.Claim(ctx, id, users)
 }
 
-// Serve is flow.Line's.
-func (m muddled) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+// Serve is gate.Line's.
+func (m muddled) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	if c := m.gate.campaigns[id]; m.serve != nil && c != nil {
 		m.serve(c)
 	}
 	return m.gated.Serve(ctx, id, limit)
 }
 
-// Leave is flow.Places'.
+// Leave is gate.Places'.
 func (m muddled) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	if m.leave != nil {
 		return m.leave(user)
@@ -119,7 +119,7 @@ type stale struct {
 	told map[firstcome.UserID]firstcome.Place
 }
 
-// Place is flow.Places'.
+// Place is gate.Places'.
 func (s stale) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	if p, is := s.told[user]; is {
 		return p, firstcome.Coupon{}, nil

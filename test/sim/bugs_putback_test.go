@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -17,7 +17,7 @@ type modest struct {
 }
 
 // Standing is recovery.Gate's.
-func (m modest) Standing(ctx context.Context, r flow.Revision) error {
+func (m modest) Standing(ctx context.Context, r gate.Revision) error {
 	if m.hides && m.ahead(r) != nil {
 		return m.stands(r.Campaign)
 	}
@@ -25,7 +25,7 @@ func (m modest) Standing(ctx context.Context, r flow.Revision) error {
 }
 
 // Stopped is recovery.Gate's.
-func (m modest) Stopped(ctx context.Context, r flow.Revision) (recovery.Stopped, error) {
+func (m modest) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
 	s, err := m.Gate.Stopped(ctx, r)
 	if m.hides && m.ahead(r) != nil {
 		s.Version, s.Epoch, s.DrainedThrough = r.Version, r.Epoch, r.Drained

@@ -17,7 +17,7 @@ type unheeding struct {
 	before func(ctx context.Context)
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (u unheeding) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	u.before(ctx)
 	return u.gated.Claim(ctx, id, users)

@@ -12,22 +12,23 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // claiming is a gate of which a bug changes the claims.
 type claiming struct {
-	flow.Gate
+	gate.Decider
 	claim func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (c claiming) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return c.claim(ctx, id, users)
 }
 
 // spoiled has a bug change the decisions of a gate, by when the claims were sent.
-func spoiled(change func(d *firstcome.Decision, sent time.Time)) func(*wire, flow.Gate) flow.Gate {
-	return func(_ *wire, g flow.Gate) flow.Gate {
+func spoiled(change func(d *firstcome.Decision, sent time.Time)) func(*wire, gate.Decider) gate.Decider {
+	return func(_ *wire, g gate.Decider) gate.Decider {
 		return claiming{g, func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 			sent := time.Now()
 			decisions, err := g.Claim(ctx, id, users)
@@ -53,33 +54,33 @@ func (k keeping) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 // applying is a gate of which a bug changes what is applied.
 type applying func(context.Context, firstcome.Change) (bool, error)
 
-// Apply is flow.Applier's.
+// Apply is gate.Applier's.
 func (a applying) Apply(ctx context.Context, c firstcome.Change) (bool, error) { return a(ctx, c) }
 
 // hasty is a gate that says of everything that it is recorded.
 type hasty struct {
-	flow.Drains
+	gate.Drains
 	gate *Gate
 	wire *wire
 }
 
-// DrainedThrough is flow.Drains'.
+// DrainedThrough is gate.Drains'.
 func (h hasty) DrainedThrough(ctx context.Context, _ firstcome.CampaignID) (int64, error) {
 	return ask(ctx, h.wire, "the gate", "how far it is drained", func() (int64, error) {
 		if c := h.gate.campaigns[campaign]; c != nil {
 			return c.last, nil
 		}
-		return 0, flow.ErrLost
+		return 0, gate.ErrLost
 	})
 }
 
-// Has is flow.Drains'.
+// Has is gate.Drains'.
 func (hasty) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(coupons)), nil
 }
 
 // applies has a bug change what the gate does with a change.
-func applies(change func(*course, firstcome.Change, flow.Applier) (bool, error)) func(*town) {
+func applies(change func(*course, firstcome.Change, gate.Applier) (bool, error)) func(*town) {
 	return func(t *town) { t.front = tampered{gated: t.front, gate: t.gate, apply: change} }
 }
 
@@ -125,7 +126,7 @@ func older(t *town) {
 // swapped has the gate keep each second change back until the next one.
 func swapped(t *town) {
 	var back *firstcome.Change
-	applies(func(c *course, change firstcome.Change, to flow.Applier) (bool, error) {
+	applies(func(c *course, change firstcome.Change, to gate.Applier) (bool, error) {
 		switch {
 		case change.Version <= c.Version:
 		case back == nil && change.Kind == firstcome.ChangeTerms && change.Terms.Quantity > c.Quantity:
@@ -192,7 +193,7 @@ var bugs = []bug{
 		}
 	})},
 	{name: "a gate's time goes back", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.seen = time.Time{} })},
-	{name: "a gate applies a change again", seed: 1381, models: applies(func(c *course, change firstcome.Change, to flow.Applier) (bool, error) {
+	{name: "a gate applies a change again", seed: 1381, models: applies(func(c *course, change firstcome.Change, to gate.Applier) (bool, error) {
 		if change.Version <= c.Version && !c.refused[change.Version] {
 			c.apply(change, time.Now(), time.Now(), quarantine)
 		}
@@ -249,9 +250,9 @@ var bugs = []bug{
 	}},
 	{name: "a ledger stores twice what comes twice", models: twice},
 	{name: "a waiter says recorded too early", models: func(t *town) {
-		t.bug.drains = func(w *wire, d flow.Drains) flow.Drains { return hasty{d, t.gate, w} }
+		t.bug.drains = func(w *wire, d gate.Drains) gate.Drains { return hasty{d, t.gate, w} }
 	}},
-	{name: "an operator is answered before the gate has the change", applier: func(_ *wire, a flow.Applier) flow.Applier {
+	{name: "an operator is answered before the gate has the change", applier: func(_ *wire, a gate.Applier) gate.Applier {
 		return applying(func(ctx context.Context, c firstcome.Change) (bool, error) {
 			go func() { _, _ = a.Apply(context.WithoutCancel(ctx), c) }()
 			return false, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // quarantined is what a change gave back and nobody may be given yet, because nodes may still repeat what the gate refused before: the
@@ -53,7 +54,7 @@ func (c *quarantined) narrow(seen firstcome.Campaign) firstcome.Campaign {
 	return seen
 }
 
-// Apply is flow.RemoteGate's: it applies change v after v-1, once.
+// Apply is gate.Gate's: it applies change v after v-1, once.
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +66,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		c.Quantity = change.Terms.Quantity // a new campaign gives nothing back
 	}
 	if err == firstcome.ErrNoCampaign {
-		err = flow.ErrLost
+		err = gate.ErrLost
 	}
 	if err == nil {
 		err = g.verified(c)
@@ -76,7 +77,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	case change.Version <= c.Version:
 		return c.refused[change.Version], nil
 	case change.Version > c.Version+1:
-		return false, flow.ErrGap
+		return false, gate.ErrGap
 	}
 	c.Version = change.Version
 	if change.Kind == firstcome.ChangeTerms && change.Terms.Quantity < c.inForce() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -128,12 +129,12 @@ func (g *Gate) whole(id firstcome.CampaignID) (*course, error) {
 	case c == nil && g.logs[id] == nil:
 		return nil, firstcome.ErrNoCampaign
 	case c == nil, c.Version == 0, c.last < c.drained: // the ledger has numbers that were never given here
-		return nil, flow.ErrLost
+		return nil, gate.ErrLost
 	}
 	return c, nil
 }
 
-var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrUnverified)
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 
 // verified returns nil if the campaign may change: its server is the one that decided last, and no rebuild froze it.
 func (g *Gate) verified(c *course) error {
@@ -152,7 +153,7 @@ func (g *Gate) now(c *course) (clock, now time.Time) {
 	return clock, clock
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decides(id, users, false)
 }
@@ -166,7 +167,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 		clock, now := g.now(c)
 		c.release(clock, g.Quarantine)
 		var issued []firstcome.Coupon
-		var ended []flow.PastLine
+		var ended []gate.PastLine
 		for _, user := range users {
 			d, over := c.decide(user, now, direct)
 			ended = append(ended, over...)
@@ -189,7 +190,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 }
 
 // decide decides a claim by the rule. It returns the generations of the line that ended with it, too.
-func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d firstcome.Decision, ended []flow.PastLine) {
+func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d firstcome.Decision, ended []gate.PastLine) {
 	before := c.line
 	ended = c.sendAway(now, false)
 	seen, taken := c.asSeen(), c.inForce()
@@ -277,7 +278,7 @@ func (c *course) lease(d firstcome.Decision, clock time.Time, longest time.Durat
 	return min(longest, ends.Sub(d.At))
 }
 
-// Holders is flow.Gate's.
+// Holders is gate.Decider's.
 func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	err = g.of(id, func(c *course) {
 		version = c.Version
@@ -288,7 +289,7 @@ func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(fir
 	return version, err
 }
 
-// CouponOf is flow.RemoteGate's.
+// CouponOf is gate.Gate's.
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
 	holds := false
 	err = g.of(id, func(c *course) {
@@ -301,7 +302,7 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 	return held, err
 }
 
-// Has is flow.RemoteGate's.
+// Has is gate.Gate's.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = g.of(id, func(c *course) {
 		has = make([]bool, len(coupons))
@@ -313,11 +314,11 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 	return has, err
 }
 
-// State is flow.RemoteGate's.
-func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.GateState, err error) {
+// State is gate.Gate's.
+func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
 	err = g.of(id, func(c *course) {
 		clock, _ := g.now(c)
-		state = flow.GateState{
+		state = gate.State{
 			Version: c.Version, Epoch: c.epoch, InForce: c.inForce(), Issued: c.last, LastNumber: c.last,
 			DrainedThrough: c.drained, Now: clock, Instants: c.Instants, Lost: g.verified(c) != nil, Waiting: c.line.Waiting,
 		}
@@ -325,7 +326,7 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.Gat
 	return state, err
 }
 
-// DrainedThrough is flow.RemoteGate's.
+// DrainedThrough is gate.Gate's.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
 	err = g.of(id, func(c *course) { through = c.drained })
 	return through, err
@@ -336,7 +337,7 @@ type watcher struct {
 	each func(firstcome.CampaignID, int64)
 }
 
-// WatchDrained is flow.RemoteGate's.
+// WatchDrained is gate.Gate's.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	one := &watcher{each}
 	g.mu.Lock()

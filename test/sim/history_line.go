@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A lineup is the line as it should be, by what the gate did: who came first stands first.
@@ -59,7 +59,7 @@ func (h *history) lined(now happening, g *Gate) {
 // or were, as the ledger knows. A generation that has ended by the ledger is not carried over.
 func (h *history) carried(was happening, c *course) {
 	a := h.town.ledger.campaigns[campaign]
-	over := slices.ContainsFunc(a.line.Past, func(p flow.PastLine) bool { return p.Generation >= was.generation && p.Reason != reasonLost })
+	over := slices.ContainsFunc(a.line.Past, func(p gate.PastLine) bool { return p.Generation >= was.generation && p.Reason != reasonLost })
 	passed := func(p inLine) bool {
 		_, holds := c.holders[p.user]
 		return holds || slices.ContainsFunc(a.coupons, func(one stored) bool { return one.User == p.user && one.Ticket > 0 })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // An entry is what the journal of a gate keeps of one call of it, until the ledger has that.
@@ -159,7 +160,7 @@ func (s *Source) Ack(ctx context.Context, receipt any, drained flow.Drained) (be
 }
 
 // Lag implements flow.Source.
-func (s *Source) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil }
+func (s *Source) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
 
 // journalled returns the campaigns of which the journal has something, in the order of their oldest entries.
 func (g *Gate) journalled() (ids []firstcome.CampaignID) {

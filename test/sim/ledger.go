@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Ledger is the model of a ledger, as internal/ledger is one beside another gate: it keeps what recorders bring, each coupon once, and
@@ -34,7 +35,7 @@ type account struct {
 	changes            []deed    // by version, from 1
 	coupons            []stored
 	facts              []fact
-	line               flow.LineState
+	line               gate.LineState
 	gateRow
 }
 
@@ -218,12 +219,12 @@ func (a *account) fact(kind firstcome.FactKind, number int64) int64 {
 }
 
 // reported keeps what a batch says of the line: the latest, and each generation that ended once.
-func (a *account) reported(r flow.LineReport) {
+func (a *account) reported(r gate.LineReport) {
 	if r.Line.Later(a.line.Line) {
 		a.line.Line = r.Line
 	}
 	for _, p := range r.Past {
-		if !slices.ContainsFunc(a.line.Past, func(known flow.PastLine) bool { return known.Generation == p.Generation }) {
+		if !slices.ContainsFunc(a.line.Past, func(known gate.PastLine) bool { return known.Generation == p.Generation }) {
 			a.line.Past = slices.Insert(a.line.Past, 0, p)
 		}
 	}
@@ -237,7 +238,7 @@ func (l *Ledger) through(a *account) int64 {
 	return a.drained
 }
 
-// Has is flow.RetiredBook's.
+// Has is gate.RetiredBook's.
 func (l *Ledger) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = l.of(id, func(a *account) error {
 		has = make([]bool, len(coupons))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -174,16 +175,16 @@ func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(f
 }
 
 // Active is recovery.Ledger's.
-func (l *Ledger) Active(context.Context) (all []flow.Revision, err error) {
+func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, a := range l.campaigns {
-		all = append(all, flow.Revision{
+		all = append(all, gate.Revision{
 			Campaign: id, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
 			Reconciling: a.reconciling() != nil, Unmade: a.applied == 0 && a.highest() == 0,
 		})
 	}
-	slices.SortFunc(all, func(x, y flow.Revision) int { return cmp.Compare(x.Campaign, y.Campaign) })
+	slices.SortFunc(all, func(x, y gate.Revision) int { return cmp.Compare(x.Campaign, y.Campaign) })
 	return all, nil
 }
 
@@ -324,7 +325,7 @@ func (a *account) carry(frozen firstcome.Line, carried recovery.Carried) (lostPl
 	if !a.lined() && l.LastTicket == 0 && carried.People == 0 {
 		return lostPlaces
 	}
-	a.line.Past = slices.Insert(a.line.Past, 0, flow.PastLine{Generation: l.Generation, Reason: reasonLost, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting})
+	a.line.Past = slices.Insert(a.line.Past, 0, gate.PastLine{Generation: l.Generation, Reason: reasonLost, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting})
 	*l = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 	if carried.People > 0 {
 		l.LastTicket, l.ServedThrough, l.Waiting = carried.Last, carried.First-1, carried.People
@@ -337,7 +338,7 @@ func (a *account) lined() bool {
 	return slices.ContainsFunc(a.changes, func(d deed) bool { return d.Terms.Pace != nil })
 }
 
-// LoseLine is flow.RetiredBook's: it ends the line of a closed campaign whose gate has lost it, once.
+// LoseLine is gate.RetiredBook's: it ends the line of a closed campaign whose gate has lost it, once.
 func (l *Ledger) LoseLine(_ context.Context, id firstcome.CampaignID) error {
 	return l.of(id, func(a *account) error {
 		ended := len(a.line.Past) > 0 && a.line.Past[0].Reason == reasonLost && a.line.Line.LastTicket == 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A queue is the waiting line of a course.
@@ -14,7 +15,7 @@ type queue struct {
 	line   firstcome.Line
 	people []inLine                  // in the order of their tickets
 	joined map[firstcome.UserID]bool // who had a ticket that has ended
-	past   []flow.PastLine           // newest first
+	past   []gate.PastLine           // newest first
 }
 
 // A ticketName names a ticket for ever.
@@ -102,15 +103,15 @@ func (c *course) since(o firstcome.Outcome) time.Time {
 }
 
 // endsAs returns the generation as it ends.
-func (c *course) endsAs(why firstcome.Outcome, at time.Time) flow.PastLine {
+func (c *course) endsAs(why firstcome.Outcome, at time.Time) gate.PastLine {
 	l := c.line
-	return flow.PastLine{
+	return gate.PastLine{
 		Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
 	}
 }
 
 // sendAway ends the generation if everybody in line is sent away, by a change that was just made or not. It returns the one that ended.
-func (c *course) sendAway(now time.Time, changed bool) (ended []flow.PastLine) {
+func (c *course) sendAway(now time.Time, changed bool) (ended []gate.PastLine) {
 	why := c.away(now)
 	if why == 0 {
 		return nil
@@ -119,7 +120,7 @@ func (c *course) sendAway(now time.Time, changed bool) (ended []flow.PastLine) {
 	if why == firstcome.Closed && !changed {
 		at = c.since(why)
 	}
-	ended = []flow.PastLine{c.endsAs(why, at)}
+	ended = []gate.PastLine{c.endsAs(why, at)}
 	c.did(happening{sent: why.String(), quantity: c.Quantity})
 	c.past = append(slices.Clone(ended), c.past...)
 	for _, p := range c.people {
@@ -130,7 +131,7 @@ func (c *course) sendAway(now time.Time, changed bool) (ended []flow.PastLine) {
 }
 
 // report returns what the journal says of the line, if a generation ended, or of a campaign that ever had a pace, with coupons.
-func (c *course) report(ended []flow.PastLine) (r flow.LineReport) {
+func (c *course) report(ended []gate.PastLine) (r gate.LineReport) {
 	if c.lined || len(ended) > 0 {
 		r.Line, r.Past = c.line, ended
 		r.Line.Due = time.Time{}
@@ -138,8 +139,8 @@ func (c *course) report(ended []flow.PastLine) (r flow.LineReport) {
 	return r
 }
 
-// Serve is flow.Line's.
-func (g *Gate) Serve(_ context.Context, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
+// Serve is gate.Line's.
+func (g *Gate) Serve(_ context.Context, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	refused := g.of(id, func(c *course) {
 		if err = g.verified(c); err != nil || len(c.people) == 0 {
 			return
@@ -155,7 +156,7 @@ func (g *Gate) Serve(_ context.Context, id firstcome.CampaignID, limit int) (ser
 }
 
 // serve issues to those next in line whom the pace lets through.
-func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served flow.Served) {
+func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served gate.Served) {
 	before, generation := c.line, c.line.Generation
 	ended := c.sendAway(now, false)
 	if firstcome.Decide(c.asSeen(), now, -1, false, false) == firstcome.Waiting && len(c.people) > 0 {
@@ -231,7 +232,7 @@ func (g *Gate) serves() bool {
 	return c.away(now) != 0 || firstcome.Decide(c.asSeen(), now, -1, false, false) == firstcome.Waiting && c.inForce() < c.Quantity
 }
 
-// Lines is flow.Line's.
+// Lines is gate.Line's.
 func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 	g.mu.Lock()
 	var with []firstcome.CampaignID
@@ -265,7 +266,7 @@ func (g *Gate) look(id firstcome.CampaignID, do func(c *course, clock, now time.
 	return err
 }
 
-// Place is flow.Places'.
+// Place is gate.Places'.
 func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (p firstcome.Place, held firstcome.Coupon, err error) {
 	none := false
 	err = g.look(id, func(c *course, _, now time.Time) {
@@ -286,7 +287,7 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return p, held, err
 }
 
-// Leave is flow.Places'.
+// Leave is gate.Places'.
 func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
 	refused := g.of(id, func(c *course) {
 		if err = g.verified(c); err != nil {
@@ -314,23 +315,23 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return err
 }
 
-// LineOf is flow.Places'.
-func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+// LineOf is gate.Places'.
+func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = g.look(id, func(c *course, clock, now time.Time) {
-		state = flow.LineState{Campaign: c.asSeen(), Line: c.line, InForce: c.inForce(), Now: clock, Past: c.past}
+		state = gate.LineState{Campaign: c.asSeen(), Line: c.line, InForce: c.inForce(), Now: clock, Past: c.past}
 		if len(c.people) > 0 {
 			state.Joined = c.people[0].at
 		}
 		if why := c.away(now); why != 0 {
-			state.Past = append([]flow.PastLine{c.endsAs(why, c.since(why))}, c.past...)
+			state.Past = append([]gate.PastLine{c.endsAs(why, c.since(why))}, c.past...)
 			state.Line, state.Joined = firstcome.Line{Generation: c.line.Generation + 1, Due: c.line.Due}, time.Time{}
 		}
-		state.Past = state.Past[:min(len(state.Past), flow.MaxPastLines)]
+		state.Past = state.Past[:min(len(state.Past), gate.MaxPastLines)]
 	})
 	return state, err
 }
 
-// Issue is flow.Direct's.
-func (g *Gate) Issue(_ context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// Issue is gate.Direct's.
+func (g *Gate) Issue(_ context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decides(id, users, true)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -24,7 +25,7 @@ func (s subject) Quarantine() time.Duration { return 250 * time.Millisecond }
 func newSubject() subject {
 	o := stage.NewOperator()
 	g := NewGate(o.Now)
-	o.Gates = []flow.RemoteGate{g}
+	o.Gates = []gate.Gate{g}
 	return subject{o}
 }
 
@@ -40,13 +41,13 @@ func TestTheLinesOfTheModelOfAGateConform(t *testing.T) {
 type cluster struct{ subject }
 
 // Nodes is conform.Cluster's.
-func (c cluster) Nodes() []flow.Gate { return c.Telling() }
+func (c cluster) Nodes() []gate.Decider { return c.Telling() }
 
 func TestClaimsAndChangesAtTheModelOfAGateAreLinearizable(t *testing.T) {
 	conform.Linearizable(t, func(*testing.T) conform.Subject {
 		o := stage.NewOperator()
 		g := NewGate(time.Now)
-		o.Gates = []flow.RemoteGate{g, g, g}
+		o.Gates = []gate.Gate{g, g, g}
 		return cluster{subject{o}}
 	})
 }
@@ -95,7 +96,7 @@ func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 }
 
 // Report is conform.Stream's.
-func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r gate.LineReport) error {
 	s.add(flow.Batch{Campaign: id, Epoch: 1, Line: r})
 	return nil
 }
@@ -133,7 +134,7 @@ func (b book) Kept(_ context.Context, id firstcome.CampaignID) (coupons []firstc
 }
 
 // LineOf is conform.Book's.
-func (b book) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+func (b book) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = b.of(id, func(a *account) error {
 		state = a.line
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
@@ -19,7 +20,7 @@ type node struct {
 	issuer   *flow.Issuer
 	answerer *flow.Answerer
 	operator *operate.Operator
-	places   flow.Places
+	places   gate.Places
 	refuses  func() bool  // it knows that its gate is in an epoch that has ended
 	epoch    func() int64 // of which it knows; 0: of none
 	ready    atomic.Bool  // it has looked whether the ledger is older than the gate
@@ -65,25 +66,25 @@ func (t *town) boot(name string) *node {
 	}
 	machine := recovery.New(book, end, recovery.Events{})
 	machine.Auto = t.auto()
-	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), flow.ErrStaleEpoch) }
+	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), gate.ErrStaleEpoch) }
 	n.epoch = func() int64 { return machine.Epoch(campaign) }
-	over := &flow.Over{Book: book, Notice: machine.Notice, Refusal: machine.Refusal, Refuse: machine.Refuse}
+	over := &gate.Router{Book: book, Notice: machine.Notice, Refusal: machine.Refusal, Refuse: machine.Refuse}
 	end.epoch = n.epoch
 	if b.deaf {
 		over.Refusal, end.epoch = nil, func() int64 { return 0 }
 	}
-	gate := put(b.gate, at, gated(end))
-	over.RemoteGate = gate
-	waiter := flow.NewWaiter(put(b.drains, at, flow.Drains(over)))
-	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, flow.Applier(over)), nil)
+	g := put(b.gate, at, gated(end))
+	over.Gate = g
+	waiter := flow.NewWaiter(put(b.drains, at, gate.Drains(over)))
+	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, gate.Applier(over)), nil)
 	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded})
 	lines := flow.NewDispatcher(over, flow.DispatchLimits{})
-	n.issuer = flow.NewIssuer(put(b.claims, at, flow.Gate(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
+	n.issuer = flow.NewIssuer(put(b.claims, at, gate.Decider(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	n.places = over
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
-	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, unasked{machine})
+	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, g, unasked{machine})
 	if b.kind.putsBack {
-		n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, gate, asking{machine})
+		n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, g, asking{machine})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -24,7 +24,7 @@ func (l *Ledger) Create(_ context.Context, _ string, id firstcome.CampaignID, te
 	if l.campaigns[id] != nil {
 		return firstcome.ErrCampaignExists
 	}
-	a := &account{termsVersion: 1, line: flow.LineState{Line: firstcome.Line{Generation: 1}}, gateRow: gateRow{epoch: 1}}
+	a := &account{termsVersion: 1, line: gate.LineState{Line: firstcome.Line{Generation: 1}}, gateRow: gateRow{epoch: 1}}
 	a.ID, a.Terms, a.CreatedAt = id, terms, l.Clock()
 	l.number(a, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms, Epoch: 1})
 	l.grant(a)
@@ -172,7 +172,7 @@ func (l *Ledger) Applied(_ context.Context, change firstcome.Change, refused boo
 		case change.Version <= a.applied:
 			return nil
 		case change.Version != a.applied+1 || change.Version > a.Version:
-			return fmt.Errorf("%w: the ledger has noted %d of %d", flow.ErrGap, a.applied, a.Version)
+			return fmt.Errorf("%w: the ledger has noted %d of %d", gate.ErrGap, a.applied, a.Version)
 		}
 		return a.conclude(refused)
 	})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -58,7 +58,7 @@ func (t *town) putBack() {
 // rolledBack tells whether the gate has more than the ledger, which only a reconcile brings back.
 func (t *town) rolledBack() bool {
 	a := t.ledger.campaigns[campaign]
-	return a.reconciling() != nil || t.gate.ahead(flow.Revision{Campaign: campaign, Version: a.Version, Epoch: a.epoch, Drained: a.drained}) != nil
+	return a.reconciling() != nil || t.gate.ahead(gate.Revision{Campaign: campaign, Version: a.Version, Epoch: a.epoch, Drained: a.drained}) != nil
 }
 
 // forgets has the history begin again with what a ledger has that was put back, and whose gate is gone: nobody knows the rest any more.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -63,7 +64,7 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 }
 
 // Standing is recovery.Gate's.
-func (g *Gate) Standing(_ context.Context, r flow.Revision) error {
+func (g *Gate) Standing(_ context.Context, r gate.Revision) error {
 	return cmp.Or(g.ahead(r), g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
 }
 
@@ -78,7 +79,7 @@ func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	if !g.wentBack {
 		c.did(happening{outlived: c.epoch})
 	}
-	return &flow.StaleEpochError{Campaign: id, Gate: c.epoch, Ledger: epoch}
+	return &gate.StaleEpochError{Campaign: id, Gate: c.epoch, Ledger: epoch}
 }
 
 // last returns the epoch of a campaign, and the last number that was given.
@@ -114,12 +115,12 @@ func (g *Gate) Rename(context.Context) error {
 }
 
 // Stopped is recovery.Gate's.
-func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s recovery.Stopped, err error) {
+func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil || c.Version == 0 {
-		return s, flow.ErrLost
+		return s, gate.ErrLost
 	}
 	return recovery.Stopped{
 		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.ceiling, ClosedAt: c.ClosedAt, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
@@ -129,7 +130,7 @@ func (g *Gate) Stopped(_ context.Context, r flow.Revision) (s recovery.Stopped, 
 }
 
 // HoldsEach is recovery.Gate's.
-func (g *Gate) HoldsEach(_ context.Context, r flow.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
+func (g *Gate) HoldsEach(_ context.Context, r gate.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	err = g.of(r.Campaign, func(c *course) {
 		for _, one := range coupons {
 			held = append(held, c.holders[one.User].Number == one.Number)
@@ -162,7 +163,7 @@ func (g *Gate) entriesOf(id firstcome.CampaignID) (all []entry) {
 }
 
 // Verified is recovery.Gate's.
-func (g *Gate) Verified(_ context.Context, r flow.Revision, s recovery.Stopped) error {
+func (g *Gate) Verified(_ context.Context, r gate.Revision, s recovery.Stopped) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
@@ -286,7 +287,7 @@ func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, 
 	l := g.load(r)
 	switch n := int64(len(l.holders)); {
 	case c == nil:
-		return flow.ErrLost
+		return gate.ErrLost
 	case c.frozen != r.Attempt:
 		return recovery.ErrOutdone
 	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most, int64(len(l.people)) != loaded.People:

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -53,7 +53,7 @@ func (g *Gate) Held(_ context.Context, r recovery.Rebuild, each func(firstcome.C
 }
 
 // ahead returns recovery.ErrAhead if the gate has more of a campaign than a revision of the ledger says.
-func (g *Gate) ahead(r flow.Revision) error {
+func (g *Gate) ahead(r gate.Revision) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // tampered is the model of a gate, of which a bug changes what it does behind each call of Claim, or instead of each of Apply.
@@ -14,10 +14,10 @@ type tampered struct {
 	gated
 	gate   *Gate
 	claims func(c *course, users []firstcome.UserID, decisions []firstcome.Decision)
-	apply  func(c *course, change firstcome.Change, apply flow.Applier) (bool, error)
+	apply  func(c *course, change firstcome.Change, apply gate.Applier) (bool, error)
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (t tampered) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := t.gated.Claim(ctx, id, users)
 	if c := t.gate.campaigns[id]; t.claims != nil && err == nil && c != nil {
@@ -26,7 +26,7 @@ func (t tampered) Claim(ctx context.Context, id firstcome.CampaignID, users []fi
 	return decisions, err
 }
 
-// Apply is flow.Applier's.
+// Apply is gate.Applier's.
 func (t tampered) Apply(ctx context.Context, change firstcome.Change) (bool, error) {
 	if c := t.gate.campaigns[change.Campaign]; t.apply != nil && c != nil && c.Version > 0 {
 		return t.apply(t.gate.campaigns[change.Campaign], change, t.gated)

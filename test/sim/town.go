@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -367,7 +367,7 @@ func (t *town) needed() bool {
 	if t.rolledBack() {
 		return !t.ledger.campaigns[campaign].underWay(time.Now())
 	}
-	return !t.auto() && (!t.gate.named || errors.Is(t.stands(), flow.ErrStaleEpoch)) || t.lose > 0 && t.percent(1)
+	return !t.auto() && (!t.gate.named || errors.Is(t.stands(), gate.ErrStaleEpoch)) || t.lose > 0 && t.percent(1)
 }
 
 // rebuild has the owner order a rebuild.

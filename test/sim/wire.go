@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -111,7 +112,7 @@ func spell(value any, err error) string {
 		return show("drained through", v.Through)
 	case reading:
 		return show(len(v.Coupons), "coupons")
-	case flow.Served:
+	case gate.Served:
 		return show(numbers(v.Coupons), "and", v.Waiting, "wait", v.Ended)
 	case stand:
 		return show("ticket", v.place.Ticket, "or number", v.held.Number)
@@ -152,7 +153,7 @@ type rebuilds interface {
 }
 
 // gated is what nodes ask of a gate.
-type gated flow.RemoteGate
+type gated gate.Gate
 
 // remote is a gate at the other end of a wire.
 type remote struct {
@@ -225,7 +226,7 @@ func (r remote) made() recovery.Gate {
 	return r.rebuilt
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (r remote) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return decides(ctx, r, show("claims by", users), func() ([]firstcome.Decision, error) { return r.at().Claim(ctx, id, users) })
 }
@@ -236,7 +237,7 @@ type holders struct {
 	version int64
 }
 
-// Holders is flow.Gate's.
+// Holders is gate.Decider's.
 func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
 	h, err := ask(ctx, r.wire, "the gate", "who holds a coupon", func() (h holders, err error) {
 		h.version, err = r.at().Holders(ctx, id, func(u firstcome.UserID) { h.users = append(h.users, u) })
@@ -248,37 +249,37 @@ func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(
 	return h.version, err
 }
 
-// Apply is flow.Applier's.
+// Apply is gate.Applier's.
 func (r remote) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
 	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.at().Apply(ctx, c) })
 }
 
 // State is operate.Gate's.
-func (r remote) State(ctx context.Context, id firstcome.CampaignID) (flow.GateState, error) {
-	return ask(ctx, r.wire, "the gate", "its state", func() (flow.GateState, error) { return r.at().State(ctx, id) })
+func (r remote) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
+	return ask(ctx, r.wire, "the gate", "its state", func() (gate.State, error) { return r.at().State(ctx, id) })
 }
 
-// CouponOf is flow.Coupons'.
+// CouponOf is gate.Coupons'.
 func (r remote) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	return ask(ctx, r.wire, "the gate", show("the coupon of", user), func() (firstcome.Coupon, error) { return r.at().CouponOf(ctx, id, user) })
 }
 
-// DrainedThrough is flow.Drains'.
+// DrainedThrough is gate.Drains'.
 func (r remote) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
 	return ask(ctx, r.wire, "the gate", "how far it is drained", func() (int64, error) { return r.at().DrainedThrough(ctx, id) })
 }
 
-// Has is flow.Drains'.
+// Has is gate.Drains'.
 func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.at().Has(ctx, id, coupons) })
 }
 
-// Serve is flow.Line's.
-func (r remote) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
-	return decides(ctx, r, "to serve the line", func() (flow.Served, error) { return r.at().Serve(ctx, id, limit) })
+// Serve is gate.Line's.
+func (r remote) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
+	return decides(ctx, r, "to serve the line", func() (gate.Served, error) { return r.at().Serve(ctx, id, limit) })
 }
 
-// Lines is flow.Line's.
+// Lines is gate.Line's.
 func (r remote) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	all, err := ask(ctx, r.wire, "the gate", "where people are in line", func() (all []firstcome.CampaignID, err error) {
 		err = r.at().Lines(ctx, func(id firstcome.CampaignID) { all = append(all, id) })
@@ -296,7 +297,7 @@ type stand struct {
 	held  firstcome.Coupon
 }
 
-// Place is flow.Places'.
+// Place is gate.Places'.
 func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	at, err := ask(ctx, r.wire, "the gate", show("the place of", user), func() (at stand, err error) {
 		at.place, at.held, err = r.at().Place(ctx, id, user)
@@ -305,7 +306,7 @@ func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstco
 	return at.place, at.held, err
 }
 
-// Leave is flow.Places'.
+// Leave is gate.Places'.
 func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	_, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (struct{}, error) { return struct{}{}, r.at().Leave(ctx, id, user) })
 	return err
@@ -318,7 +319,7 @@ func numbers(coupons []firstcome.Coupon) (all []int64) {
 	return all
 }
 
-// WatchDrained is flow.Drains'. What a watcher is told is an event, too, and may be lost.
+// WatchDrained is gate.Drains'. What a watcher is told is an event, too, and may be lost.
 func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	return r.gated.WatchDrained(ctx, ready, func(id firstcome.CampaignID, through int64) {
 		r.post(r.of, show(r.of.name, "hears that number", through, "is drained"), func() {
@@ -337,7 +338,7 @@ type paper struct {
 	*wire
 	rebuilds         rebuilds
 	operate.Letters  // nobody asks for them
-	flow.RetiredBook // nor for campaigns that are over, but for what follows
+	gate.RetiredBook // nor for campaigns that are over, but for what follows
 }
 
 // Record is flow.Keeper's.
@@ -350,23 +351,23 @@ func (p paper) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drain
 	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (flow.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
 }
 
-// Has is flow.RetiredBook's.
+// Has is gate.RetiredBook's.
 func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether it has", numbers(coupons)), func() ([]bool, error) { return p.Ledger.Has(ctx, id, coupons) })
 }
 
-// StateRetired is flow.RetiredBook's: no campaign is.
-func (paper) StateRetired(context.Context, firstcome.CampaignID) (flow.GateState, error) {
-	return flow.GateState{}, flow.ErrLost
+// StateRetired is gate.RetiredBook's: no campaign is.
+func (paper) StateRetired(context.Context, firstcome.CampaignID) (gate.State, error) {
+	return gate.State{}, gate.ErrLost
 }
 
-// LoseLine is flow.RetiredBook's.
+// LoseLine is gate.RetiredBook's.
 func (p paper) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 	_, err := ask(ctx, p.wire, "the ledger", "to end the line as lost", func() (struct{}, error) { return struct{}{}, p.Ledger.LoseLine(ctx, id) })
 	return err
 }
 
-// CouponOf and Holders are flow.RetiredBook's.
+// CouponOf and Holders are gate.RetiredBook's.
 func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	return p.RetiredBook.CouponOf(ctx, id, user)
 }

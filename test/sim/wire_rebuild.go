@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -16,7 +17,7 @@ func order(ctx context.Context, w *wire, whom, what string, do func() error) err
 }
 
 // Standing is recovery.Gate's.
-func (r remote) Standing(ctx context.Context, rev flow.Revision) error {
+func (r remote) Standing(ctx context.Context, rev gate.Revision) error {
 	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.made().Standing(ctx, rev) })
 }
 
@@ -36,7 +37,7 @@ func (r remote) Rename(ctx context.Context) error {
 }
 
 // Stopped is recovery.Gate's.
-func (r remote) Stopped(ctx context.Context, rev flow.Revision) (recovery.Stopped, error) {
+func (r remote) Stopped(ctx context.Context, rev gate.Revision) (recovery.Stopped, error) {
 	epoch, number := r.told.now()
 	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (recovery.Stopped, error) { return r.made().Stopped(ctx, rev) })
 	if s.Epoch == epoch {
@@ -46,7 +47,7 @@ func (r remote) Stopped(ctx context.Context, rev flow.Revision) (recovery.Stoppe
 }
 
 // HoldsEach is recovery.Gate's.
-func (r remote) HoldsEach(ctx context.Context, rev flow.Revision, coupons []firstcome.Coupon) ([]bool, error) {
+func (r remote) HoldsEach(ctx context.Context, rev gate.Revision, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() ([]bool, error) { return r.made().HoldsEach(ctx, rev, coupons) })
 }
 
@@ -66,7 +67,7 @@ func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fu
 }
 
 // Verified is recovery.Gate's.
-func (r remote) Verified(ctx context.Context, rev flow.Revision, s recovery.Stopped) error {
+func (r remote) Verified(ctx context.Context, rev gate.Revision, s recovery.Stopped) error {
 	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.made().Verified(ctx, rev, s) })
 }
 
@@ -212,8 +213,8 @@ func (p paper) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 }
 
 // Active is recovery.Ledger's.
-func (p paper) Active(ctx context.Context) ([]flow.Revision, error) {
-	return ask(ctx, p.wire, "the ledger", "which campaigns there are", func() ([]flow.Revision, error) { return p.rebuilds.Active(ctx) })
+func (p paper) Active(ctx context.Context) ([]gate.Revision, error) {
+	return ask(ctx, p.wire, "the ledger", "which campaigns there are", func() ([]gate.Revision, error) { return p.rebuilds.Active(ctx) })
 }
 
 // BeginRebuild is recovery.Ledger's.

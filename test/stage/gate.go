@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Gate is a fake of one beside the ledger: it decides by the rule, in memory, and keeps what it issued until a
@@ -33,7 +34,7 @@ type Gate struct {
 	// Changes, if set, is the error of changes.
 	Changes error
 	// States, if set, changes what is told of a campaign's state.
-	States func(firstcome.CampaignID, *flow.GateState) error
+	States func(firstcome.CampaignID, *gate.State) error
 	// Issued, if set, is told the numbers that are issued.
 	Issued func(int64)
 }
@@ -82,7 +83,7 @@ func (g *Gate) of(id firstcome.CampaignID, do func(*Course)) error {
 	case c == nil:
 		return firstcome.ErrNoCampaign
 	case c.Gone:
-		return flow.ErrLost
+		return gate.ErrLost
 	}
 	do(c)
 	return nil
@@ -96,7 +97,7 @@ func (g *Gate) now(c *Course) time.Time {
 	return c.seen
 }
 
-// Claim is flow.Gate's.
+// Claim is gate.Decider's.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.claim(ctx, id, users, false)
 }
@@ -182,7 +183,7 @@ func (g *Gate) issue(c *Course, user firstcome.UserID, now time.Time, direct boo
 	return issued
 }
 
-// Holders is flow.Gate's.
+// Holders is gate.Decider's.
 func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	err = g.of(id, func(c *Course) {
 		version = c.Version
@@ -193,7 +194,7 @@ func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(fir
 	return version, err
 }
 
-// Apply is flow.RemoteGate's.
+// Apply is gate.Gate's.
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -208,11 +209,11 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 		}
 		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
 	case c == nil, c.Gone:
-		return false, flow.ErrLost
+		return false, gate.ErrLost
 	case change.Version <= c.Version:
 		return c.refused[change.Version], nil
 	case change.Version > c.Version+1:
-		return false, flow.ErrGap
+		return false, gate.ErrGap
 	}
 	c.Version = change.Version
 	c.Applied = append(c.Applied, c.Version)
@@ -228,7 +229,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	return false, nil
 }
 
-// CouponOf is flow.RemoteGate's.
+// CouponOf is gate.Gate's.
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
 	holds := false
 	err = g.of(id, func(c *Course) {
@@ -242,10 +243,10 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 	return held, err
 }
 
-// State is flow.RemoteGate's.
-func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.GateState, err error) {
+// State is gate.Gate's.
+func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
 	err = g.of(id, func(c *Course) {
-		state = flow.GateState{
+		state = gate.State{
 			Waiting: c.Line.Waiting,
 			Version: c.Version, Epoch: c.epoch, InForce: int64(len(c.Holders)), Issued: c.Last, LastNumber: c.Last,
 			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants,
@@ -257,13 +258,13 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state flow.Gat
 	return state, err
 }
 
-// DrainedThrough is flow.RemoteGate's.
+// DrainedThrough is gate.Gate's.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
 	err = g.of(id, func(c *Course) { through = c.Drained })
 	return through, err
 }
 
-// Has is flow.RemoteGate's.
+// Has is gate.Gate's.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = g.of(id, func(c *Course) {
 		for _, one := range coupons {
@@ -314,7 +315,7 @@ func (g *Gate) Settle(id firstcome.CampaignID, drained flow.Drained) {
 	}
 }
 
-// WatchDrained is flow.RemoteGate's.
+// WatchDrained is gate.Gate's.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	var one int
 	g.Set(func() {

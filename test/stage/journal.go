@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Journal is a fake of one: it gives batches of campaigns from memory, each until the sink takes it.
@@ -100,7 +101,7 @@ func (j *Journal) Ack(_ context.Context, receipt any, drained flow.Drained) (bef
 }
 
 // Lag implements flow.Source.
-func (j *Journal) Lag(context.Context, []flow.Revision) ([]flow.Lag, error) { return nil, nil }
+func (j *Journal) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
 
 // done is done with a batch, unless somebody else was.
 func (j *Journal) done(b *flow.Batch) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Ledger is a fake of one: it keeps in memory what gates have issued. conform.Ledger holds it to what the
@@ -39,7 +40,7 @@ type account struct {
 	coupons map[int64]firstcome.Coupon
 	users   map[firstcome.UserID]int64
 	dead    map[int64]firstcome.UserID
-	line    flow.LineState
+	line    gate.LineState
 }
 
 // NewLedger returns a ledger with campaigns of any number of coupons.
@@ -62,7 +63,7 @@ func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstc
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.campaigns[id] = &account{
-		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]firstcome.UserID{}, flow.LineState{Line: firstcome.Line{Generation: 1}},
+		terms, false, map[int64]firstcome.Coupon{}, map[firstcome.UserID]int64{}, map[int64]firstcome.UserID{}, gate.LineState{Line: firstcome.Line{Generation: 1}},
 	}
 	return nil
 }
@@ -91,19 +92,19 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 }
 
 // reported keeps what a batch says of the line: the latest, and each generation that ended once.
-func (a *account) reported(r flow.LineReport) {
+func (a *account) reported(r gate.LineReport) {
 	if r.Line.Later(a.line.Line) {
 		a.line.Line = r.Line
 	}
 	for _, p := range r.Past {
-		if !slices.ContainsFunc(a.line.Past, func(known flow.PastLine) bool { return known.Generation == p.Generation }) {
+		if !slices.ContainsFunc(a.line.Past, func(known gate.PastLine) bool { return known.Generation == p.Generation }) {
 			a.line.Past = slices.Insert(a.line.Past, 0, p)
 		}
 	}
 }
 
 // LineOf is conform.Book's.
-func (l *Ledger) LineOf(_ context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+func (l *Ledger) LineOf(_ context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.campaigns[id].line, nil

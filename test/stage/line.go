@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // lined returns the campaign as a claim finds it: one without a pace keeps its line until that is empty.
@@ -44,7 +44,7 @@ func (c *Course) end(user firstcome.UserID, served bool) {
 
 // ending returns what became of the generation if everybody is sent away: the campaign is closed, or every coupon is in
 // force and nobody stands by; because of a change that was just made, or not.
-func (c *Course) ending(now time.Time, changed bool) (past flow.PastLine, ends bool) {
+func (c *Course) ending(now time.Time, changed bool) (past gate.PastLine, ends bool) {
 	why := firstcome.Decide(c.lined(), now, int64(len(c.Holders)), false, true)
 	if c.Line.LastTicket == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
 		return past, false
@@ -54,7 +54,7 @@ func (c *Course) ending(now time.Time, changed bool) (past flow.PastLine, ends b
 		at = c.Since(why)
 	}
 	l := c.Line
-	return flow.PastLine{
+	return gate.PastLine{
 		Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
 		Served: l.Served, Waiting: l.Waiting,
 	}, true
@@ -91,23 +91,23 @@ func (c *Course) next(turns int64) (all []firstcome.UserID) {
 	return all
 }
 
-// Issue is flow.Direct's. There is no audit log.
-func (g *Gate) Issue(ctx context.Context, _ flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// Issue is gate.Direct's. There is no audit log.
+func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.claim(ctx, id, users, true)
 }
 
-// Serve is flow.Line's.
-func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served flow.Served, err error) {
+// Serve is gate.Line's.
+func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	if before := g.before(); before != nil {
 		if err := before(ctx, id); err != nil {
-			return flow.Served{}, err
+			return gate.Served{}, err
 		}
 	}
 	err = g.of(id, func(c *Course) { served = g.serve(c, int64(limit)) })
 	return served, err
 }
 
-func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
+func (g *Gate) serve(c *Course, limit int64) (served gate.Served) {
 	if c.Line.Waiting == 0 {
 		return served
 	}
@@ -152,7 +152,7 @@ func (g *Gate) serve(c *Course, limit int64) (served flow.Served) {
 	return served
 }
 
-// Lines is flow.Line's.
+// Lines is gate.Line's.
 func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,7 +164,7 @@ func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 	return nil
 }
 
-// Place is flow.Places'.
+// Place is gate.Places'.
 func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, held firstcome.Coupon, err error) {
 	known := g.of(id, func(c *Course) {
 		now := g.now(c)
@@ -184,7 +184,7 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return place, held, err
 }
 
-// Leave is flow.Places'.
+// Leave is gate.Places'.
 func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
 	known := g.of(id, func(c *Course) {
 		now := g.now(c)
@@ -207,17 +207,17 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return err
 }
 
-// LineOf is flow.Places'.
-func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state flow.LineState, err error) {
+// LineOf is gate.Places'.
+func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = g.of(id, func(c *Course) {
 		now := g.now(c)
-		state = flow.LineState{Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past)}
+		state = gate.LineState{Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past)}
 		if past, ends := c.ending(now, false); ends {
 			state.Past, state.Line = slices.Insert(state.Past, 0, past), behind(c.Line)
 		} else if c.Line.Waiting > 0 {
 			state.Joined = c.joinedAt[c.Tickets[c.next(1)[0]]-1]
 		}
-		state.Past = state.Past[:min(len(state.Past), flow.MaxPastLines)]
+		state.Past = state.Past[:min(len(state.Past), gate.MaxPastLines)]
 	})
 	return state, err
 }

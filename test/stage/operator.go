@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // An Operator is a remote gate's nodes with a ledger of changes in memory: enough of one
 // to number the changes and to know the campaigns. conform.Gate takes it for a subject.
 type Operator struct {
-	Gates []flow.RemoteGate
+	Gates []gate.Gate
 	clock atomic.Int64
 
 	mu        sync.Mutex // guards campaigns and what is in them
@@ -36,7 +36,7 @@ type campaign struct {
 func NewOperator() *Operator { return &Operator{campaigns: map[firstcome.CampaignID]*campaign{}} }
 
 // Telling returns the gates, each of which tells the operator what it issues.
-func (o *Operator) Telling() (nodes []flow.Gate) {
+func (o *Operator) Telling() (nodes []gate.Decider) {
 	for _, g := range o.Gates {
 		nodes = append(nodes, &node{g, o})
 	}
@@ -45,12 +45,12 @@ func (o *Operator) Telling() (nodes []flow.Gate) {
 
 // A node is a gate whose coupons the ledger gets to know.
 type node struct {
-	flow.RemoteGate
+	gate.Gate
 	s *Operator
 }
 
 func (n *node) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := n.RemoteGate.Claim(ctx, id, users)
+	decisions, err := n.Gate.Claim(ctx, id, users)
 	n.s.record(id, decisions)
 	return decisions, err
 }
@@ -67,8 +67,8 @@ func (o *Operator) Claim(ctx context.Context, id firstcome.CampaignID, users []f
 	return o.counted(id, decisions), err
 }
 
-// Issue is flow.Direct's.
-func (o *Operator) Issue(ctx context.Context, order flow.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// Issue is gate.Direct's.
+func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := o.Gates[0].Issue(ctx, order, id, users)
 	o.record(id, decisions)
 	return o.counted(id, decisions), err
@@ -83,8 +83,8 @@ func (o *Operator) counted(id firstcome.CampaignID, decisions []firstcome.Decisi
 	return decisions
 }
 
-// Serve is flow.Line's.
-func (o *Operator) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
+// Serve is gate.Line's.
+func (o *Operator) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	served, err := o.Gates[0].Serve(ctx, id, limit)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,33 +94,33 @@ func (o *Operator) Serve(ctx context.Context, id firstcome.CampaignID, limit int
 	return served, err
 }
 
-// Lines is flow.Line's.
+// Lines is gate.Line's.
 func (o *Operator) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	return o.Gates[0].Lines(ctx, each)
 }
 
 // Lined returns all campaigns: any may have people in line.
-func (o *Operator) Lined(context.Context) (all []flow.Revision, err error) {
+func (o *Operator) Lined(context.Context) (all []gate.Revision, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(o.campaigns)) {
-		all = append(all, flow.Revision{Campaign: id, Version: o.campaigns[id].Version, Epoch: 1})
+		all = append(all, gate.Revision{Campaign: id, Version: o.campaigns[id].Version, Epoch: 1})
 	}
 	return all, nil
 }
 
-// Place is flow.Places'.
+// Place is gate.Places'.
 func (o *Operator) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	return o.Gates[0].Place(ctx, id, user)
 }
 
-// Leave is flow.Places'.
+// Leave is gate.Places'.
 func (o *Operator) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	return o.Gates[0].Leave(ctx, id, user)
 }
 
-// LineOf is flow.Places'.
-func (o *Operator) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+// LineOf is gate.Places'.
+func (o *Operator) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	return o.Gates[0].LineOf(ctx, id)
 }
 
@@ -135,7 +135,7 @@ func (o *Operator) record(id firstcome.CampaignID, decisions []firstcome.Decisio
 	}
 }
 
-// Holders is flow.Gate's.
+// Holders is gate.Decider's.
 func (o *Operator) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
 	version, err := o.Gates[0].Holders(ctx, id, each)
 	return version - o.usedUp(id), err

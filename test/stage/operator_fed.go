@@ -4,19 +4,19 @@ import (
 	"context"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // fed returns the gate for lines that feeds keep.
-func (o *Operator) fed() flow.Fed { return o.Gates[0].(flow.Fed) }
+func (o *Operator) fed() gate.Fed { return o.Gates[0].(gate.Fed) }
 
-// Begin is flow.Fed's.
+// Begin is gate.Fed's.
 func (o *Operator) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
 	return o.fed().Begin(ctx, id, feed, generation, first)
 }
 
-// ServeTurn is flow.Fed's.
-func (o *Operator) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn flow.Turn) (flow.Turned, error) {
+// ServeTurn is gate.Fed's.
+func (o *Operator) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn gate.Turn) (gate.Turned, error) {
 	turned, err := o.fed().ServeTurn(ctx, id, turn)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -26,12 +26,12 @@ func (o *Operator) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn 
 	return turned, err
 }
 
-// PlaceOf is flow.Fed's.
+// PlaceOf is gate.Fed's.
 func (o *Operator) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (firstcome.Place, firstcome.Coupon, error) {
 	return o.fed().PlaceOf(ctx, id, user, ticket)
 }
 
-// LeaveOf is flow.Fed's.
+// LeaveOf is gate.Fed's.
 func (o *Operator) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
 	return o.fed().LeaveOf(ctx, id, user, through)
 }

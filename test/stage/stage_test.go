@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -21,7 +22,7 @@ func TestTheFakeLedgerConforms(t *testing.T) {
 func TestTheFakeGateConforms(t *testing.T) {
 	conform.Gate(t, func(*testing.T) conform.Subject {
 		o, g := stage.NewOperator(), stage.NewGate(0)
-		g.Clock, o.Gates = o.Now, []flow.RemoteGate{g}
+		g.Clock, o.Gates = o.Now, []gate.Gate{g}
 		return o
 	})
 }
@@ -29,7 +30,7 @@ func TestTheFakeGateConforms(t *testing.T) {
 func TestTheFakeLineConforms(t *testing.T) {
 	conform.Line(t, func(*testing.T) conform.Subject {
 		o, g := stage.NewOperator(), stage.NewGate(0)
-		g.Clock, o.Gates = o.Now, []flow.RemoteGate{g}
+		g.Clock, o.Gates = o.Now, []gate.Gate{g}
 		return o
 	})
 }
@@ -51,7 +52,7 @@ func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	return nil
 }
 
-func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r flow.LineReport) error {
+func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r gate.LineReport) error {
 	s.Add(flow.Batch{Campaign: id, Epoch: 1, Line: r})
 	return nil
 }

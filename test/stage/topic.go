@@ -7,16 +7,16 @@ import (
 	"sync"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A FedLedger is a ledger that decides, as a Topic needs it.
 type FedLedger interface {
-	flow.Gate
-	flow.Line
-	flow.Places
-	flow.Direct
-	flow.Fed
+	gate.Decider
+	gate.Line
+	gate.Places
+	gate.Direct
+	gate.Fed
 	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
 }
 
@@ -184,7 +184,7 @@ func (p *Topic) LeaveBy(ctx context.Context, id firstcome.CampaignID, user first
 }
 
 // LineOf is that of Places.
-func (p *Topic) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineState, error) {
+func (p *Topic) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	state, err := p.FedLedger.LineOf(ctx, id)
 	if err != nil || state.Campaign.Feed == nil || !state.Line.Begun {
 		return state, err
@@ -198,17 +198,17 @@ func (p *Topic) LineOf(ctx context.Context, id firstcome.CampaignID) (flow.LineS
 }
 
 // Serve is a Line's.
-func (p *Topic) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (flow.Served, error) {
-	turned, err := p.ServeTurn(ctx, id, flow.Turn{})
+func (p *Topic) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
+	turned, err := p.ServeTurn(ctx, id, gate.Turn{})
 	if err != nil || turned.Feed == nil || !turned.Line.Begun {
 		return turned.Served, err
 	}
 	partition, err := p.of(*turned.Feed)
 	if err != nil {
-		return flow.Served{}, err
+		return gate.Served{}, err
 	}
 	next := turned.Line.Serving()
-	turn := flow.Turn{Generation: turned.Line.Generation, From: next, Users: p.read(partition, turned.Line.Offset(next), limit)}
+	turn := gate.Turn{Generation: turned.Line.Generation, From: next, Users: p.read(partition, turned.Line.Offset(next), limit)}
 	turned, err = p.ServeTurn(ctx, id, turn)
 	return turned.Served, err
 }

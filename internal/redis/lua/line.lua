@@ -16,7 +16,7 @@
 
 local TICKET = 12 -- bytes of an entry in tickets without that byte
 local OVER = '\1'
-local PAST = 16 -- generations that are told: flow.MaxPastLines
+local PAST = 16 -- generations that are told: gate.MaxPastLines
 
 -- line_of returns the line that the field says, or nil.
 local function line_of(field)

@@ -1,53 +1,6 @@
-// Package flow moves claims one way: from the callers through the Issuer, which
-// gathers them into batches, to a Gate, which decides them.
-//
-// # The queue of a campaign
-//
-// A queue is idle until a claim arrives; then it drains: it takes what waits, in
-// arrival order, as one batch to the gate, and while that batch is there the
-// next claims gather. It is idle again when nothing waits. So there is one batch
-// in flight per campaign, no timer, and no goroutine for an idle campaign.
-//
-// # What a node may answer by itself
-//
-// A gate's decision carries a lease: how long a node may repeat it. A node
-// repeats a refusal only to users who, by the holders filter, surely hold no
-// coupon, and a coupon only to its user. Every lease ends before a change of the
-// campaign begins (Issuer.Change), so nobody is refused stock that came back.
-//
-// # The life of a number
-//
-// Where a remote gate decides, a number goes one way, and each arrow has one owner:
-//
-//	           Gate.Claim             Recorder                operator
-//	(not given) ────▶ in the journal ────▶ recorded ◀────────────┐
-//	                     │     │                        replayed │
-//	                     │     └─────────▶ dead letter ──────────┤
-//	                     │ the gate lost it              voided  │
-//	                     └───────────────▶ lost                  ▼
-//
-// A recorder brings what is in the journal to the ledger, which records it or buries it as a dead
-// letter. Then one script of the gate takes the entry out of the journal, flags every dead letter of which it has not heard at
-// its holder, and raises drained_through: every number up to it has left the journal
-// for good. So a user who holds a drained number without a flag has a recorded coupon. For any other
-// drained number the ledger's answer is final: it alone knows what became of a dead letter, and a flag
-// is never removed.
-//
-// # Who tries again
-//
-// A Recorder drains every Source, and its retries own all waits of what is drained: how long each is, and how often something failed. What
-// fails decides who waits:
-//
-//	one campaign: its row is locked, another node must    the campaign rests, and the others go on
-//	take it, the gate lost it, or the ledger failed at it
-//	the source, such as Redis                             Watch ends, and begins again after a wait
-//	the ledger, so often that its breaker is open         each campaign that failed waits its turn, with its batch in hand
-//
-// The breaker is no second back-off: it lets one call a second through to a ledger that is down. The calls after it do not
-// become campaigns that rest, because a source would then read all their entries again and again, and other recorders would
-// take them over, while nobody can record anything. A campaign that has not failed is let through an open breaker: a few with
-// damaged rows may have opened it. Those that failed have workers of their own, so that their waits keep no worker from others.
-package flow
+// Package gate is what a gate beside the ledger is to the others: small interfaces, each for those who need it, and its errors. A Router
+// brings each call to the gate, or to the ledger where that answers.
+package gate
 
 import (
 	"context"
@@ -57,9 +10,9 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Gate decides claims: atomically, for good, in the order given. It may be
+// A Decider decides claims: atomically, for good, in the order given. It may be
 // called from many goroutines.
-type Gate interface {
+type Decider interface {
 	// Claim decides one claim by each of users, in order, and returns a decision
 	// for each. If it issues, the coupons are in the gate's journal or ledger when
 	// it returns. firstcome.ErrNoCampaign, ErrGateMismatch and ErrBusy say that
@@ -74,10 +27,10 @@ type Gate interface {
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
 }
 
-// A RemoteGate is a gate that is not the ledger: what it issues reaches the
+// A Gate is a gate that is not the ledger: what it issues reaches the
 // ledger through a journal, and changes reach it from the ledger.
-type RemoteGate interface {
-	Gate
+type Gate interface {
+	Decider
 	Line
 	Places
 	Direct
@@ -86,7 +39,7 @@ type RemoteGate interface {
 	Drains
 
 	// State returns the campaign's counters at the gate.
-	State(ctx context.Context, id firstcome.CampaignID) (GateState, error)
+	State(ctx context.Context, id firstcome.CampaignID) (State, error)
 }
 
 // An Applier applies the changes that the ledger numbered.
@@ -123,8 +76,32 @@ func IsFatal(err error) bool {
 	return errors.As(err, &operator) && operator.Fatal()
 }
 
-// A GateState is a campaign's counters at a remote gate at one instant.
-type GateState struct {
+// Coupons finds the coupon that a user holds: a Gate, or the ledger where it decides.
+type Coupons interface {
+	// CouponOf returns the coupon in force that a user holds, firstcome.ErrNoCoupon, or ErrLost if the gate cannot say.
+	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
+}
+
+// A Revision is a campaign as of its last numbered change, its gate's epoch and how far it
+// is drained. While the ledger says the same revision, none of these has changed.
+type Revision struct {
+	Campaign firstcome.CampaignID
+	Version  int64 // of the last numbered change
+	Epoch    int64
+	Marker   string // of the campaign: see firstcome.Change; empty: neither it nor what follows is known
+	Drained  int64  // the Through of the ledger's Drained
+	// Rebuilding tells that an attempt at a rebuild was begun and has not ended, perhaps because its owner died.
+	Rebuilding bool
+	// Reconciling tells that a reconcile was begun and has not ended: see recovery.Machine.
+	Reconciling bool
+	// Unmade tells that the gate does not have the campaign yet.
+	Unmade bool
+	// Open tells that claims may win now, as far as the terms say.
+	Open bool
+}
+
+// A State is a campaign's counters at a remote gate at one instant.
+type State struct {
 	Version    int64
 	Epoch      int64
 	InForce    int64
@@ -142,28 +119,10 @@ type GateState struct {
 	// Frozen tells that it is frozen for a rebuild.
 	Frozen bool
 	// Ahead reports whether the ledger is older than the gate, as this node knows, and Behind whether the gate is older than the ledger:
-	// see LedgerRolledBackError and StaleEpochError. Only Over says so.
+	// see LedgerRolledBackError and StaleEpochError. Only Router says so.
 	Ahead, Behind bool
 	Waiting       int64 // people in line
 	firstcome.Instants
-}
-
-// A Lag says how far the ledger is behind the gate, for one campaign.
-type Lag struct {
-	Campaign firstcome.CampaignID
-	Numbers  int64         // issued and not drained
-	Oldest   time.Duration // how long the oldest entry has been in the journal
-}
-
-// ErrUnaged says of lags that come with it that how old they are is not known.
-var ErrUnaged = errors.New("how long coupons have waited for the ledger is not known")
-
-// An Undrained says what a gate has of a campaign that the ledger may not have, or may not have told it of.
-type Undrained struct {
-	Campaign      firstcome.CampaignID
-	Entries       int64 // of the gate's own journal
-	Last, Drained int64 // numbers
-	Epoch         int64
 }
 
 // Errors of Apply.

@@ -1,4 +1,4 @@
-package flow_test
+package gate_test
 
 import (
 	"context"
@@ -7,9 +7,13 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A meeting is a gate that answers about the campaign c-0 at once, and about the others when it is asked about all of them.
 type meeting struct {
@@ -19,19 +23,19 @@ type meeting struct {
 	asked    int
 }
 
-func (m *meeting) State(_ context.Context, id firstcome.CampaignID) (flow.GateState, error) {
+func (m *meeting) State(_ context.Context, id firstcome.CampaignID) (gate.State, error) {
 	m.mu.Lock()
 	m.asked++
 	m.mu.Unlock()
 	if id == "c-0" {
-		return flow.GateState{Issued: int64(len(id))}, m.first
+		return gate.State{Issued: int64(len(id))}, m.first
 	}
 	m.together.Done()
 	m.together.Wait()
 	if id == "c-7" {
-		return flow.GateState{}, flow.ErrLost
+		return gate.State{}, gate.ErrLost
 	}
-	return flow.GateState{Issued: int64(len(id))}, nil
+	return gate.State{Issued: int64(len(id))}, nil
 }
 
 func TestTheStatesOfAPageOfCampaignsAreAskedForAtOnce(t *testing.T) {
@@ -40,12 +44,12 @@ func TestTheStatesOfAPageOfCampaignsAreAskedForAtOnce(t *testing.T) {
 	for n := range ids {
 		ids[n] = firstcome.CampaignID(fmt.Sprint("c-", n))
 	}
-	for _, first := range []error{nil, flow.ErrLost, firstcome.ErrGateMismatch} {
+	for _, first := range []error{nil, gate.ErrLost, firstcome.ErrGateMismatch} {
 		m := &meeting{first: first}
 		m.together.Add(page - 1)
-		got := flow.States(t.Context(), m, ids)
+		got := gate.States(t.Context(), m, ids)
 		for _, id := range ids {
-			want := map[firstcome.CampaignID]error{"c-0": first, "c-7": flow.ErrLost}[id]
+			want := map[firstcome.CampaignID]error{"c-0": first, "c-7": gate.ErrLost}[id]
 			if state, told := got[id]; !told || !errors.Is(state.Err, want) || want == nil && state.Err != nil || want == nil && state.Issued != int64(len(id)) {
 				t.Errorf("%s: %+v, want the error %v", id, state, want)
 			}
@@ -53,7 +57,7 @@ func TestTheStatesOfAPageOfCampaignsAreAskedForAtOnce(t *testing.T) {
 	}
 	away := errors.New("it does not answer")
 	m := &meeting{first: away}
-	for id, state := range flow.States(t.Context(), m, ids) {
+	for id, state := range gate.States(t.Context(), m, ids) {
 		if !errors.Is(state.Err, away) {
 			t.Errorf("%s of a gate that is away: %+v", id, state)
 		}
@@ -61,7 +65,7 @@ func TestTheStatesOfAPageOfCampaignsAreAskedForAtOnce(t *testing.T) {
 	if m.asked != 1 {
 		t.Errorf("a gate that does not answer was asked %d times", m.asked)
 	}
-	if got := flow.States(t.Context(), m, nil); len(got) != 0 || m.asked != 1 {
+	if got := gate.States(t.Context(), m, nil); len(got) != 0 || m.asked != 1 {
 		t.Errorf("about nothing it says %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package flow
+package gate
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 type FedBook interface {
 	// Begin is that of Fed. The ledger hears of a generation before anybody has a ticket of it.
 	Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error)
-	// KeepLeaver notes that a user left, with all tickets of a generation up to this one. ErrRebuilding says that the gate is made anew, and
+	// KeepLeaver notes that a user left, with all tickets of a generation up to this one. flow.ErrRebuilding says that the gate is made anew, and
 	// may not know it.
 	KeepLeaver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error
 }
@@ -21,7 +21,7 @@ type FedBook interface {
 var errNoFed = fmt.Errorf("%w: this gate serves no line that a topic keeps", firstcome.ErrGateMismatch)
 
 // fed calls the gate as one for lines that feeds keep, if it is one.
-func fed[T any](o *Over, call func(Fed) (T, error)) (none T, err error) {
+func fed[T any](o *Router, call func(Fed) (T, error)) (none T, err error) {
 	if o.Fed == nil {
 		return none, errNoFed
 	}
@@ -30,7 +30,7 @@ func fed[T any](o *Over, call func(Fed) (T, error)) (none T, err error) {
 
 // Begin is that of Fed: in the ledger, then at the gate. The ledger's answer is where it begins at both. The ledger may be in a later
 // generation, because it ended one that had not begun at the gate, when the campaign got another feed: then the gate goes on with that.
-func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+func (o *Router) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
 	return unless(ctx, o, id,
 		func() (firstcome.Line, error) {
 			return fed(o, func(gate Fed) (firstcome.Line, error) {
@@ -48,7 +48,7 @@ func (o *Over) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcom
 }
 
 // ServeTurn is that of Fed. Nobody is in line of a campaign that the gate has forgotten.
-func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn) (Turned, error) {
+func (o *Router) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn) (Turned, error) {
 	return unless(ctx, o, id,
 		func() (Turned, error) {
 			return fed(o, func(gate Fed) (Turned, error) { return gate.ServeTurn(ctx, id, turn) })
@@ -57,7 +57,7 @@ func (o *Over) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn
 }
 
 // PlaceOf is that of Fed.
-func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
+func (o *Router) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
 	c, err = unless(ctx, o, id,
 		func() (c firstcome.Coupon, err error) {
 			return fed(o, func(gate Fed) (c firstcome.Coupon, err error) {
@@ -70,7 +70,7 @@ func (o *Over) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstc
 }
 
 // LeaveOf is that of Fed: at the gate, then in the ledger.
-func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
+func (o *Router) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
 	_, err := unlessStale(ctx, o, id,
 		func() (struct{}, error) {
 			return fed(o, func(gate Fed) (none struct{}, err error) {
@@ -85,7 +85,7 @@ func (o *Over) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstc
 }
 
 // retiredPlace returns the coupon of a user of a campaign that the gate has forgotten.
-func (o *Over) retiredPlace(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+func (o *Router) retiredPlace(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	c, err := o.Book.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		err = firstcome.ErrNoTicket
@@ -94,7 +94,7 @@ func (o *Over) retiredPlace(ctx context.Context, id firstcome.CampaignID, user f
 }
 
 // retiredLeave says why nobody leaves the line of a campaign that the gate has forgotten.
-func (o *Over) retiredLeave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+func (o *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	_, err := o.retiredPlace(ctx, id, user)
 	if err == nil {
 		err = firstcome.ErrServed
