@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -48,7 +49,7 @@ func TestF01AServerOfAClusterThatIsDownForGoodKeepsNoOthersCampaignFromBeingVeri
 	stage.Must(t, restarted.Restart(t.Context()))
 	stage.Await(t, "each campaign there verified", int64(len(there)), func() int64 {
 		for _, id := range there {
-			r.Notice(id) // as a claim does that the gate does not decide
+			r.Suspect(id, gate.ErrUnverified) // as a claim does that the gate does not decide
 		}
 		return r.Stats().Verified
 	})

@@ -190,7 +190,7 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	stage.Must(t, server.Restart(t.Context()))
 	r := recovery.New(d.ledger, &lateWatch{Gate: d.remote.gate, before: before}, recovery.Events{})
 	stage.Run(t, r.Run)
-	r.Notice("c")
+	r.Suspect("c", gate.ErrUnverified)
 	d.decides(r)
 	stage.Same(t, "the last one who had a coupon, and the next one", []string{"already_issued:10", "issued:11"}, d.claims("user-9", "new"))
 }
@@ -292,13 +292,13 @@ func waitsForAPerson(t *testing.T, before bool) {
 	if before {
 		empty()
 	}
-	gate := &slowMaker{Gate: d.remote.gate, making: empty, made: func() {}}
-	r := recovery.New(d.ledger, gate, recovery.Events{})
+	slow := &slowMaker{Gate: d.remote.gate, making: empty, made: func() {}}
+	r := recovery.New(d.ledger, slow, recovery.Events{})
 	stage.Run(t, r.Run)
-	r.Notice("c") // as a claim does
+	r.Suspect("c", gate.ErrUnverified) // as a claim does
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
-	looks := gate.looks.Load()
-	stage.Await(t, "two more looks", true, func() bool { return gate.looks.Load() > looks+2 })
+	looks := slow.looks.Load()
+	stage.Await(t, "two more looks", true, func() bool { return slow.looks.Load() > looks+2 })
 	if s := r.Stats(); s.Begun != 0 || s.Broken != 1 || d.status().Epoch != 1 {
 		t.Errorf("nobody has said that this is the Redis, and the node %+v", s)
 	}
@@ -332,18 +332,18 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
-		gate := &slowMaker{Gate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
-		r := recovery.New(d.ledger, gate, recovery.Events{})
+		g := &slowMaker{Gate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
+		r := recovery.New(d.ledger, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
-			r.Notice("c")
-			return gate.looks.Load() > 2
+			r.Suspect("c", gate.ErrUnverified)
+			return g.looks.Load() > 2
 		})
 		if _, err := r.Rebuild(t.Context(), "op", "c", true); !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("whoever wants it rebuilt if it is lost hears %v", err)
 		}
 		stop()
-		gate.made()
+		g.made()
 		if s := d.status(); s.Epoch != 1 || r.Stats().Begun != 0 {
 			t.Errorf("%d rebuilds have begun, the campaign is %+v", r.Stats().Begun, s)
 		}

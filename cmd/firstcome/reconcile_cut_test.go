@@ -54,7 +54,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 		t.Fatalf("a rebuild of what is lost ends with %+v, %v", done, err)
 	}
 	r := d.watch()
-	r.Notice("c")
+	r.Suspect("c", gate.ErrUnverified)
 	stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.Stats{RolledBack: 1}, r.Stats)
 	stage.Must(t, stage.Err(d.rebuilder().Reconcile(t.Context(), "op", "c")))
 	stage.Await(t, "a campaign that is well", recovery.Stats{}, r.Stats)

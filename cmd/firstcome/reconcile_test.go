@@ -137,7 +137,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 		d := behind(t, name)
 		var told []error
 		r := recovery.New(d.ledger, d.remote.gate, recovery.Events{Refused: func(err error) { told = append(told, err) }})
-		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger, Refusal: r.Refusal}
+		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger, Watch: r}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
 		before := d.status()
@@ -181,7 +181,7 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 				t.Fatalf("a change is told %v", err)
 			}
 			r := d.watch()
-			r.Notice("c")
+			r.Suspect("c", gate.ErrUnverified)
 			stage.Await(t, "a campaign that is refused, and of which nothing is done", recovery.Stats{RolledBack: 1}, r.Stats)
 			d.do("HSET", d.key("campaign"), "last_number", "3", field, was)
 			stage.Same(t, "what a gate that is not ahead any longer comes to", recovery.Stats{Finished: 1, Lost: 97}, d.decides(r))

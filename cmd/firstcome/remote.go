@@ -205,7 +205,7 @@ func (n *node) join() {
 	r := n.remote
 	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
-	r.over = &gate.Router{Gate: r.gate, Fed: r.gate, Book: n.ledger, Notice: r.rebuild.Notice, Refusal: r.rebuild.Refusal, Refuse: r.rebuild.Refuse}
+	r.over = &gate.Router{Gate: r.gate, Fed: r.gate, Book: n.ledger, Watch: r.rebuild}
 	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
@@ -224,7 +224,7 @@ func (n *node) join() {
 func (n *node) alarm(id firstcome.CampaignID, err error) {
 	n.monitor.Alarm(id, err)
 	if errors.Is(err, gate.ErrLedgerRolledBack) {
-		n.remote.rebuild.Notice(id)
+		n.remote.rebuild.Suspect(id, err)
 	}
 }
 

@@ -52,7 +52,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
 	}})
-	l.over = &gate.Router{Gate: l.gate, Book: l.ledger, Notice: l.rebuild.Notice, Refusal: l.rebuild.Refusal, Refuse: l.rebuild.Refuse}
+	l.over = &gate.Router{Gate: l.gate, Book: l.ledger, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has heard all
 	stage.Must(t, p.Promote(t.Context()))
@@ -334,7 +334,7 @@ func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 		t.Fatal("it switched")
 	}
 	r := d.watch()
-	r.Notice("c")
+	r.Suspect("c", gate.ErrUnverified)
 	stage.Same(t, "a rebuild, and the lost numbers", recovery.Stats{Finished: 1, Lost: 97}, d.decides(r))
 	stage.Same(t, "the epoch", int64(3), d.status().Epoch)
 }

@@ -89,7 +89,7 @@ func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
 			}
 			d.needs(gate.ErrUnverified)
 			r := d.watch()
-			r.Notice("c")
+			r.Suspect("c", gate.ErrUnverified)
 			stage.Same(t, "a rebuild, and the lost numbers", recovery.Stats{Finished: 1, Lost: 90}, d.decides(r))
 			stage.Same(t, "the first who had a coupon, and the next one", []string{"already_issued:1", "issued:101"}, d.claims("user-0", "new"))
 		})

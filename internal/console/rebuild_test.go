@@ -42,8 +42,11 @@ func (m *mender) all() map[firstcome.CampaignID]error {
 	return maps.Clone(m.wrong)
 }
 
-// refusal is gate.Router's: ledger and gate are not of one age.
-func (m *mender) refusal(id firstcome.CampaignID) error {
+// Suspect is gate.Watch's.
+func (m *mender) Suspect(firstcome.CampaignID, error) {}
+
+// Refusal is gate.Watch's: ledger and gate are not of one age.
+func (m *mender) Refusal(id firstcome.CampaignID) error {
 	if why := m.all()[id]; errors.Is(why, gate.ErrLedgerRolledBack) || errors.Is(why, gate.ErrStaleEpoch) {
 		return why
 	}

@@ -159,7 +159,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
-	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
+	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Watch: &h.mender}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)

@@ -93,7 +93,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}
-	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Refusal: h.mender.refusal}
+	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Watch: &h.mender}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
 	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)

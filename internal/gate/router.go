@@ -8,208 +8,233 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A RetiredBook is a ledger that answers for campaigns that their gate has forgotten.
-type RetiredBook interface {
+// A Router is a gate whose ledger answers for campaigns that the gate has forgotten: the gate returns ErrRetired or ErrLost, and the ledger
+// knows that the campaign is retired. So a campaign that is over is never recreated at its gate. While recovery refuses a campaign, calls stop
+// here: see may.
+type Router struct {
+	Gate
+	// Fed is the gate as one for lines that feeds keep. If nil, calls about such lines return firstcome.ErrGateMismatch.
+	Fed   Fed
+	Book  Book
+	Watch Watch // nil: nothing refuses a campaign, and nobody hears of a gate that has forgotten
+}
+
+// A Book is the ledger beside a gate.
+type Book interface {
 	Retired
-	LostLines
+	Kept
 	FedBook
-	Recorded
-	// LogDirect notes in the audit log what was issued directly, if anything was: see Direct.
-	LogDirect(ctx context.Context, order Order, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
 // Retired answers for retired campaigns.
 type Retired interface {
+	Coupons
 	// ClaimRetired decides claims of a retired campaign. For any other it returns ErrLost.
 	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 	// StateRetired returns the counters of a retired campaign, ErrLost for any other.
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (State, error)
-}
-
-// LostLines are lines that the gate has forgotten.
-type LostLines interface {
-	// LineOf is that of Places, as far as the gate told.
-	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
-	// LoseLine ends the line of a campaign that is closed and that its gate has lost. It may be repeated.
-	LoseLine(ctx context.Context, id firstcome.CampaignID) error
-}
-
-// Recorded are the coupons that the ledger has.
-type Recorded interface {
-	Coupons
 	// Holders is a Decider's.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
-	// Has tells for each coupon, of any campaign, whether the ledger has it, voided or not.
-	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+	// LineOf is that of Places, as far as the gate told.
+	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
 }
 
-// Router is a remote gate whose ledger answers for a campaign that the gate has
-// forgotten: the gate says ErrRetired or ErrLost, and the ledger says that it is
-// retired. So a campaign that is over is never recreated at its gate.
-type Router struct {
-	Gate
-	// Fed is the gate as one for lines that feeds keep. Nil: it is none, and what is about such lines is firstcome.ErrGateMismatch.
-	Fed  Fed
-	Book RetiredBook
-	// Notice, if not nil, hears of each campaign of which the gate decides nothing until it is rebuilt.
-	Notice func(firstcome.CampaignID)
-	// Refusal, if not nil, returns why nothing of a campaign is decided or changed though its gate could: see LedgerRolledBackError and StaleEpochError.
-	Refusal func(firstcome.CampaignID) error
-	// Refuse, if not nil, hears of each StaleEpochError of the gate itself.
-	Refuse func(firstcome.CampaignID, error)
+// Kept is what the ledger knows better than a gate.
+type Kept interface {
+	// Has tells for each coupon, of any campaign, whether the ledger has it, voided or not.
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+	// LoseLine ends the line of a campaign that is closed and that its gate has lost. It may be repeated.
+	LoseLine(ctx context.Context, id firstcome.CampaignID) error
+	// LogDirect notes in the audit log what was issued directly, if anything was: see Direct.
+	LogDirect(ctx context.Context, order Order, id firstcome.CampaignID, decisions []firstcome.Decision) error
+}
+
+// A Watch knows what the gate of each campaign is worth, as far as its node found or was told: see recovery.Watch.
+type Watch interface {
+	// Refusal returns why nothing of a campaign is decided or changed though its gate could: a LedgerRolledBackError, a StaleEpochError, or nil.
+	Refusal(id firstcome.CampaignID) error
+	// Suspect hears why a gate did nothing for a campaign, if recovery may help: ErrUnverified, ErrLost or a StaleEpochError. It never waits.
+	Suspect(id firstcome.CampaignID, why error)
 }
 
 var _ Gate = (*Router)(nil)
 
-// either returns the gate's answer about a campaign, or the ledger's if the gate has forgotten the campaign.
-func either[T any](ctx context.Context, o *Router, id firstcome.CampaignID, gate, ledger func() (T, error)) (T, error) {
+// A may is how much of a call depends on gate and ledger being of one age.
+type may int
+
+const (
+	// read never stops: counters, and what is recorded.
+	read may = iota
+	// known stops at a gate in a stale epoch: what that has of a user is out of date.
+	known
+	// whole stops while anything refuses the campaign: nothing is decided, served or changed, and nobody is told a place.
+	whole
+)
+
+// stops reports whether a refusal by recovery stops a call.
+func (m may) stops(refusal error) bool {
+	return m == whole && refusal != nil || m == known && errors.Is(refusal, ErrStaleEpoch)
+}
+
+// route returns the gate's answer about a campaign, or the ledger's if the gate has forgotten the campaign and the ledger has retired it. lost, if
+// given, makes an answer of the error of a gate that has lost a campaign which is not retired. Nothing else reads a gate's errors to find who
+// answers. That a campaign is fine is never remembered: each call asks the watch.
+func route[T any](ctx context.Context, r *Router, id firstcome.CampaignID, m may, gate, ledger func() (T, error), lost ...func(error) (T, error)) (none T, err error) {
+	if err := r.refusal(id); m.stops(err) {
+		return none, err
+	}
 	answer, err := gate()
-	if errors.Is(err, ErrRetired) || errors.Is(err, ErrLost) {
-		if _, not := o.Book.StateRetired(ctx, id); not == nil {
+	isLost := errors.Is(err, ErrLost)
+	if isLost || errors.Is(err, ErrRetired) {
+		if _, not := r.Book.StateRetired(ctx, id); not == nil {
 			return ledger()
 		}
 	}
-	if o.Notice != nil && NeedsRebuild(err) {
-		o.Notice(id)
+	if r.Watch != nil && (NeedsRebuild(err) || errors.Is(err, ErrStaleEpoch)) {
+		r.Watch.Suspect(id, err)
 	}
-	if o.Refuse != nil && errors.Is(err, ErrStaleEpoch) {
-		o.Refuse(id, err)
+	if isLost && len(lost) > 0 {
+		return lost[0](err)
 	}
 	return answer, err
 }
 
-// refusal is Refusal.
-func (o *Router) refusal(id firstcome.CampaignID) error {
-	if o.Refusal == nil {
+// refusal returns why recovery refuses a campaign, or nil.
+func (r *Router) refusal(id firstcome.CampaignID) error {
+	if r.Watch == nil {
 		return nil
 	}
-	return o.Refusal(id)
+	return r.Watch.Refusal(id)
 }
 
-// unless is either, if nothing refuses the campaign.
-func unless[T any](ctx context.Context, o *Router, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
-	if err := o.refusal(id); err != nil {
-		return none, err
-	}
-	return either(ctx, o, id, gate, ledger)
+// Claim implements Decider.
+func (r *Router) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return route(ctx, r, id, whole,
+		func() ([]firstcome.Decision, error) { return r.Gate.Claim(ctx, id, users) },
+		func() ([]firstcome.Decision, error) { return r.Book.ClaimRetired(ctx, id, users) })
 }
 
-// unlessStale is either, but refuses a gate in a stale epoch: its answers about users are out of date.
-func unlessStale[T any](ctx context.Context, o *Router, id firstcome.CampaignID, gate, ledger func() (T, error)) (none T, err error) {
-	if err := o.refusal(id); errors.Is(err, ErrStaleEpoch) {
-		return none, err
-	}
-	return either(ctx, o, id, gate, ledger)
-}
-
-// Claim is a Decider's.
-func (o *Router) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return unless(ctx, o, id,
-		func() ([]firstcome.Decision, error) { return o.Gate.Claim(ctx, id, users) },
-		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
-}
-
-// Issue is a Direct's. The gate issues first and the ledger logs it then: an error may be only of the log.
-func (o *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := unless(ctx, o, id,
-		func() ([]firstcome.Decision, error) { return o.Gate.Issue(ctx, order, id, users) },
-		func() ([]firstcome.Decision, error) { return o.Book.ClaimRetired(ctx, id, users) })
+// Issue implements Direct. The gate issues first and the ledger logs it then: an error may be only of the log.
+func (r *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	decisions, err := route(ctx, r, id, whole,
+		func() ([]firstcome.Decision, error) { return r.Gate.Issue(ctx, order, id, users) },
+		func() ([]firstcome.Decision, error) { return r.Book.ClaimRetired(ctx, id, users) })
 	issued := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued })
 	if err != nil || !issued {
 		return decisions, err
 	}
-	return decisions, o.Book.LogDirect(ctx, order, id, decisions)
+	return decisions, r.Book.LogDirect(ctx, order, id, decisions)
 }
 
-// Serve is a Line's. Nobody is in line of a campaign that the gate has forgotten.
-func (o *Router) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
-	return unless(ctx, o, id,
-		func() (Served, error) { return o.Gate.Serve(ctx, id, limit) },
+// Holders implements Decider.
+func (r *Router) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	return route(ctx, r, id, read,
+		func() (int64, error) { return r.Gate.Holders(ctx, id, each) },
+		func() (int64, error) { return r.Book.Holders(ctx, id, each) })
+}
+
+// Serve implements Line. Nobody is in line of a retired campaign.
+func (r *Router) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
+	return route(ctx, r, id, whole,
+		func() (Served, error) { return r.Gate.Serve(ctx, id, limit) },
 		func() (Served, error) { return Served{}, nil })
 }
 
-// Place implements Places. Nobody is served while anything refuses the campaign, so nobody is told a place.
-func (o *Router) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = unless(ctx, o, id,
+// Place implements Places.
+func (r *Router) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
+	c, err = route(ctx, r, id, whole,
 		func() (c firstcome.Coupon, err error) {
-			place, c, err = o.Gate.Place(ctx, id, user)
+			place, c, err = r.Gate.Place(ctx, id, user)
 			return c, err
 		},
-		func() (firstcome.Coupon, error) { return o.retiredPlace(ctx, id, user) })
+		func() (firstcome.Coupon, error) { return r.retiredPlace(ctx, id, user) })
 	return place, c, err
 }
 
-// Leave is that of Places. Who was in line of a campaign that the gate has forgotten is not known any more.
-func (o *Router) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := unlessStale(ctx, o, id,
-		func() (struct{}, error) { return struct{}{}, o.Gate.Leave(ctx, id, user) },
-		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
+// retiredPlace returns the coupon of a user of a retired campaign.
+func (r *Router) retiredPlace(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	c, err := r.Book.CouponOf(ctx, id, user)
+	if errors.Is(err, firstcome.ErrNoCoupon) {
+		err = firstcome.ErrNoTicket
+	}
+	return c, err
+}
+
+// Leave implements Places. Who was in line of a retired campaign is no longer known.
+func (r *Router) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	_, err := route(ctx, r, id, known,
+		func() (struct{}, error) { return struct{}{}, r.Gate.Leave(ctx, id, user) },
+		func() (struct{}, error) { return struct{}{}, r.retiredLeave(ctx, id, user) })
 	return err
 }
 
-// LineOf is that of Places. Of a campaign that is closed and that its gate has lost the ledger tells how the line ended.
-func (o *Router) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
-	state, err := unless(ctx, o, id,
-		func() (LineState, error) { return o.Gate.LineOf(ctx, id) },
-		func() (LineState, error) { return o.Book.LineOf(ctx, id) })
-	if errors.Is(err, ErrLost) {
-		if known, not := o.Book.LineOf(ctx, id); not == nil && known.Campaign.Closed {
-			return known, nil
-		}
+// retiredLeave returns why nobody leaves the line of a retired campaign.
+func (r *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+	_, err := r.retiredPlace(ctx, id, user)
+	if err == nil {
+		err = firstcome.ErrServed
 	}
-	return state, err
+	return err
 }
 
-// Holders is a Decider's.
-func (o *Router) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	return either(ctx, o, id,
-		func() (int64, error) { return o.Gate.Holders(ctx, id, each) },
-		func() (int64, error) { return o.Book.Holders(ctx, id, each) })
+// LineOf implements Places. If the gate lost a closed campaign, the ledger reports how its line ended.
+func (r *Router) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
+	return route(ctx, r, id, whole,
+		func() (LineState, error) { return r.Gate.LineOf(ctx, id) },
+		func() (LineState, error) { return r.Book.LineOf(ctx, id) },
+		func(lost error) (LineState, error) {
+			if state, err := r.Book.LineOf(ctx, id); err == nil && state.Campaign.Closed {
+				return state, nil
+			}
+			return LineState{}, lost
+		})
 }
 
-// Apply is a Gate's. A change of a retired campaign, which is a void or a
-// close, is done in the ledger alone. Closing a campaign that the gate has lost ends its line, as lost.
-func (o *Router) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	refused, err = unless(ctx, o, change.Campaign,
-		func() (bool, error) { return o.Gate.Apply(ctx, change) },
-		func() (bool, error) { return false, nil })
-	if errors.Is(err, ErrLost) && change.Kind == firstcome.ChangeClose {
-		err = errors.Join(err, o.Book.LoseLine(ctx, change.Campaign))
-	}
-	return refused, err
+// CouponOf implements Coupons.
+func (r *Router) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	return route(ctx, r, id, known,
+		func() (firstcome.Coupon, error) { return r.Gate.CouponOf(ctx, id, user) },
+		func() (firstcome.Coupon, error) { return r.Book.CouponOf(ctx, id, user) })
 }
 
-// CouponOf is a Gate's.
-func (o *Router) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return unlessStale(ctx, o, id,
-		func() (firstcome.Coupon, error) { return o.Gate.CouponOf(ctx, id, user) },
-		func() (firstcome.Coupon, error) { return o.Book.CouponOf(ctx, id, user) })
+// Apply implements Applier. A change of a retired campaign, which is a void or a close, is done in the ledger alone. Closing a campaign that the
+// gate has lost ends its line, as lost.
+func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
+	return route(ctx, r, change.Campaign, whole,
+		func() (bool, error) { return r.Gate.Apply(ctx, change) },
+		func() (bool, error) { return false, nil },
+		func(lost error) (bool, error) {
+			if change.Kind == firstcome.ChangeClose {
+				lost = errors.Join(lost, r.Book.LoseLine(ctx, change.Campaign))
+			}
+			return false, lost
+		})
 }
 
-// State is a Gate's.
-func (o *Router) State(ctx context.Context, id firstcome.CampaignID) (State, error) {
-	state, err := either(ctx, o, id,
-		func() (State, error) { return o.Gate.State(ctx, id) },
-		func() (State, error) { return o.Book.StateRetired(ctx, id) })
-	refusal := o.refusal(id)
+// State implements Counters, and says whether ledger and gate are of one age.
+func (r *Router) State(ctx context.Context, id firstcome.CampaignID) (State, error) {
+	state, err := route(ctx, r, id, read,
+		func() (State, error) { return r.Gate.State(ctx, id) },
+		func() (State, error) { return r.Book.StateRetired(ctx, id) })
+	refusal := r.refusal(id)
 	state.Ahead, state.Behind = errors.Is(refusal, ErrLedgerRolledBack), errors.Is(refusal, ErrStaleEpoch)
 	return state, err
 }
 
-// DrainedThrough is a Gate's.
-func (o *Router) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
-	return either(ctx, o, id,
-		func() (int64, error) { return o.Gate.DrainedThrough(ctx, id) },
+// DrainedThrough implements Drains.
+func (r *Router) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	return route(ctx, r, id, read,
+		func() (int64, error) { return r.Gate.DrainedThrough(ctx, id) },
 		func() (int64, error) {
-			state, err := o.Book.StateRetired(ctx, id)
+			state, err := r.Book.StateRetired(ctx, id)
 			return state.DrainedThrough, err
 		})
 }
 
-// Has is a Gate's, and always sure: if the gate is not, the ledger is asked.
-func (o *Router) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
-	has, err := either(ctx, o, id,
-		func() ([]bool, error) { return o.Gate.Has(ctx, id, coupons) },
+// Has implements Drains, and is always sure: the ledger is asked about coupons of which the gate is not.
+func (r *Router) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+	has, err := route(ctx, r, id, read,
+		func() ([]bool, error) { return r.Gate.Has(ctx, id, coupons) },
 		func() ([]bool, error) { return make([]bool, len(coupons)), nil })
 	if err != nil {
 		return nil, err
@@ -223,7 +248,7 @@ func (o *Router) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 	if len(rest) == 0 {
 		return has, nil
 	}
-	found, err := o.Book.Has(ctx, id, rest)
+	found, err := r.Book.Has(ctx, id, rest)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/firstcome/firstcome"
@@ -21,22 +20,22 @@ type FedBook interface {
 var errNoFed = fmt.Errorf("%w: this gate serves no line that a topic keeps", firstcome.ErrGateMismatch)
 
 // fed calls the gate as one for lines that feeds keep, if it is one.
-func fed[T any](o *Router, call func(Fed) (T, error)) (none T, err error) {
-	if o.Fed == nil {
+func fed[T any](r *Router, call func(Fed) (T, error)) (none T, err error) {
+	if r.Fed == nil {
 		return none, errNoFed
 	}
-	return call(o.Fed)
+	return call(r.Fed)
 }
 
 // Begin is that of Fed: in the ledger, then at the gate. The ledger's answer is where it begins at both. The ledger may be in a later
 // generation, because it ended one that had not begun at the gate, when the campaign got another feed: then the gate goes on with that.
-func (o *Router) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
-	return unless(ctx, o, id,
+func (r *Router) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
+	return route(ctx, r, id, whole,
 		func() (firstcome.Line, error) {
-			return fed(o, func(gate Fed) (firstcome.Line, error) {
-				line, err := o.Book.Begin(ctx, id, feed, generation, first)
+			return fed(r, func(gate Fed) (firstcome.Line, error) {
+				line, err := r.Book.Begin(ctx, id, feed, generation, first)
 				if err == nil && !line.Begun {
-					line, err = o.Book.Begin(ctx, id, feed, line.Generation, first)
+					line, err = r.Book.Begin(ctx, id, feed, line.Generation, first)
 				}
 				if err != nil || !line.Begun {
 					return line, err
@@ -48,56 +47,38 @@ func (o *Router) Begin(ctx context.Context, id firstcome.CampaignID, feed firstc
 }
 
 // ServeTurn is that of Fed. Nobody is in line of a campaign that the gate has forgotten.
-func (o *Router) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn) (Turned, error) {
-	return unless(ctx, o, id,
+func (r *Router) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn Turn) (Turned, error) {
+	return route(ctx, r, id, whole,
 		func() (Turned, error) {
-			return fed(o, func(gate Fed) (Turned, error) { return gate.ServeTurn(ctx, id, turn) })
+			return fed(r, func(gate Fed) (Turned, error) { return gate.ServeTurn(ctx, id, turn) })
 		},
 		func() (Turned, error) { return Turned{}, nil })
 }
 
 // PlaceOf is that of Fed.
-func (o *Router) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = unless(ctx, o, id,
+func (r *Router) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (place firstcome.Place, c firstcome.Coupon, err error) {
+	c, err = route(ctx, r, id, whole,
 		func() (c firstcome.Coupon, err error) {
-			return fed(o, func(gate Fed) (c firstcome.Coupon, err error) {
+			return fed(r, func(gate Fed) (c firstcome.Coupon, err error) {
 				place, c, err = gate.PlaceOf(ctx, id, user, ticket)
 				return c, err
 			})
 		},
-		func() (firstcome.Coupon, error) { return o.retiredPlace(ctx, id, user) })
+		func() (firstcome.Coupon, error) { return r.retiredPlace(ctx, id, user) })
 	return place, c, err
 }
 
 // LeaveOf is that of Fed: at the gate, then in the ledger.
-func (o *Router) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	_, err := unlessStale(ctx, o, id,
+func (r *Router) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
+	_, err := route(ctx, r, id, known,
 		func() (struct{}, error) {
-			return fed(o, func(gate Fed) (none struct{}, err error) {
+			return fed(r, func(gate Fed) (none struct{}, err error) {
 				if err = gate.LeaveOf(ctx, id, user, through); err == nil {
-					err = o.Book.KeepLeaver(ctx, id, user, through)
+					err = r.Book.KeepLeaver(ctx, id, user, through)
 				}
 				return none, err
 			})
 		},
-		func() (struct{}, error) { return struct{}{}, o.retiredLeave(ctx, id, user) })
-	return err
-}
-
-// retiredPlace returns the coupon of a user of a campaign that the gate has forgotten.
-func (o *Router) retiredPlace(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	c, err := o.Book.CouponOf(ctx, id, user)
-	if errors.Is(err, firstcome.ErrNoCoupon) {
-		err = firstcome.ErrNoTicket
-	}
-	return c, err
-}
-
-// retiredLeave says why nobody leaves the line of a campaign that the gate has forgotten.
-func (o *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := o.retiredPlace(ctx, id, user)
-	if err == nil {
-		err = firstcome.ErrServed
-	}
+		func() (struct{}, error) { return struct{}{}, r.retiredLeave(ctx, id, user) })
 	return err
 }

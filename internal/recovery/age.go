@@ -140,7 +140,7 @@ func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	}
 	drained, err := g.Keeper.Record(ctx, b)
 	if errors.Is(err, flow.ErrRebuilding) {
-		g.machine.Notice(b.Campaign)
+		g.machine.Suspect(b.Campaign, err)
 	}
 	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.machine.Refusal(b.Campaign) == nil {
 		_ = g.machine.Newest(ctx, b.Campaign) // of which it takes note

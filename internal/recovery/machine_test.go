@@ -93,7 +93,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				synctest.Wait()
 				g.restarted.Store(true)
 				at := time.Now()
-				r.Notice(id(c.noticed))
+				r.Suspect(id(c.noticed), gate.ErrUnverified)
 				var got, want []firstcome.CampaignID
 				for _, n := range c.want {
 					got, want = append(got, <-b.begun), append(want, id(n))

@@ -154,7 +154,7 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 		synctest.Wait()
 		stage.Same(t, "what refuses it then", nil, r.Refusal("c"))
 		g.set(func() { g.gate = 1 })
-		r.Notice("c")
+		r.Suspect("c", gate.ErrUnverified)
 		synctest.Wait()
 		stage.Same(t, "how often it was told when it comes again", 2, len(*told))
 	})

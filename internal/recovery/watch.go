@@ -31,15 +31,19 @@ func newWatch(tells func(error)) *Watch {
 	}
 }
 
-// Notice says that a gate decided nothing of a campaign, because it is lost or unverified. It never waits.
-func (w *Watch) Notice(id firstcome.CampaignID) {
+// Suspect hears why a gate did nothing for a campaign. One in a stale epoch is refused at once; any other is looked at next. It never waits.
+func (w *Watch) Suspect(id firstcome.CampaignID, why error) {
+	if errors.Is(why, gate.ErrStaleEpoch) {
+		w.Refuse(id, why)
+		return
+	}
 	select {
 	case w.noticed <- id:
 	default: // the next look finds it
 	}
 }
 
-// await waits for the next look, or until somebody notices something.
+// await waits for the next look, or until a campaign is suspect.
 func (w *Watch) await(ctx context.Context) error {
 	wait := time.NewTimer(runsEvery)
 	defer wait.Stop()

@@ -238,7 +238,7 @@ func (l *Ledger) through(a *account) int64 {
 	return a.drained
 }
 
-// Has is gate.RetiredBook's.
+// Has is gate.Book's.
 func (l *Ledger) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = l.of(id, func(a *account) error {
 		has = make([]bool, len(coupons))

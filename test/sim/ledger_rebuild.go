@@ -338,7 +338,7 @@ func (a *account) lined() bool {
 	return slices.ContainsFunc(a.changes, func(d deed) bool { return d.Terms.Pace != nil })
 }
 
-// LoseLine is gate.RetiredBook's: it ends the line of a closed campaign whose gate has lost it, once.
+// LoseLine is gate.Book's: it ends the line of a closed campaign whose gate has lost it, once.
 func (l *Ledger) LoseLine(_ context.Context, id firstcome.CampaignID) error {
 	return l.of(id, func(a *account) error {
 		ended := len(a.line.Past) > 0 && a.line.Past[0].Reason == reasonLost && a.line.Line.LastTicket == 0

@@ -48,6 +48,11 @@ type unasked struct{ *recovery.Machine }
 
 func (u unasked) Newest(_ context.Context, id firstcome.CampaignID) error { return u.Refusal(id) }
 
+// deaf is a Watch whose node hears of no refusal.
+type deaf struct{ gate.Watch }
+
+func (deaf) Refusal(firstcome.CampaignID) error { return nil }
+
 // answerWait is no multiple of the times that other things wait: what ends at the same instant comes in any order.
 const answerWait = 2345678 * time.Microsecond
 
@@ -68,10 +73,10 @@ func (t *town) boot(name string) *node {
 	machine.Auto = t.auto()
 	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), gate.ErrStaleEpoch) }
 	n.epoch = func() int64 { return machine.Epoch(campaign) }
-	over := &gate.Router{Book: book, Notice: machine.Notice, Refusal: machine.Refusal, Refuse: machine.Refuse}
+	over := &gate.Router{Book: book, Watch: machine}
 	end.epoch = n.epoch
 	if b.deaf {
-		over.Refusal, end.epoch = nil, func() int64 { return 0 }
+		over.Watch, end.epoch = deaf{machine}, func() int64 { return 0 }
 	}
 	g := put(b.gate, at, gated(end))
 	over.Gate = g

@@ -336,9 +336,9 @@ func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstc
 type paper struct {
 	*Ledger
 	*wire
-	rebuilds         rebuilds
-	operate.Letters  // nobody asks for them
-	gate.RetiredBook // nor for campaigns that are over, but for what follows
+	rebuilds        rebuilds
+	operate.Letters // nobody asks for them
+	gate.Book       // nor for campaigns that are over, but for what follows
 }
 
 // Record is flow.Keeper's.
@@ -351,25 +351,25 @@ func (p paper) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drain
 	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (flow.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
 }
 
-// Has is gate.RetiredBook's.
+// Has is gate.Book's.
 func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether it has", numbers(coupons)), func() ([]bool, error) { return p.Ledger.Has(ctx, id, coupons) })
 }
 
-// StateRetired is gate.RetiredBook's: no campaign is.
+// StateRetired is gate.Book's: no campaign is.
 func (paper) StateRetired(context.Context, firstcome.CampaignID) (gate.State, error) {
 	return gate.State{}, gate.ErrLost
 }
 
-// LoseLine is gate.RetiredBook's.
+// LoseLine is gate.Book's.
 func (p paper) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 	_, err := ask(ctx, p.wire, "the ledger", "to end the line as lost", func() (struct{}, error) { return struct{}{}, p.Ledger.LoseLine(ctx, id) })
 	return err
 }
 
-// CouponOf and Holders are gate.RetiredBook's.
+// CouponOf and Holders are gate.Book's.
 func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return p.RetiredBook.CouponOf(ctx, id, user)
+	return p.Book.CouponOf(ctx, id, user)
 }
 
 // Pending is flow.ChangeBook's.
