@@ -47,7 +47,6 @@ type nodeGate interface {
 	gate.Coupons
 	gate.Line
 	gate.Places
-	gate.Direct
 	gate.Fed
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -52,9 +51,4 @@ type Records interface {
 type Claims interface {
 	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
-}
-
-// A Gate is what the API reads of a remote one: see gate.Gate.
-type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 }

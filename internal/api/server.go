@@ -20,7 +20,7 @@ type Config struct {
 	Ledger Ledger
 	Terms  *TermsCache // of Ledger
 	Claims Claims
-	Gate   Gate // nil: the ledger decides
+	Gate   gate.Counters // nil: the ledger decides
 	// Places are those of the gate that decides.
 	Places gate.Places
 	// Proofs finds places of lines that a topic keeps; nil: there are none.

@@ -38,7 +38,7 @@ import (
 // Config is what a Console stands on.
 type Config struct {
 	Ledger Ledger
-	Gate   Gate // nil: the ledger decides
+	Gate   gate.Counters // nil: the ledger decides
 	Places gate.Places
 	// Proofs finds places of lines that a topic keeps; nil: there are none.
 	Proofs   PlaceProofs
@@ -129,11 +129,6 @@ type Keys interface {
 type Proofs interface {
 	KeepProof(ctx context.Context, p ledger.Proof) error
 	Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error)
-}
-
-// A Gate is what the pages read of a remote one: see gate.Gate.
-type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 }
 
 // A Console serves the pages. Make one with New.

@@ -73,7 +73,6 @@ type farGate interface {
 type decider interface {
 	gate.Decider
 	gate.Line
-	gate.Direct
 	gate.Places
 }
 
@@ -179,7 +178,7 @@ func (h *house) openLedger(gate string) {
 }
 
 // open serves the pages of a house.
-func (h *house) open(gate figures.Gate, change ...func(*house)) *house {
+func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	t := h.t
 	t.Helper()
 	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
@@ -187,7 +186,7 @@ func (h *house) open(gate figures.Gate, change ...func(*house)) *house {
 	h.config.Ledger, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
-	h.config.Watcher = figures.NewWatcher(h.ledger, gate, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger})
+	h.config.Watcher = figures.NewWatcher(h.ledger, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger})
 	h.config.Prove = h.prove
 	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status) error {
 		_, err := io.WriteString(w, "all of "+string(of.ID))

@@ -16,11 +16,6 @@ type Ledger interface {
 	Decides(c *ledger.Status) error
 }
 
-// A Gate is what figures read of a remote one: see gate.Gate.
-type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
-}
-
 // Lines are what figures read of lines that a topic keeps: see gate.Places.
 type Lines interface {
 	LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error)

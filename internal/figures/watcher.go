@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // A Watcher reads the campaigns that somebody watches, each once a second however many watch it. It needs Run.
 type Watcher struct {
 	Ledger Ledger
-	Gate   Gate // nil: the ledger decides
+	Gate   gate.Counters // nil: the ledger decides
 	Nodes  Nodes
 	Clock  func() time.Time
 	// Lines count the people in lines that a topic keeps; nil: nobody does.
@@ -65,7 +66,7 @@ type nodeCounts struct {
 }
 
 // NewWatcher returns a Watcher.
-func NewWatcher(l Ledger, g Gate, n Nodes) *Watcher {
+func NewWatcher(l Ledger, g gate.Counters, n Nodes) *Watcher {
 	dated, err := lru.New[firstcome.CampaignID, time.Time](maxDated)
 	if err != nil {
 		panic(err) // of a size below 1 only

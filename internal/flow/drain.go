@@ -149,9 +149,8 @@ func (i *Issuer) shed(q *queue) {
 
 // ask calls the gate, within the time that it may take.
 func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *gate.Order) (decisions []firstcome.Decision, err error) {
-	past, lined := i.gate.(gate.Direct)
-	if direct != nil && lined {
-		decisions, err = past.Issue(i.calls.context(), *direct, id, users)
+	if direct != nil {
+		decisions, err = i.gate.Issue(i.calls.context(), *direct, id, users)
 	} else {
 		decisions, err = i.gate.Claim(i.calls.context(), id, users)
 	}

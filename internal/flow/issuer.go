@@ -121,7 +121,7 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 }
 
 // Issue asks for a coupon for each of users, in order and without another claim in between, and returns a decision for
-// each. It passes the waiting line, at a gate that keeps one: see Direct. If it returns an error,
+// each. It passes the waiting line, at a gate that keeps one: see gate.Decider. If it returns an error,
 // some may have been decided; asking again is safe.
 func (i *Issuer) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	all := make([]*claim, len(users))

@@ -11,13 +11,15 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A logged gate gives each user a place in a line that has a log. It notes in did what it and its log are asked.
 type logged struct {
-	place      firstcome.Place
-	did        []string
-	full, gone error // of the log, and of the gate's epoch
+	gate.Decider // for nothing but claims
+	place        firstcome.Place
+	did          []string
+	full, gone   error // of the log, and of the gate's epoch
 }
 
 func (l *logged) Append(_ context.Context, _ firstcome.CampaignID, records []flow.LineRecord) error {
@@ -50,10 +52,6 @@ func (l *logged) Claim(_ context.Context, _ firstcome.CampaignID, users []firstc
 		all[n] = firstcome.Decision{Outcome: firstcome.Waiting, Place: l.place}
 	}
 	return all, nil
-}
-
-func (l *logged) Holders(context.Context, firstcome.CampaignID, func(firstcome.UserID)) (int64, error) {
-	return 0, nil
 }
 
 func placeOf(epoch, generation, ticket int64) firstcome.Place {

@@ -21,6 +21,13 @@ type Decider interface {
 	// alone was not decided, and Undecided is why: the gate or the line is full, and still knows its holders.
 	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 
+	// Issue decides one claim by each of users as Claim does, but as if there were no line: it takes stock and no
+	// turn of the pace. It also issues before the campaign opens and while it is paused: see firstcome.Campaign.Direct. The
+	// tickets of those who hold a coupon afterwards have ended. Each decision says how many people are in line after it. The
+	// audit log has each order that issued a coupon, and how many people waited: in the same transaction, or, of a gate
+	// beside the ledger, right after it (see Router).
+	Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
+
 	// Holders calls each with every user who holds a coupon in force of the
 	// campaign at one instant, and returns the campaign's version at that instant. It may
 	// read a copy that lags: a caller who needs all of them compares their number with a decision's InForce.
@@ -33,11 +40,14 @@ type Gate interface {
 	Decider
 	Line
 	Places
-	Direct
 	Coupons
 	Applier
 	Drains
+	Counters
+}
 
+// Counters are those of campaigns.
+type Counters interface {
 	// State returns the campaign's counters at the gate.
 	State(ctx context.Context, id firstcome.CampaignID) (State, error)
 }

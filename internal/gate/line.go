@@ -47,16 +47,6 @@ type Places interface {
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
 }
 
-// Direct is a gate that issues past the line.
-type Direct interface {
-	// Issue decides one claim by each of users as Decider.Claim does, but as if there were no line: it takes stock and no
-	// turn of the pace. It also issues before the campaign opens and while it is paused: see firstcome.Campaign.Direct. The
-	// tickets of those who hold a coupon afterwards have ended. Each decision says how many people are in line after it. The
-	// audit log has each order that issued a coupon, and how many people waited: in the same transaction, or, of a gate
-	// beside the ledger, right after it (see Router).
-	Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
-}
-
 // An Order is who ordered a direct issue, and why.
 type Order struct {
 	Actor  string

@@ -45,7 +45,7 @@ type Kept interface {
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 	// LoseLine ends the line of a campaign that is closed and that its gate has lost. It may be repeated.
 	LoseLine(ctx context.Context, id firstcome.CampaignID) error
-	// LogDirect notes in the audit log what was issued directly, if anything was: see Direct.
+	// LogDirect notes in the audit log what was issued directly, if anything was: see Decider.
 	LogDirect(ctx context.Context, order Order, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
@@ -114,7 +114,7 @@ func (r *Router) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 		func() ([]firstcome.Decision, error) { return r.Book.ClaimRetired(ctx, id, users) })
 }
 
-// Issue implements Direct. The gate issues first and the ledger logs it then: an error may be only of the log.
+// Issue implements Decider. The gate issues first and the ledger logs it then: an error may be only of the log.
 func (r *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := route(ctx, r, id, whole,
 		func() ([]firstcome.Decision, error) { return r.Gate.Issue(ctx, order, id, users) },

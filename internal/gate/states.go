@@ -21,10 +21,7 @@ const statesAtOnce = 64
 
 // States asks a gate for the counters of many campaigns: of the first alone, and then of all others at once, which Redis's client
 // sends in one pipeline. A gate that does not answer about the first is not asked about the others: what went wrong stands beside each.
-func States(ctx context.Context, gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (State, error)
-}, ids []firstcome.CampaignID,
-) map[firstcome.CampaignID]StateOf {
+func States(ctx context.Context, gate Counters, ids []firstcome.CampaignID) map[firstcome.CampaignID]StateOf {
 	all := make(map[firstcome.CampaignID]StateOf, len(ids))
 	if len(ids) == 0 {
 		return all

@@ -20,7 +20,6 @@ type FedGate interface {
 	gate.Decider
 	gate.Line
 	gate.Places
-	gate.Direct
 	gate.Coupons
 	gate.Fed
 }

@@ -175,7 +175,7 @@ func (f *fed) rests() error {
 	return nil
 }
 
-// Issue issues past the line: see gate.Direct. The audit log has how many people were in the topic before.
+// Issue issues past the line: see gate.Decider. The audit log has how many people were in the topic before.
 func (l *Line) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if l.known(id) != nil {
 		state, err := l.LineOf(ctx, id)

@@ -145,7 +145,7 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 	return t.beginLine(&from)
 }
 
-// Issue decides claims past the line: see gate.Direct.
+// Issue decides claims past the line: see gate.Decider.
 func (l *Ledger) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return l.decisions(ctx, &claims{id: id, users: users, direct: &order})
 }

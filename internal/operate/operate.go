@@ -49,11 +49,6 @@ type Issuer interface {
 	Change(id firstcome.CampaignID, change func() error) error
 }
 
-// A Gate is what an Operator needs of a remote gate: see gate.Gate.
-type Gate interface {
-	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
-}
-
 // A Recovery rebuilds a campaign's gate, and says where the ledger is older than its gate: see recovery.Machine.
 type Recovery interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
@@ -77,7 +72,7 @@ type Operator struct {
 	issuer  Issuer
 	claims  Claims
 	changer *flow.Changer // nil: the ledger decides
-	gate    Gate
+	gate    gate.Counters
 	rebuild Recovery
 
 	// Lines, if not nil, has the lines of campaigns that are made with a pace in a topic.
@@ -88,7 +83,7 @@ type Operator struct {
 func New(l Ledger, i Issuer, c Claims) *Operator { return &Operator{ledger: l, issuer: i, claims: c} }
 
 // NewRemote returns the Operator of a node where a remote gate decides.
-func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g Gate, r Recovery) *Operator {
+func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g gate.Counters, r Recovery) *Operator {
 	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g, rebuild: r}
 }
 

@@ -158,7 +158,7 @@ func (v *verdict) places(id firstcome.CampaignID, want string, decisions []first
 	return nil
 }
 
-// Issue decides claims past the line: see gate.Direct. Who asked for it is not the gate's.
+// Issue decides claims past the line: see gate.Decider. Who asked for it is not the gate's.
 func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decide(ctx, id, wantIssue, users)
 }

@@ -7,14 +7,16 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A synced gate issues to everybody and remembers nobody: of each batch it writes a page and
 // syncs it, as any database has to at least.
 type synced struct {
-	file *os.File
-	page [4096]byte
-	at   int64
+	gate.Decider // for nothing but claims: nobody is refused, so nobody asks for holders
+	file         *os.File
+	page         [4096]byte
+	at           int64
 }
 
 // syncedBytes is the length of the file, which is written again and again.
@@ -40,11 +42,6 @@ func (s *synced) Claim(_ context.Context, _ firstcome.CampaignID, users []firstc
 		decisions[n].Outcome = firstcome.Issued
 	}
 	return decisions, syncData(s.file)
-}
-
-// Holders is gate.Decider's. Nobody is refused, so nobody asks.
-func (*synced) Holders(context.Context, firstcome.CampaignID, func(firstcome.UserID)) (int64, error) {
-	return 0, errors.ErrUnsupported
 }
 
 // serveSynced is bare behind an Issuer of such a gate.

@@ -24,7 +24,6 @@ type Liner interface {
 	Subject
 	gate.Line
 	gate.Places
-	gate.Direct
 }
 
 //go:embed testdata/line/*.txt testdata/line/quarantine/*.txt

@@ -331,7 +331,7 @@ func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.Li
 	return state, err
 }
 
-// Issue is gate.Direct's.
+// Issue is gate.Decider's.
 func (g *Gate) Issue(_ context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decides(id, users, true)
 }

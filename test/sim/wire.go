@@ -254,7 +254,7 @@ func (r remote) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
 	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.at().Apply(ctx, c) })
 }
 
-// State is operate.Gate's.
+// State is gate.Counters'.
 func (r remote) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	return ask(ctx, r.wire, "the gate", "its state", func() (gate.State, error) { return r.at().State(ctx, id) })
 }

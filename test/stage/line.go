@@ -91,7 +91,7 @@ func (c *Course) next(turns int64) (all []firstcome.UserID) {
 	return all
 }
 
-// Issue is gate.Direct's. There is no audit log.
+// Issue is gate.Decider's. There is no audit log.
 func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.claim(ctx, id, users, true)
 }

@@ -67,7 +67,7 @@ func (o *Operator) Claim(ctx context.Context, id firstcome.CampaignID, users []f
 	return o.counted(id, decisions), err
 }
 
-// Issue is gate.Direct's.
+// Issue is gate.Decider's.
 func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := o.Gates[0].Issue(ctx, order, id, users)
 	o.record(id, decisions)

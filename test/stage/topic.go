@@ -15,7 +15,6 @@ type FedLedger interface {
 	gate.Decider
 	gate.Line
 	gate.Places
-	gate.Direct
 	gate.Fed
 	FreePartition(ctx context.Context, topic string, partitions int32) (int32, error)
 }
