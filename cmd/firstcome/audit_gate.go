@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/internal/redis"
 )
 
 // auditGate compares the campaigns that a gate beside the ledger decides with the ledger, and reads only. It skips
@@ -19,7 +17,7 @@ import (
 // that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that
 // another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
-	gate, err := inspectGate(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	gate, err := c.Gate.kind().inspect(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := l.Campaign(ctx, id)
 		return campaign.Marker, err
 	})
@@ -65,9 +63,10 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	return nil
 }
 
-// inspectGate connects to a gate of a ledger to read; marker says what the ledger calls a campaign.
-func inspectGate(ctx context.Context, url string, l *ledger.Ledger, marker func(context.Context, firstcome.CampaignID) (string, error)) (*redis.Gate, error) {
-	return redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, Marker: marker}) // the gate keeps no codes
+// An auditedGate is a gate as an audit reads it.
+type auditedGate interface {
+	Name() string // as campaigns have it
+	audited() audit.GateSource
 }
 
 // atGates returns the campaigns that gates beside the ledger decide, without those that are retired. It reports a campaign
@@ -96,7 +95,7 @@ func (r *auditReport) addGate(one audit.GateReport) {
 var errUnmade = errors.New("the campaign is being made")
 
 // compareWithGate compares one campaign. The topic is the one that coupons pass behind the gate; nil: they pass none.
-func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
+func compareWithGate(ctx context.Context, l audit.Source, gate auditedGate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
 	advice := fmt.Sprintf("name its gate with --gate, or bring that Redis back with its data; if that is gone, and this one is to decide: firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", campaign.ID)
 	switch {
 	case campaign.Gate != gate.Name() && gate.Name() == "":
@@ -106,7 +105,7 @@ func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topi
 	case campaign.Applied == 0:
 		return audit.GateReport{}, errUnmade
 	}
-	of := gateSource(gate)
+	of := gate.audited()
 	if topic != nil { // entries move there from the gate's journal, so that is read first
 		atGate := of.Journal
 		of.Journal = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
@@ -117,60 +116,4 @@ func compareWithGate(ctx context.Context, l audit.Source, gate *redis.Gate, topi
 		of.Secret = secret.Fingerprint()
 	}
 	return audit.Gate(ctx, l, of, campaign.ID)
-}
-
-// gateSource returns the gate as an audit reads it.
-func gateSource(gate *redis.Gate) audit.GateSource {
-	return audit.GateSource{
-		State: func(ctx context.Context, id firstcome.CampaignID) (audit.GateState, error) {
-			s, err := gate.State(ctx, id)
-			if err != nil {
-				return audit.GateState{}, spoiled(err)
-			}
-			return audit.GateState{Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, LastNumber: s.LastNumber, Drained: s.DrainedThrough, Instants: s.Instants}, nil
-		},
-		Holders: orSpoiled(gate.Coupons),
-		Journal: orSpoiled(gate.Unrecorded),
-		Line:    gateLine(gate),
-	}
-}
-
-// gateLine returns the waiting lines of the gate as an audit reads them.
-func gateLine(gate *redis.Gate) audit.GateLine {
-	tickets := func(list eachOf[redis.Ticket]) eachOf[audit.GateTicket] {
-		return orSpoiled(func(ctx context.Context, id firstcome.CampaignID, each func(audit.GateTicket) error) error {
-			return list(ctx, id, func(t redis.Ticket) error { return each(audit.GateTicket(t)) })
-		})
-	}
-	return audit.GateLine{
-		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
-			w, err := gate.WrittenLine(ctx, id)
-			v.Line, v.Line.Due, v.Feed, v.Left = w.Line, time.Time{}, w.Feed, w.Left
-			for _, p := range w.Past {
-				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
-				v.Past = append(v.Past, audit.PastLine{Line: was, Reason: p.Reason, EndedAt: p.EndedAt})
-			}
-			return v, spoiled(err)
-		},
-		InLine:  tickets(gate.InLine),
-		Tickets: tickets(gate.Tickets),
-	}
-}
-
-// An eachOf calls each with every one of a campaign's.
-type eachOf[V any] = func(ctx context.Context, id firstcome.CampaignID, each func(V) error) error
-
-// orSpoiled returns a list whose errors are the audit's.
-func orSpoiled[V any](list eachOf[V]) eachOf[V] {
-	return func(ctx context.Context, id firstcome.CampaignID, each func(V) error) error {
-		return spoiled(list(ctx, id, each))
-	}
-}
-
-// spoiled returns an error in the audit's terms: what somebody else wrote is a breach of its campaign.
-func spoiled(err error) error {
-	if redis.Spoiled(err) {
-		return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
-	}
-	return err
 }

@@ -60,7 +60,7 @@ func (c *counter) bring() {
 func (c *counter) compared() (lines []string) {
 	campaign, err := c.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
-	report, err := compareWithGate(c.t.Context(), c.Books().Source(), c.gate, nil, &campaign, &plantSecret)
+	report, err := compareWithGate(c.t.Context(), c.Books().Source(), redisGate{c.gate}, nil, &campaign, &plantSecret)
 	stage.Must(c.t, err)
 	for _, b := range report.Breaches.Shown {
 		lines = append(lines, b.Promise+": "+b.Text)

@@ -68,7 +68,7 @@ func (n *node) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.Cam
 	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 		return nil, err
 	}
-	gate, err := inspectGate(ctx, n.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	gate, err := n.flags.Gate.kind().inspect(ctx, n.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
 	if err != nil {
 		return nil, err
 	}

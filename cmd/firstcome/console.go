@@ -18,7 +18,6 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
-	"github.com/firstcome/firstcome/internal/redis"
 )
 
 // consoleConnections are the console's own, where it has an address of its own: a crowd of claims cannot take them.
@@ -49,8 +48,8 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 func (n *node) examine(ctx context.Context) (found doctor.Findings) {
 	path := n.flags.Ledger.path()
 	found = append(found, ledger.Examine(ctx, path)...)
-	if gate := n.flags.Gate.url(); gate != "" {
-		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: n.flags.AnyEviction})...)
+	if kind := n.flags.Gate.kind(); kind != nil {
+		found = append(found, kind.examine(ctx, &n.flags.gateFlags)...)
 	}
 	if n.flags.Facts != "" {
 		found = append(found, kafka.Examine(ctx, string(n.flags.Facts), kafka.Facts, "")...)

@@ -56,15 +56,18 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 }
 
 // opened returns a gate of the desk's ledger at a Redis.
-func (d *desk) opened(url string) *redis.Gate {
+func (d *desk) opened(url string) redisGate {
 	d.t.Helper()
 	gate, err := redis.Open(d.t.Context(), redis.Options{
 		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(gate.Close)
-	return gate
+	return redisGate{gate}
 }
+
+// redis returns the gate as what it is.
+func (d *desk) redis() redisGate { return d.remote.gate.(redisGate) }
 
 // reaches brings to the gate what an operator did in the ledger.
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
@@ -216,7 +219,7 @@ func (r *rewind) back() {
 // drain records what is in the journal until the end of the test, and returns when that is done.
 func (r *rewind) drain() {
 	r.t.Helper()
-	journal := r.remote.gate.Journal(redis.JournalOptions{
+	journal := r.redis().Journal(redis.JournalOptions{
 		Active: r.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Tell,
 	})

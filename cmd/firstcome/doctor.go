@@ -11,7 +11,6 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/internal/redis"
 )
 
 func (c *doctorCmd) Help() string {
@@ -50,8 +49,8 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 	c.configuration(t, &found)
 	found.Add(doctor.OK, "version", "", "%s", thisBuild())
 	found = append(found, ledger.Examine(ctx, path)...)
-	if gate := c.Gate.url(); gate != "" {
-		found = append(found, redis.Examine(ctx, redis.Options{URL: gate, AnyEviction: c.AnyEviction})...)
+	if kind := c.Gate.kind(); kind != nil {
+		found = append(found, kind.examine(ctx, &c.gateFlags)...)
 	}
 	if c.Facts != "" {
 		found = append(found, kafka.Examine(ctx, string(c.Facts), kafka.Facts, "")...)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/internal/redis"
 )
 
 // campaigns says whether the ledger's campaigns are those that a node with this gate and secret decides. What cannot
@@ -28,8 +28,8 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 				found = secretOf(all, secret.Fingerprint())
 			}
 		}
-		if gate := c.Gate.url(); gate != "" {
-			found = append(found, gateCampaigns(ctx, gate, l, all)...)
+		if c.Gate.kind() != nil {
+			found = append(found, gateCampaigns(ctx, c.Gate, l, all)...)
 		}
 		return nil
 	})
@@ -38,15 +38,15 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 
 // gateCampaigns says whether Redis has those of the ledger's campaigns that a gate beside the ledger decides, and
 // whether the ledger has what Redis was told that it has. It reads only.
-func gateCampaigns(ctx context.Context, url string, l *ledger.Ledger, all []ledger.Status) (found doctor.Findings) {
+func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []ledger.Status) (found doctor.Findings) {
 	const what = "the gate's campaigns"
 	markers := map[firstcome.CampaignID]string{}
 	for _, c := range all {
 		markers[c.ID] = c.Marker
 	}
-	gate, err := inspectGate(ctx, url, l, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
+	gate, err := at.kind().inspect(ctx, at.url(), l, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
 	if err != nil {
-		return nil // redis.Examine says it
+		return nil // the examination of the gate says it
 	}
 	defer gate.Close()
 	masters, err := gate.Masters(ctx)
@@ -160,19 +160,31 @@ const (
 	outlived          // Redis is in an epoch of it that has ended
 )
 
+// An examinedGate is a gate as doctor asks it of campaigns.
+type examinedGate interface {
+	Name() string // as campaigns have it
+	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
+	// Masters returns the runs of the servers that decide.
+	Masters(ctx context.Context) (map[string]bool, error)
+	// DecidedBy returns the run that decided a campaign last, and whether the campaign is frozen.
+	DecidedBy(ctx context.Context, id firstcome.CampaignID) (run string, frozen bool, err error)
+	// spoiled reports whether an error means that what the gate has of a campaign cannot be read.
+	spoiled(err error) bool
+}
+
 // plightOf tells what is the matter with a campaign, given the runs of the gate's servers; nil: nobody may know.
-func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, masters map[string]bool, c *ledger.Status) (is plight, why string, err error) {
-	if c.Gate != gate.Name() {
+func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters map[string]bool, c *ledger.Status) (is plight, why string, err error) {
+	if c.Gate != far.Name() {
 		return map[bool]plight{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
 	}
 	if c.Rebuilding {
 		return rebuilding, fmt.Sprintf("out of epoch %d", c.Epoch), nil
 	}
-	at, err := gate.State(ctx, c.ID)
+	at, err := far.State(ctx, c.ID)
 	switch none := errors.Is(err, firstcome.ErrNoCampaign); {
 	case none && c.Applied == 0: // it is being made
 		return fine, "", nil
-	case none, redis.Spoiled(err):
+	case none, far.spoiled(err):
 		return lost, err.Error(), nil
 	case err != nil:
 		return fine, "", err
@@ -196,7 +208,7 @@ func plightOf(ctx context.Context, l *ledger.Ledger, gate *redis.Gate, masters m
 	case masters == nil:
 		return fine, "", nil
 	}
-	switch run, frozen, err := gate.DecidedBy(ctx, c.ID); {
+	switch run, frozen, err := far.DecidedBy(ctx, c.ID); {
 	case err != nil:
 		return fine, "", err
 	case frozen:

@@ -123,7 +123,7 @@ func (f *feeding) inForce() (all []string) {
 func (f *feeding) compared() {
 	f.t.Helper()
 	campaign := f.status()
-	compared, err := compareWithGate(f.t.Context(), f.ledger.Books().Source(), f.remote.gate, nil, &campaign, nil)
+	compared, err := compareWithGate(f.t.Context(), f.ledger.Books().Source(), f.redis(), nil, &campaign, nil)
 	stage.Must(f.t, err)
 	for _, b := range compared.Breaches.Shown {
 		f.t.Errorf("gate and ledger differ, %s: %s", b.Promise, b.Text)

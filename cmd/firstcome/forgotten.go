@@ -10,12 +10,18 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/internal/redis"
 )
+
+// A creatingGate is a gate that notes which campaigns were created there.
+type creatingGate interface {
+	Name() string // as campaigns have it
+	// EachCreated calls each with every campaign that the ledger ever created there.
+	EachCreated(ctx context.Context, each func(firstcome.CampaignID) error) error
+}
 
 // forgotten returns the campaigns that a ledger made at a gate and does not know any more, in the order of their ids: they were made behind a
 // backup that was restored.
-func forgotten(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (ids []string, err error) {
+func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []string, err error) {
 	all, err := l.Campaigns(ctx, "", math.MaxInt32)
 	if err != nil {
 		return nil, err
@@ -54,7 +60,7 @@ func (n *node) logForgotten(ctx context.Context) {
 }
 
 // forgottenBy is what doctor says of that.
-func forgottenBy(ctx context.Context, l *ledger.Ledger, gate *redis.Gate) (found doctor.Findings) {
+func forgottenBy(ctx context.Context, l *ledger.Ledger, gate creatingGate) (found doctor.Findings) {
 	const what = "forgotten campaigns"
 	ids, err := forgotten(ctx, l, gate)
 	switch {

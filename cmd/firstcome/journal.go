@@ -10,7 +10,6 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
-	"github.com/firstcome/firstcome/internal/redis"
 )
 
 // A journalName is where coupons wait for the ledger: redis, or the URL of a topic that they pass behind Redis. Empty: redis, unless
@@ -96,12 +95,11 @@ func (n *node) records() {
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}
-	options := redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm, Relay: r.journal != nil}
 	if r.journal == nil {
-		r.recorder = flow.NewRecorder(r.gate.Journal(options), keeper, limits)
+		r.recorder = flow.NewRecorder(r.gate.source(n), keeper, limits)
 		return
 	}
-	r.relay = flow.NewRecorder(r.gate.Journal(options), r.journal, flow.RecorderLimits{OnRecord: n.monitor.Relayed, OnAlarm: n.alarm})
+	r.relay = flow.NewRecorder(r.gate.source(n), r.journal, flow.RecorderLimits{OnRecord: n.monitor.Relayed, OnAlarm: n.alarm})
 	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
 }
 

@@ -51,7 +51,7 @@ func TestALedgerThatHasForgottenCouponsIsNoticed(t *testing.T) {
 	doctored := func(d *desk) string {
 		all, err := d.ledger.Campaigns(t.Context(), "", 10)
 		stage.Must(t, err)
-		found := gateCampaigns(t.Context(), r.url, d.ledger, all)
+		found := gateCampaigns(t.Context(), gateName(r.url), d.ledger, all)
 		if len(found) != 1 {
 			t.Fatalf("found %+v", found)
 		}

@@ -66,7 +66,7 @@ func (d *desk) examined(url string) (says string) {
 	d.t.Helper()
 	all, err := d.ledger.Campaigns(d.t.Context(), "", 10)
 	stage.Must(d.t, err)
-	for _, f := range gateCampaigns(d.t.Context(), url, d.ledger, all) {
+	for _, f := range gateCampaigns(d.t.Context(), gateName(url), d.ledger, all) {
 		if f.Grade != doctor.OK {
 			says += fmt.Sprintf("%s %s: %s\n", f.Grade, f.Found, f.Fix)
 		}

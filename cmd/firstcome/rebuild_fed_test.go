@@ -392,7 +392,7 @@ func TestTheAuditFindsDamageToTheLineOfAFeedAtRedis(t *testing.T) {
 			f.serves(7)
 			f.records()
 			c.damage(f)
-			gate, err := inspectGate(t.Context(), f.url, f.ledger, f.marker)
+			gate, err := redisKind{}.inspect(t.Context(), f.url, f.ledger, f.marker)
 			stage.Must(t, err)
 			defer gate.Close()
 			campaign := f.status()

@@ -18,7 +18,6 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
-	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -43,10 +42,10 @@ func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
 func people(prefix string, n int) []firstcome.UserID { return stage.Users(prefix, 0, n) }
 
 // refuses wants a gate to decide nothing, for a reason. A connection may just have ended, because another server leads.
-func refuses(t *testing.T, gate *redis.Gate, why error) {
+func refuses(t *testing.T, decides gate.Decider, why error) {
 	t.Helper()
 	stage.Await(t, "a gate that refuses", why.Error(), func() string {
-		if _, err := gate.Claim(t.Context(), "c", people("new-", 1)); err == nil {
+		if _, err := decides.Claim(t.Context(), "c", people("new-", 1)); err == nil {
 			t.Fatal("a claim is decided")
 		} else if !errors.Is(err, why) {
 			return err.Error()

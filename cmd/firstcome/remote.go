@@ -14,19 +14,19 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/internal/recovery"
-	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// A gateName is ledger, or the URL of Redis.
+// A gateName is ledger, or the URL of a gate beside it.
 type gateName string
 
 func (g *gateName) UnmarshalText(text []byte) error {
 	name := string(text)
 	if name != "ledger" {
-		if scheme, _, _ := strings.Cut(name, ":"); scheme != "redis" && scheme != "rediss" {
+		kind := gateName(name).kind()
+		if kind == nil {
 			return errors.New("a gate is ledger, redis://HOST:PORT/DB, or rediss:// with TLS")
 		}
-		if err := redis.CheckURL(name); err != nil {
+		if err := kind.check(name); err != nil {
 			return err
 		}
 	}
@@ -41,6 +41,12 @@ func (g gateName) String() string {
 		return string(g)
 	}
 	return u.Scheme + "://" + u.Host + u.Path
+}
+
+// kind returns the gate's kind, or nil where the ledger decides.
+func (g gateName) kind() gateKind {
+	scheme, _, _ := strings.Cut(string(g), ":")
+	return gateKinds[scheme]
 }
 
 // url is Redis's, or empty where the ledger decides.
@@ -104,7 +110,7 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 
 // A remoteGate is what a node has in addition where Redis decides.
 type remoteGate struct {
-	gate     *redis.Gate
+	gate     servingGate
 	over     *gate.Router
 	changer  *flow.Changer
 	retirer  *recovery.Retirer
@@ -118,29 +124,25 @@ type remoteGate struct {
 // dial connects to the gate, if it is not the ledger. The ledger says whether Redis may get a name: while campaigns
 // name another gate, one without a name was emptied, and nobody but an operator knows whether it is to be a gate.
 func (n *node) dial(ctx context.Context) error {
-	s := n.flags
-	if s.Gate.url() == "" {
+	kind := n.flags.Gate.kind()
+	if kind == nil {
 		return nil
 	}
 	named, err := n.ledger.OtherGates(ctx)
 	if err != nil {
 		return err
 	}
-	gate, err := redis.Open(ctx, redis.Options{
-		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
-		MaxLine: int64(s.MaxLine), Lined: n.ledger.Lined,
-		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing, Epoch: n.epoch,
-	})
+	far, err := kind.open(ctx, n, named)
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
 	}
-	for _, warning := range gate.Warnings() {
+	for _, warning := range far.Warnings() {
 		n.log.Warn("the gate: " + warning)
 	}
-	n.remote = &remoteGate{gate: gate}
+	n.remote = &remoteGate{gate: far}
 	topic, err := n.openJournal(ctx)
 	if err == nil {
-		err = n.ledger.UseGate(ctx, ledger.Beside{Gate: gate.Name(), Topic: topic, Abandons: s.Journal == onRedis})
+		err = n.ledger.UseGate(ctx, ledger.Beside{Gate: far.Name(), Topic: topic, Abandons: n.flags.Journal == onRedis})
 	}
 	if err != nil {
 		return fmt.Errorf("--journal: %w", err)
@@ -228,8 +230,8 @@ func (n *node) alarm(id firstcome.CampaignID, err error) {
 	}
 }
 
-// decides returns the gate; nil has none.
-func (r *remoteGate) decides() gate.Gate {
+// decides returns the gate that counts; nil has none.
+func (r *remoteGate) decides() gate.Counters {
 	if r == nil {
 		return nil
 	}

@@ -46,8 +46,8 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.remote.gate, r.mail}, Book: d.ledger})
-		journal := d.remote.gate.Journal(redis.JournalOptions{
+		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.redis().Gate, r.mail}, Book: d.ledger})
+		journal := d.redis().Journal(redis.JournalOptions{
 			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
 		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Holes: d.remote.gate, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})

@@ -256,7 +256,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			looks.Add(1)
 			return l.ledger.Active(ctx)
 		}
-		journal := l.remote.gate.Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
+		journal := l.redis().Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
 		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{Holes: l.remote.gate, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
@@ -310,7 +310,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l.back()
 	waiter := flow.NewWaiter(l.over)
 	issuer := flow.NewIssuer(l.over, flow.Limits{})
-	journal := l.remote.gate.Journal(redis.JournalOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
+	journal := l.redis().Journal(redis.JournalOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
 	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger, flow.RecorderLimits{}).Run) // which tells nobody
 	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+// modelKind is a kind of gates as a new one is added: a row of gateKinds, and what opens a gate that passes the suite of test/conform.
+type modelKind struct{ gateKind }
+
+var _ = func() bool { gateKinds["model"] = modelKind{}; return true }()
+
+func (modelKind) check(string) error { return nil }
+
+func (modelKind) open(context.Context, *node, []ledger.OtherGate) (servingGate, error) {
+	g := &modelGate{model: stage.NewGate(0), issued: make(chan struct{}, 1)}
+	g.Issued = func(int64) {
+		select {
+		case g.issued <- struct{}{}:
+		default:
+		}
+	}
+	return g, nil
+}
+
+type (
+	model    = stage.Gate
+	recovers = recovery.Gate
+)
+
+// A modelGate is the model of a gate, with its journal. It forgets nothing, so recovery finds it as the ledger has it.
+type modelGate struct {
+	*model
+	recovers
+	gate.Fed
+	issued chan struct{}
+
+	mu   sync.Mutex // guards hand
+	hand flow.Batch // that is given, and not acknowledged
+}
+
+func (*modelGate) Name() string { return "model:test" }
+
+func (*modelGate) Warnings() []string { return nil }
+
+func (*modelGate) Ping(context.Context) error                                          { return nil }
+func (*modelGate) Close()                                                              {}
+func (*modelGate) EachCreated(context.Context, func(firstcome.CampaignID) error) error { return nil }
+
+func (*modelGate) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
+
+func (*modelGate) Runs(context.Context) ([]recovery.Run, error) { return nil, nil }
+
+func (*modelGate) Standing(context.Context, gate.Revision) error { return nil }
+
+func (*modelGate) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
+
+func (*modelGate) Behind(context.Context, []gate.Revision) ([]flow.Undrained, error) { return nil, nil }
+
+func (*modelGate) Missing(context.Context, firstcome.CampaignID) (b flow.Batch, e error) {
+	return b, nil
+}
+
+func (g *modelGate) source(*node) flow.Source { return g }
+
+func (*modelGate) Stopped(_ context.Context, r gate.Revision) (recovery.Stopped, error) {
+	return recovery.Stopped{Epoch: r.Epoch, Version: r.Version, DrainedThrough: r.Drained}, nil
+}
+
+func (g *modelGate) Settle(_ context.Context, id firstcome.CampaignID, _ string, drained flow.Drained, _ ...string) (int64, error) {
+	g.model.Settle(id, drained)
+	return 0, nil
+}
+
+func (g *modelGate) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
+	for {
+		select {
+		case <-g.issued:
+			ready("spring")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (g *modelGate) Next(_ context.Context, id firstcome.CampaignID) (flow.Batch, any, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.hand.Coupons) == 0 {
+		g.hand = flow.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)}
+	}
+	if len(g.hand.Coupons) == 0 {
+		return flow.Batch{}, nil, nil
+	}
+	return g.hand, id, nil
+}
+
+func (g *modelGate) Ack(_ context.Context, id any, drained flow.Drained) (int64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hand = flow.Batch{}
+	g.model.Settle(id.(firstcome.CampaignID), drained)
+	return 0, nil
+}
+
+// TestANodeServesAGateThatOneConstructorOpens has a node ask a gate that no product file names. Its coupons are recorded before they are
+// told, a change reaches it, and the ledger knows whose campaign it is.
+func TestANodeServesAGateThatOneConstructorOpens(t *testing.T) {
+	c := demoServe(filepath.Join(t.TempDir(), "firstcome.db"))
+	stage.Must(t, c.Gate.UnmarshalText([]byte("model://here")))
+	c.Role, c.files.secret = "all", []byte("a secret of the tests, 32 bytes and more")
+	n, err := newNode(t.Context(), c, slog.New(slog.DiscardHandler), func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })
+	stage.Must(t, err)
+	stage.Run(t, n.run)
+	calls := client.New("http://"+n.address(), "")
+	defer calls.CloseIdle()
+	stage.Must(t, stage.Err(calls.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "spring", Quantity: new(int64(2))})))
+	claims := func(user string) string {
+		answer, err := calls.Claim(t.Context(), "spring", user)
+		stage.Must(t, err)
+		if answer.Coupon != nil && !answer.Coupon.Recorded {
+			t.Errorf("%s is told a coupon that is not recorded: %+v", user, answer.Coupon)
+		}
+		return answer.Outcome
+	}
+	stage.Same(t, "what users hear", []string{"issued", "already_issued", "issued", "sold_out"}, []string{claims("ann"), claims("ann"), claims("ben"), claims("cho")})
+	stage.Must(t, stage.Err(calls.Void(t.Context(), "spring", 1, "a trial")))
+	stage.Same(t, "what is heard behind a void", []string{"issued", "sold_out"}, []string{claims("cho"), claims("ann")})
+	campaign, err := calls.Campaign(t.Context(), "spring")
+	stage.Must(t, err)
+	stage.Same(t, "the gate's state, and who counts", "ok 3 recorded, 2 in force", fmt.Sprintf("%s %d recorded, %d in force", campaign.GateState, campaign.Recorded, *campaign.InForce))
+	status, err := n.ledger.Campaign(t.Context(), "spring")
+	stage.Must(t, err)
+	stage.Same(t, "whose campaign it is", "model:test", status.Gate)
+}
