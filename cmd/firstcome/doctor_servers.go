@@ -162,8 +162,8 @@ const (
 
 // An examinedGate is a gate as doctor asks it of campaigns.
 type examinedGate interface {
+	gate.Counters
 	Name() string // as campaigns have it
-	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
 	// Masters returns the runs of the servers that decide.
 	Masters(ctx context.Context) (map[string]bool, error)
 	// DecidedBy returns the run that decided a campaign last, and whether the campaign is frozen.

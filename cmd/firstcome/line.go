@@ -54,7 +54,7 @@ type nodeGate interface {
 func (n *node) decider(ctx context.Context) (nodeGate, error) {
 	var gate nodeGate = n.ledger
 	if n.remote != nil {
-		gate = n.remote.over
+		gate = n.remote.router
 	}
 	url := n.flags.Line.url()
 	if url == "" {

@@ -111,7 +111,7 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 // A remoteGate is what a node has in addition where Redis decides.
 type remoteGate struct {
 	gate     servingGate
-	over     *gate.Router
+	router   *gate.Router
 	changer  *flow.Changer
 	retirer  *recovery.Retirer
 	rebuild  *recovery.Machine
@@ -207,11 +207,11 @@ func (n *node) join() {
 	r := n.remote
 	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
-	r.over = &gate.Router{Gate: r.gate, Fed: r.gate, Book: n.ledger, Watch: r.rebuild}
-	r.changer = flow.NewChanger(n.ledger, r.over, n.monitor.ChangeFailed)
+	r.router = &gate.Router{Gate: r.gate, Fed: r.gate, Book: n.ledger, Watch: r.rebuild}
+	r.changer = flow.NewChanger(n.ledger, r.router, n.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
-		r.waiter = flow.NewWaiter(r.over)
+		r.waiter = flow.NewWaiter(r.router)
 	}
 	if n.flags.records() {
 		n.records()
@@ -235,7 +235,7 @@ func (r *remoteGate) decides() gate.Counters {
 	if r == nil {
 		return nil
 	}
-	return r.over
+	return r.router
 }
 
 // waits returns what waits until a coupon is recorded; nil needs nothing.

@@ -39,7 +39,7 @@ func newRemoteNode(t *testing.T) *remoteNode {
 // claims returns what users' claims get.
 func (r *remoteNode) claims(users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
 	r.t.Helper()
-	decisions, err := r.remote.over.Claim(r.t.Context(), "c", users)
+	decisions, err := r.remote.router.Claim(r.t.Context(), "c", users)
 	stage.Must(r.t, err)
 	for _, d := range decisions {
 		outcomes = append(outcomes, d.Outcome)
@@ -75,17 +75,17 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	}
 	r.reaches("c", stage.Err(r.ledger.Void(ctx, "test", "c", 1, "a refund")))
 	want("voided", r.claims("a", "b"), firstcome.Closed, firstcome.AlreadyIssued)
-	if c, err := r.remote.over.CouponOf(ctx, "c", "b"); err != nil || c.Number != 2 || !c.Recorded {
+	if c, err := r.remote.router.CouponOf(ctx, "c", "b"); err != nil || c.Number != 2 || !c.Recorded {
 		t.Errorf("the coupon of b is %+v, %v", c, err)
 	}
-	if _, err := r.remote.over.CouponOf(ctx, "c", "a"); !errors.Is(err, firstcome.ErrNoCoupon) {
+	if _, err := r.remote.router.CouponOf(ctx, "c", "a"); !errors.Is(err, firstcome.ErrNoCoupon) {
 		t.Errorf("the voided coupon: %v", err)
 	}
-	state, err := r.remote.over.State(ctx, "c")
+	state, err := r.remote.router.State(ctx, "c")
 	if err != nil || state.InForce != 1 || state.LastNumber != 2 {
 		t.Errorf("the state: %+v, %v", state, err)
 	}
-	if _, err := r.remote.over.Claim(ctx, "nowhere", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {
+	if _, err := r.remote.router.Claim(ctx, "nowhere", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("no campaign: %v", err)
 	}
 	if n := len(r.keys("c")); n != 0 {
@@ -107,7 +107,7 @@ func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 		t.Fatalf("it is not marked: %+v, %v", c, err)
 	}
 	r.clock.Store(closesAt.Add(-time.Minute).UnixNano())
-	if got, err := r.remote.over.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err != nil || got[0].Outcome != firstcome.Closed {
+	if got, err := r.remote.router.Claim(t.Context(), "c", []firstcome.UserID{"a"}); err != nil || got[0].Outcome != firstcome.Closed {
 		t.Errorf("a claim got %+v, %v", got, err)
 	}
 }

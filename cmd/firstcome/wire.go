@@ -150,7 +150,7 @@ func (n *node) openAPI(ctx context.Context) error {
 // operate makes the one door for changes.
 func (n *node) operate(claims *flow.Answerer) *operate.Operator {
 	if r := n.remote; r != nil {
-		return operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.over, r.rebuild)
+		return operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.router, r.rebuild)
 	}
 	return operate.New(n.ledger, n.issuer, claims)
 }

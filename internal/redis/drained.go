@@ -47,7 +47,7 @@ func (g *Gate) Settle(ctx context.Context, id firstcome.CampaignID, marker strin
 	return before, wrap(err, "note that %s is drained through %d", k.id, drained.Through)
 }
 
-// DrainedThrough returns how far a campaign is drained: see gate.Gate.
+// DrainedThrough returns how far a campaign is drained: see gate.Drains.
 func (g *Gate) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
 	k, err := g.keysOf(ctx, id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (g *Gate) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int
 // askChunk bounds the coupons that one script is asked about.
 const askChunk = 1000
 
-// Has tells whether each coupon is surely in the ledger under its number: see gate.Gate.
+// Has tells whether each coupon is surely in the ledger under its number: see gate.Drains.
 func (g *Gate) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	k, err := g.keysOf(ctx, id)
 	for part := range slices.Chunk(coupons, askChunk) {
@@ -98,7 +98,7 @@ func (g *Gate) hasSome(ctx context.Context, k *keys, coupons []firstcome.Coupon,
 	return has, nil
 }
 
-// WatchDrained calls each with how far campaigns are drained: see gate.Gate.
+// WatchDrained calls each with how far campaigns are drained: see gate.Drains.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error {
 	err := g.subscribe(ctx, g.drainedChannel(), ready, func(message string) {
 		tag, number, _ := strings.Cut(message, " ")

@@ -17,7 +17,7 @@ import (
 // the ledger says whether it may, which takes some milliseconds.
 const makeWithin = time.Second
 
-// Apply applies a change: see gate.Gate. It may be repeated. firstcome.ErrBusy says
+// Apply applies a change: see gate.Applier. It may be repeated. firstcome.ErrBusy says
 // that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
 	word, parts, err := g.applyUntil(ctx, change, time.Time{})

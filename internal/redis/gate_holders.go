@@ -107,7 +107,7 @@ func whole(m rueidis.RedisMessage) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// CouponOf returns the coupon in force that a user holds: see gate.Gate.
+// CouponOf returns the coupon in force that a user holds: see gate.Coupons.
 func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	c, err := g.couponOf(ctx, id, user)
 	return c, wrap(err, "look for the coupon of %s", id)
@@ -160,7 +160,7 @@ func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
 	return firstcome.ErrNoCoupon
 }
 
-// State returns the campaign's counters: see gate.Gate.
+// State returns the campaign's counters: see gate.Counters.
 func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	s, err := g.state(ctx, id)
 	return s, wrap(err, "read the state of %s", id)

@@ -54,7 +54,7 @@ func (c *quarantined) narrow(seen firstcome.Campaign) firstcome.Campaign {
 	return seen
 }
 
-// Apply is gate.Gate's: it applies change v after v-1, once.
+// Apply is gate.Applier's: it applies change v after v-1, once.
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

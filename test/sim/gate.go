@@ -289,7 +289,7 @@ func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(fir
 	return version, err
 }
 
-// CouponOf is gate.Gate's.
+// CouponOf is gate.Coupons'.
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
 	holds := false
 	err = g.of(id, func(c *course) {
@@ -302,7 +302,7 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 	return held, err
 }
 
-// Has is gate.Gate's.
+// Has is gate.Drains'.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = g.of(id, func(c *course) {
 		has = make([]bool, len(coupons))
@@ -314,7 +314,7 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 	return has, err
 }
 
-// State is gate.Gate's.
+// State is gate.Counters'.
 func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
 	err = g.of(id, func(c *course) {
 		clock, _ := g.now(c)
@@ -326,7 +326,7 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.Sta
 	return state, err
 }
 
-// DrainedThrough is gate.Gate's.
+// DrainedThrough is gate.Drains'.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
 	err = g.of(id, func(c *course) { through = c.drained })
 	return through, err
@@ -337,7 +337,7 @@ type watcher struct {
 	each func(firstcome.CampaignID, int64)
 }
 
-// WatchDrained is gate.Gate's.
+// WatchDrained is gate.Drains'.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	one := &watcher{each}
 	g.mu.Lock()

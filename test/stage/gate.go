@@ -194,7 +194,7 @@ func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(fir
 	return version, err
 }
 
-// Apply is gate.Gate's.
+// Apply is gate.Applier's.
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -229,7 +229,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	return false, nil
 }
 
-// CouponOf is gate.Gate's.
+// CouponOf is gate.Coupons'.
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
 	holds := false
 	err = g.of(id, func(c *Course) {
@@ -243,7 +243,7 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 	return held, err
 }
 
-// State is gate.Gate's.
+// State is gate.Counters'.
 func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
 	err = g.of(id, func(c *Course) {
 		state = gate.State{
@@ -258,13 +258,13 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.Sta
 	return state, err
 }
 
-// DrainedThrough is gate.Gate's.
+// DrainedThrough is gate.Drains'.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
 	err = g.of(id, func(c *Course) { through = c.Drained })
 	return through, err
 }
 
-// Has is gate.Gate's.
+// Has is gate.Drains'.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = g.of(id, func(c *Course) {
 		for _, one := range coupons {
@@ -315,7 +315,7 @@ func (g *Gate) Settle(id firstcome.CampaignID, drained flow.Drained) {
 	}
 }
 
-// WatchDrained is gate.Gate's.
+// WatchDrained is gate.Drains'.
 func (g *Gate) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	var one int
 	g.Set(func() {
