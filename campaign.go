@@ -41,8 +41,8 @@ type Terms struct {
 	// Waitlist has those in line stay there when every coupon is in force, so that a coupon that comes back is the next
 	// one's. It needs a Pace.
 	Waitlist bool
-	// Feed is where the line is kept, and stays so: a campaign of a Feed always has a line. Nil: at the gate.
-	Feed *Feed
+	// Log is where the line is logged, from when it had one on. It stays. Nil: nowhere.
+	Log *LineLog
 	// A coupon expires at ValidUntil, or ValidFor after its issue; at most one is
 	// set, and neither means that it does not expire.
 	ValidUntil time.Time
@@ -149,24 +149,16 @@ func (c Coupon) Masked() Coupon {
 	return c
 }
 
-// Joins is the line of a Feed as its gate saw it: whoever appends a user to it knows by it their place.
-type Joins struct {
-	Campaign Campaign
-	Line     Line
-}
-
 // A Decision is a gate's answer to one claim.
 type Decision struct {
 	Outcome Outcome
-	// Undecided is why the gate did not decide this claim, if Outcome is 0: an ErrBusy, ErrFeedAway or ErrFeedLost.
+	// Undecided is why the gate did not decide this claim, if Outcome is 0: an ErrBusy.
 	// Nil means ErrGateFull.
 	Undecided error
-	Coupon    Coupon // zero unless Outcome.HasCoupon
-	Place     Place  // zero unless the outcome is Waiting
-	// Joins is not nil where a Feed keeps the line: a Waiting user has no ticket, and is to be appended.
-	Joins   *Joins
-	At      time.Time // the instant of the decision by the gate's clock
-	Version int64     // the campaign's version under which it was decided
+	Coupon    Coupon    // zero unless Outcome.HasCoupon
+	Place     Place     // zero unless the outcome is Waiting
+	At        time.Time // the instant of the decision by the gate's clock
+	Version   int64     // the campaign's version under which it was decided
 	// TermsVersion is the version of the last change of terms that the gate had: whatever a
 	// later version was to change, the gate has refused. Zero where a node repeats a coupon.
 	TermsVersion int64

@@ -76,17 +76,6 @@ func (s Secret) Key(purpose string) []byte {
 	return m.Sum(nil)
 }
 
-// Ticket returns a proof that a user was given a ticket of a campaign: 80 bits in 16 characters of Crockford's base 32, which cannot be guessed.
-func (s Secret) Ticket(id CampaignID, user UserID, t Ticket) string {
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
-	m.input = append(m.input[:0], "firstcome ticket\x00"...) // which is no input of Code, since a campaign's id has no space
-	m.input = append(append(m.input, id...), 0)
-	m.input = append(strconv.AppendInt(m.input, t.Generation, 10), 0)
-	m.input = append(strconv.AppendInt(m.input, t.Number, 10), 0)
-	return crockford.EncodeToString(m.sum80(append(m.input, user...)))
-}
-
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 

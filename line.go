@@ -15,12 +15,6 @@ type Pace struct {
 // MaxPace is the highest pace: one coupon a microsecond, which is as fine as instants are.
 const MaxPace int64 = 1_000_000
 
-// A Feed is where the waiting line of a campaign is kept in Kafka: the partition of a topic that the campaign has to itself.
-type Feed struct {
-	Topic     string // its id, which another topic of the same name does not have
-	Partition int32  // negative: given up, since the campaign was over
-}
-
 // A LineLog is where a copy of the places in a campaign's line is kept: a partition of a topic of Kafka, from an offset on.
 type LineLog struct {
 	Topic     string // its id, which another topic of the same name does not have
@@ -93,14 +87,7 @@ type Line struct {
 	// Due is when the last turn was due that was taken from the pace's bucket: see Pace.Take. It goes by the clock as it
 	// was read. The zero time: none was taken.
 	Due time.Time
-	// Of a line that a Feed keeps, First is the offset of ticket 1 of this generation, once it has Begun. LastTicket is the one that
-	// ended last, and Waiting is 0: only the topic knows who is in line.
-	First int64
-	Begun bool
 }
-
-// Offset returns the offset of a ticket of this generation.
-func (l Line) Offset(ticket int64) int64 { return l.First + ticket - 1 }
 
 // A Ticket names a place in the line of a campaign. The zero value names none.
 type Ticket struct{ Generation, Number int64 }
@@ -143,8 +130,6 @@ type Place struct {
 	ClosesAt time.Time
 	// Log is not nil where the line has a log: whoever is told this place has to be in it.
 	Log *Logged
-	// Proof shows whoever has it that this user was given this ticket, where a Feed keeps the line. Else it is empty.
-	Proof string
 }
 
 // unknownETA is the ETA of a place of which nobody knows it.
@@ -206,7 +191,7 @@ func (c Campaign) rate() float64 {
 }
 
 // others returns how many of the tickets that were not served yet have users who are still in line, without the user who
-// asks. All of them do where a Feed keeps the line, because only the topic knows who left.
+// asks.
 func (l Line) others() (waiting, tickets float64) {
 	if l.Waiting < 1 || l.LastTicket <= l.Serving() {
 		return 1, 1

@@ -170,7 +170,6 @@ func TestWhoLeftIsNotWaitedFor(t *testing.T) {
 		"one too few":                    {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.Quantity = 700 }, 1001, 70 * time.Second, 1000},
 		"all others left":                {l{LastTicket: 1001, Waiting: 1}, func(*c) {}, 1001, 0, every},
 		"all others left, none is left":  {l{LastTicket: 1001, Waiting: 1}, func(c *c) { c.Quantity = 0 }, 1001, 0, 0},
-		"only a topic knows who left":    {l{LastTicket: 600, ServedThrough: 600, Begun: true}, func(*c) {}, 1601, 100 * time.Second, 1100},
 		"nobody is said to wait":         {l{LastTicket: 1001}, func(*c) {}, 1001, 100 * time.Second, 500},
 		"for as long as it is open":      {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.ClosesAt = opens.Add(7 * time.Second) }, 1001, 70 * time.Second, 100},
 		"open from later on":             {l{LastTicket: 1001, Waiting: 701}, func(c *c) { c.OpensAt, c.ClosesAt = opens.Add(time.Second), opens.Add(8*time.Second) }, 1001, 71 * time.Second, 100},

@@ -59,6 +59,12 @@ func (c *Client) RebuildIfLost(ctx context.Context, id string) (Rebuilt, error) 
 	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("if_lost", "1")})
 }
 
+// RebuildWithoutLineLog is Rebuild without reading the log of the campaign's line, for when Kafka has lost that, or does not come back. The
+// line that the gate still has is carried over and logged anew; places that only the log has are lost.
+func (c *Client) RebuildWithoutLineLog(ctx context.Context, id string) (Rebuilt, error) {
+	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("without_line_log", "1")})
+}
+
 // Reconcile brings back what the campaign's gate has and a ledger that was restored from a backup has forgotten. Statuses of a Problem: 409,
 // the ledger is not older than the gate, or it decides the campaign.
 func (c *Client) Reconcile(ctx context.Context, id string) (Reconciled, error) {

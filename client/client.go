@@ -124,7 +124,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	response, err := c.http.Do(sent)
 	if err != nil {
-		var failed *url.Error // names the method and the URL, of which the query may have a proof
+		var failed *url.Error // names the method and the URL, whose query may have a code
 		if errors.As(err, &failed) {
 			failed.URL, _, _ = strings.Cut(failed.URL, "?")
 		}

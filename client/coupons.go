@@ -33,24 +33,14 @@ type claim struct {
 }
 
 // ClaimOf returns the coupon that a user holds of a campaign, or their place in its line, as the answer to a
-// repeated claim would. A Problem with status 404 says that there is neither, and what became of the place as Outcome, if from names one.
-//
-// from is the Place that the claim was answered, or one with its Proof alone. Where a topic of Kafka keeps the line, a place is found by that
-// only; in any other line the user is. Only the first Place counts.
+// repeated claim would. A Problem with status 404 says that there is neither. It also says what became of the Place that an
+// earlier claim was answered, as Outcome, if from has that. Only the first one counts.
 func (c *Client) ClaimOf(ctx context.Context, id, user string, from ...Place) (Answer, error) {
-	q := proof(from)
+	var q url.Values
 	if len(from) > 0 && from[0].Ticket > 0 {
-		q.Set("place", fmt.Sprint(from[0].Generation, ".", from[0].Ticket))
+		q = query("place", fmt.Sprint(from[0].Generation, ".", from[0].Ticket))
 	}
 	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user), query: q})
-}
-
-// proof returns the parameter with the proof of a place, if it has one.
-func proof(from []Place) url.Values {
-	if len(from) == 0 {
-		return nil
-	}
-	return query("proof", from[0].Proof)
 }
 
 // Issue claims for at most 1,000 users, with no other claim in between, and

@@ -14,26 +14,23 @@ import (
 )
 
 const (
-	aPlace  = `{"outcome":"waiting","ticket":2,"generation":1,"ahead":%d,"eta_seconds":1,"likely":true,"serving":true,"reason":null,"until":null,"closes_at":null,"proof":"1.2.A","poll_after":0.01}`
+	aPlace  = `{"outcome":"waiting","ticket":2,"generation":1,"ahead":%d,"eta_seconds":1,"likely":true,"serving":true,"reason":null,"until":null,"closes_at":null,"poll_after":0.01}`
 	aCoupon = `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":2,"user_id":"u"}}`
 )
 
 // follow follows a place at a server that answers the n-th request for a stream so, from 0, and whose line has passed the place
-// without a coupon. It returns the outcome, how many places were told, and the Last-Event-ID of each request for a stream. Whatever asks for
-// the place has to name its proof.
+// without a coupon. It returns the outcome, how many places were told, and the Last-Event-ID of each request for a stream.
 func follow(t *testing.T, stream func(n int, w http.ResponseWriter)) (outcome string, places int, heard []string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/campaigns/c/claims/u/events", func(w http.ResponseWriter, r *http.Request) {
-		proven(t, r)
 		heard = append(heard, r.Header.Get("Last-Event-ID"))
 		stream(len(heard)-1, w)
 	})
 	mux.HandleFunc("GET /v1/campaigns/c/line", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"generation":2,"serving":1,"ended":[{"generation":1,"reason":"sold_out"}]}`)
 	})
-	mux.HandleFunc("GET /v1/campaigns/c/claims/u", func(w http.ResponseWriter, r *http.Request) {
-		proven(t, r)
+	mux.HandleFunc("GET /v1/campaigns/c/claims/u", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"code":"not_found"}`)
 	})
@@ -43,18 +40,11 @@ func follow(t *testing.T, stream func(n int, w http.ResponseWriter)) (outcome st
 	t.Cleanup(c.CloseIdle)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	answer, err := c.Follow(ctx, "c", "u", client.Place{Ticket: 2, Generation: 1, Ahead: 9, Proof: "1.2.A", PollAfter: 0.01}, func(client.Place) { places++ })
+	answer, err := c.Follow(ctx, "c", "u", client.Place{Ticket: 2, Generation: 1, Ahead: 9, PollAfter: 0.01}, func(client.Place) { places++ })
 	if err != nil {
 		t.Errorf("following ends with %v", err)
 	}
 	return answer.Outcome, places, heard
-}
-
-// proven wants a request to name the proof of the place.
-func proven(t *testing.T, r *http.Request) {
-	if r.URL.Query().Get("proof") != "1.2.A" {
-		t.Errorf("%s is asked with the query %q", r.URL.Path, r.URL.RawQuery)
-	}
 }
 
 func TestFollowTakesTheOutcomeFromTheStream(t *testing.T) {

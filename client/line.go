@@ -18,9 +18,9 @@ func (c *Client) Line(ctx context.Context, id string) (Line, error) {
 
 // Leave takes a user out of a campaign's waiting line; twice is the same as once, also for somebody
 // who was sent away or whose coupon was voided. Statuses of a Problem: 404, they never joined;
-// 409, they were served, and the Problem has their coupon. from is as ClaimOf takes it: without it nobody leaves a line in a topic of Kafka.
-func (c *Client) Leave(ctx context.Context, id, user string, from ...Place) error {
-	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user), query: proof(from)}, nil)
+// 409, they were served, and the Problem has their coupon.
+func (c *Client) Leave(ctx context.Context, id, user string) error {
+	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user)}, nil)
 }
 
 // Follow waits in line for a user whose claim was answered with a place, from, and returns what they get in the end: a coupon,

@@ -34,7 +34,7 @@ func (f *follower) stream(ctx context.Context) (answer Answer, done bool, err er
 	defer stop()
 	silent := time.AfterFunc(firstEvent, stop)
 	defer silent.Stop()
-	asked := request{method: http.MethodGet, path: campaignPath(f.id, "claims", f.user, "events"), header: http.Header{"Accept": {"text/event-stream"}}, query: proof([]Place{f.place})}
+	asked := request{method: http.MethodGet, path: campaignPath(f.id, "claims", f.user, "events"), header: http.Header{"Accept": {"text/event-stream"}}}
 	if f.heard != "" {
 		asked.header["Last-Event-Id"] = []string{f.heard}
 	}

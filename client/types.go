@@ -147,8 +147,6 @@ type Place struct {
 	Until   *Time   `json:"until"`   // and until when, if that is known
 	// ClosesAt is when whoever is in line still is sent away; nil: not at a known time.
 	ClosesAt *Time `json:"closes_at"`
-	// Proof shows that this user was given this ticket, where a topic of Kafka keeps the line: see Client.ClaimOf. Else it is empty.
-	Proof string `json:"proof,omitempty"`
 	// PollAfter is after how many seconds to look at the campaign's line again: see Client.Follow.
 	PollAfter float64 `json:"poll_after"`
 }
@@ -257,14 +255,8 @@ type Terms struct {
 	Answer   string     `json:"answer"`
 	Pace     *Pace      `json:"pace"`     // nil: there is no waiting line
 	Waitlist bool       `json:"waitlist"` // who waits stays in line when every coupon is in force
-	Feed     *Feed      `json:"feed"`     // where the line is kept in Kafka; nil: at the gate. The server chooses it
+	LineLog  bool       `json:"line_log"` // Kafka has a copy of the line, so places survive when Redis loses its memory. The server chooses it
 	Coupon   CouponSpec `json:"coupon"`
-}
-
-// A Feed is where the waiting line of a campaign is kept in Kafka: the partition of a topic that the campaign has to itself.
-type Feed struct {
-	Topic     string `json:"topic"`     // its id, which another topic of the same name does not have
-	Partition *int32 `json:"partition"` // nil: given up, since the campaign was over
 }
 
 // A LedgerState is what the ledger has of a campaign, without what is still on its way there.

@@ -20,7 +20,6 @@ type auditCmd struct {
 	Gate     gateName    `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
 	Journal  journalName `placeholder:"URL" help:"With --gate: the topic that coupons pass behind it, as serve has it: kafka://HOST:PORT/TOPIC. FIRSTCOME_JOURNAL keeps the password out of sight."`
 	Facts    topicURL    `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
-	Line     lineName    `placeholder:"URL" help:"Hold the lines that a topic of Kafka keeps against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_LINE keeps the password out of sight."`
 	Server   serverURL   `placeholder:"URL" help:"Ask a server to audit instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
 	PrintSQL bool        `help:"Print the queries that the audit runs on the tables of a campaign, with :campaign for its id unless one is named, and read nothing." name:"print-sql"`
 	outputFlag
@@ -34,8 +33,7 @@ type auditCmd struct {
 func (*auditCmd) Help() string {
 	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too; with --gate
 besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it; with --facts
-besides, it reads the topic whole: each fact that was published is there, in order, and says what the ledger says; with
---line besides, it reads the lines in a topic: each coupon is that of its ticket's user, and nobody was skipped. With
+besides, it reads the topic whole: each fact that was published is there, in order, and says what the ledger says. With
 --server it asks a node to audit each campaign, by the tables and the gate that the node has: from anywhere, and
 through whatever stands between. It does not check the file, nor what is of no campaign. Where FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, it reads the ledger.`
 }
@@ -56,7 +54,6 @@ func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 func (c *auditCmd) check(terminal) []error {
 	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
 	gateIsFlag, secretIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != "", slices.Contains(c.flags, "secret-file")
-	lineIsFlag := slices.Contains(c.flags, "line") && c.Line.url() != ""
 	factsIsFlag := slices.Contains(c.flags, "facts") && c.Facts != ""
 	switch {
 	case serverIsFlag && ledgerIsFlag:
@@ -65,13 +62,11 @@ func (c *auditCmd) check(terminal) []error {
 		return []error{errors.New("--gate: a server compares the gate that it has: name the ledger with --ledger instead of --server, or audit the server without --gate")}
 	case serverIsFlag && factsIsFlag:
 		return []error{errors.New("--facts: a server reads no topic: name the ledger with --ledger instead of --server")}
-	case serverIsFlag && lineIsFlag:
-		return []error{errors.New("--line: a server reads no topic: name the ledger with --ledger instead of --server")}
 	case serverIsFlag && secretIsFlag:
 		return []error{errors.New("--secret-file: a server checks the codes with its own secret: leave it out, or name the ledger with --ledger instead of --server")}
 	case serverIsFlag:
 		c.Ledger = ""
-	case ledgerIsFlag || gateIsFlag || factsIsFlag || lineIsFlag || secretIsFlag:
+	case ledgerIsFlag || gateIsFlag || factsIsFlag || secretIsFlag:
 		c.Server = ""
 	case c.Ledger != "": // both are variables: the tables also show what is of no campaign
 		c.Server = ""
@@ -90,7 +85,6 @@ type auditReport struct {
 	Campaigns []audit.Report      `json:"campaigns"`
 	Gates     []audit.GateReport  `json:"gates,omitempty"` // the campaigns as their gate has them
 	Topic     []audit.TopicReport `json:"topic,omitempty"` // and as a topic has their facts
-	Feeds     []audit.FeedReport  `json:"lines,omitempty"` // and as a topic has their lines
 	File      []string            `json:"file"`            // what is wrong with the ledger's file
 	Other     audit.Breaches      `json:"other,omitzero"`  // and with what belongs to no campaign
 	Breaches  int64               `json:"breaches"`
@@ -144,7 +138,7 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
 	report.Ledger = ledger.Masked(c.Ledger.path())
 	open := ledger.OpenCopy
-	if c.Gate.url() != "" || c.Facts != "" || c.Line.url() != "" {
+	if c.Gate.url() != "" || c.Facts != "" {
 		open = ledger.OpenShared // a standby that lags has less than gate and topic
 	}
 	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error { return c.auditTables(ctx, t, l, report, secret) })
@@ -169,9 +163,6 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 	}
 	if err == nil && c.Facts != "" {
 		err = c.auditTopic(ctx, t, l, report, ids)
-	}
-	if err == nil && c.Line.url() != "" {
-		err = c.auditLines(ctx, l, report, ids)
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func (c *counter) someone(random *rand.Rand) {
 	case 0:
 		_, err = c.gate.Issue(ctx, gate.Order{Actor: "op"}, "drop", []firstcome.UserID{user})
 	case 1, 2:
-		err = c.gate.Leave(ctx, "drop", user)
+		err = stage.Err(c.gate.Leave(ctx, "drop", user))
 	default:
 		_, err = c.gate.Claim(ctx, "drop", []firstcome.UserID{user})
 	}

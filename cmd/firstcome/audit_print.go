@@ -54,10 +54,6 @@ func (r *auditReport) print(t terminal) {
 			counted(c.Repeats, "repeat", "s"), counted(c.Breaches.Total, "breach", "es"))
 		printBreaches(t, c.Breaches)
 	}
-	for _, c := range r.Feeds {
-		fmt.Fprintf(t.out, "%s in the topic of lines: %v, %s\n", c.Campaign, &c, counted(c.Breaches.Total, "breach", "es"))
-		printBreaches(t, c.Breaches)
-	}
 	switch {
 	case r.Codes:
 	case ledger.OnServer(r.Ledger):

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -37,34 +36,6 @@ func (c *auditCmd) auditTopic(ctx context.Context, t terminal, l *ledger.Ledger,
 	}
 	for _, one := range report.Topic {
 		report.Breaches += one.Breaches.Total
-	}
-	return nil
-}
-
-// auditLines holds the lines in a topic against the ledger.
-func (c *auditCmd) auditLines(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID) error {
-	topic, err := kafka.ReadLines(ctx, c.Line.url())
-	if err != nil {
-		return fmt.Errorf("--line: %w", err)
-	}
-	defer topic.Close()
-	for _, id := range ids {
-		err := l.AtOnce(ctx, func(b *ledger.Books) error {
-			one, err := audit.Feed(ctx, audit.FeedSource{
-				Source: b.Source(),
-				Records: func(ctx context.Context, feed firstcome.Feed, generation, first, end int64, each func(int64, firstcome.UserID)) error {
-					return topic.Records(ctx, id, feed, generation, first, end, each)
-				},
-			}, id)
-			if err == nil && one != nil {
-				report.Feeds = append(report.Feeds, *one)
-				report.Breaches += one.Breaches.Total
-			}
-			return err
-		})
-		if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // whose row is gone: the audit of the tables says so
-			return fmt.Errorf("--line: %w", err)
-		}
 	}
 	return nil
 }

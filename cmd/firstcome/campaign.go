@@ -245,8 +245,8 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	if c.Pace != nil {
 		fmt.Fprintf(w, "pace\t%s\nwaitlist\t%v\n", paceText(c.Pace), c.Waitlist)
 	}
-	if c.Pace != nil || c.Feed != nil {
-		fmt.Fprintf(w, "line\t%s\n", feedText(c.Feed))
+	if c.LineLog {
+		fmt.Fprintf(w, "line\tat the gate, with a copy in Kafka\n")
 	}
 	if c.Pace != nil || c.Waiting != nil && *c.Waiting > 0 {
 		fmt.Fprintf(w, "in line\t%s\n", countText(c.Waiting))
@@ -291,17 +291,6 @@ func stateText(c client.Campaign) string {
 		return c.State + " (the gate does not answer)"
 	}
 	return c.State
-}
-
-// feedText returns where a line is.
-func feedText(f *client.Feed) string {
-	switch {
-	case f == nil:
-		return "at the gate"
-	case f.Partition == nil:
-		return "in the topic " + f.Topic + ", whose partition was given up when the campaign was over"
-	}
-	return fmt.Sprintf("in partition %d of the topic %s", *f.Partition, f.Topic)
 }
 
 // paceText returns how fast a line is served.

@@ -56,9 +56,6 @@ func (f serverFlags) printAnswer(t terminal, answer client.Answer) error {
 	err := f.print(t, answer, func(w io.Writer) {
 		if answer.Place != nil {
 			fmt.Fprintln(w, placeText(answer.Place))
-			if answer.Proof != "" {
-				fmt.Fprintf(w, "its --proof for firstcome place and leave: %s\n", answer.Proof)
-			}
 		}
 		if got := answer.Coupon; got != nil {
 			fmt.Fprintf(w, "%s: number %d of %s for %s, code %s\n", answer.Outcome, got.Number, got.CampaignID, got.UserID, got.Code)

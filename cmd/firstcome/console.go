@@ -30,10 +30,9 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 		return
 	}
 	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.board)
-	n.watcher.Lines = places
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.journal(), Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
-		Ledger: n.ledger, Places: places, Proofs: n.proofs(), Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 		Decided: observers{n.monitor, n.counter}.Decided, AllowAddress: n.api.AllowAddress,
 	})
 	pages := n.people.Handler()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -59,19 +58,4 @@ func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 			t.Errorf("the audit finds %+v of a claim before the opening", found.Breaches)
 		}
 	})
-}
-
-// TestADirectIssuePastALineInATopicIsLoggedOnce has three people in the topic.
-func TestADirectIssuePastALineInATopicIsLoggedOnce(t *testing.T) {
-	s := newFedStage(t, services.Kafka.Database(t))
-	s.create("c", 9)
-	s.claim("c", "a", "b", "d")
-	stage.Must(t, stage.Err(s.line.Issue(t.Context(), gate.Order{Actor: "test", Reason: "sorry"}, "c", []firstcome.UserID{"x"})))
-	log, err := s.ledger.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", User: "x", Limit: 9})
-	stage.Must(t, err)
-	var details []string
-	for n := range log {
-		details = append(details, log[n].Action+" "+string(log[n].Detail))
-	}
-	stage.Same(t, "the log", []string{`coupon.issue {"issued":1,"last_number":1,"reason":"sorry","waiting":3}`}, details)
 }

@@ -67,7 +67,8 @@ func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []strin
 }
 
 type gateRebuildCmd struct {
-	chosenGates `set:"all=that the gate has lost, or whose epoch has ended there"`
+	chosenGates    `set:"all=that the gate has lost, or whose epoch has ended there"`
+	WithoutLineLog bool `help:"Take the waiting line from what Redis still has, though it is logged in Kafka, and log it anew: where the topic was cut or made again, or Kafka is gone."`
 }
 
 func (c *gateRebuildCmd) Help() string {
@@ -75,7 +76,8 @@ func (c *gateRebuildCmd) Help() string {
 emptied or is another one, or where an address leads back to an older Redis, once all nodes reach the one
 Redis that is to decide from now on. The ledger's coupons in force and open dead letters become the gate's
 again, under a new epoch. Every other number that any Redis may have given is lost, is reported, and is
-never given again. People in line keep their places if this Redis has them; else they claim again.`
+never given again. People in line keep their places if they are logged in Kafka (serve --line), or else if this Redis has
+them; others claim again.`
 }
 
 func (c *gateRebuildCmd) check(terminal) []error {
@@ -86,7 +88,7 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	if !c.All {
-		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, calls.Rebuild, tellRebuilt(ctx, calls))
+		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, c.rebuild(calls, false), tellRebuilt(ctx, calls))
 	}
 	ids, err := c.in(ctx, calls, gateLost, gateBehind)
 	if err != nil {
@@ -96,7 +98,18 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign, and no epoch has ended there.") })
 	}
 	// If lost: nodes rebuild campaigns, too, once the first one here gave Redis its name again.
-	return mendEach(ctx, t, c.outputFlag, ids, calls.RebuildIfLost, tellRebuilt(ctx, calls))
+	return mendEach(ctx, t, c.outputFlag, ids, c.rebuild(calls, true), tellRebuilt(ctx, calls))
+}
+
+// rebuild returns what rebuilds the gate of a campaign.
+func (c *gateRebuildCmd) rebuild(calls *client.Client, ifLost bool) func(context.Context, string) (client.Rebuilt, error) {
+	switch {
+	case c.WithoutLineLog:
+		return calls.RebuildWithoutLineLog
+	case ifLost:
+		return calls.RebuildIfLost
+	}
+	return calls.Rebuild
 }
 
 func tellRebuilt(ctx context.Context, calls *client.Client) func(w io.Writer, id string, done client.Rebuilt) {

@@ -37,7 +37,6 @@ type markerOf = func(context.Context, firstcome.CampaignID) (string, error)
 // A servingGate is a gate as a node needs it.
 type servingGate interface {
 	gate.Gate
-	gate.Fed
 	recovery.Gate
 	recovery.Forgetter
 	flow.Holes
@@ -124,9 +123,9 @@ func (g redisGate) auditedLine() audit.GateLine {
 	return audit.GateLine{
 		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
 			w, err := g.WrittenLine(ctx, id)
-			v.Line, v.Line.Due, v.Feed, v.Left = w.Line, time.Time{}, w.Feed, w.Left
+			v.Line, v.Line.Due = w.Line, time.Time{}
 			for _, p := range w.Past {
-				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
+				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
 				v.Past = append(v.Past, audit.PastLine{Line: was, Reason: p.Reason, EndedAt: p.EndedAt})
 			}
 			return v, unreadable(err)

@@ -44,7 +44,6 @@ type (
 type modelGate struct {
 	*model
 	recovers
-	gate.Fed
 	issued chan struct{}
 
 	mu   sync.Mutex // guards hand

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 )
 
-// A lineName is where the waiting lines of new campaigns are kept: gate, or the URL of a topic. Empty: gate.
+// A lineName is where lines are kept: gate, or also logged in the topic of a URL. Empty: gate.
 type lineName string
 
 // atGate is a line without a topic.
@@ -18,7 +16,7 @@ const atGate = "gate"
 func (l *lineName) UnmarshalText(text []byte) error {
 	if name := string(text); name != atGate && name != "" {
 		if err := kafka.CheckURL(name); err != nil {
-			return fmt.Errorf("waiting lines are at the gate, or in a topic of Kafka. %w", err)
+			return fmt.Errorf("waiting lines are at the gate, or also logged in a topic of Kafka. %w", err)
 		}
 	}
 	*l = lineName(text)
@@ -41,46 +39,22 @@ func (l lineName) String() string {
 	return kafka.Shown(string(l))
 }
 
-// A nodeGate is what decides this node's claims and keeps its lines: the ledger, or a gate beside it, perhaps with lines in a topic.
-type nodeGate interface {
-	gate.Decider
-	gate.Coupons
-	gate.Line
-	gate.Places
-	gate.Fed
-}
-
-// decider returns the node's.
-func (n *node) decider(ctx context.Context) (nodeGate, error) {
-	var gate nodeGate = n.ledger
-	if n.remote != nil {
-		gate = n.remote.router
-	}
+// openLog connects to the topic that has the logs of lines, if the node names one.
+func (n *node) openLog(ctx context.Context) (err error) {
 	url := n.flags.Line.url()
 	if url == "" {
-		return gate, nil
-	}
-	var err error
-	n.line, err = kafka.OpenLine(ctx, url, kafka.LineOptions{
-		Gate: gate, Ledger: n.ledger, Secret: n.secret, MaxLine: int64(n.flags.MaxLine), OnAlarm: n.monitor.LineAlarm, OnFound: n.foundLines,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("--line: %w", err)
-	}
-	return n.line, nil
-}
-
-// foundLines logs what is to be known of the topic that keeps lines.
-func (n *node) foundLines(warnings []string) {
-	for _, warning := range warnings {
-		n.log.Warn("the lines: " + warning)
-	}
-}
-
-// proofs returns what finds places by their proofs; nil: no topic keeps lines.
-func (n *node) proofs() api.Proofs {
-	if n.line == nil {
 		return nil
 	}
-	return n.line
+	n.lineLog, err = kafka.OpenLineLog(ctx, url, kafka.LineLogOptions{Lines: n.ledger, OnAlarm: n.monitor.LineAlarm, OnFound: n.foundLog})
+	if err != nil {
+		return fmt.Errorf("--line: %w", err)
+	}
+	return nil
+}
+
+// foundLog logs what is to be known of the topic that has the logs of lines.
+func (n *node) foundLog(warnings []string) {
+	for _, warning := range warnings {
+		n.log.Warn("the log of lines: " + warning)
+	}
 }

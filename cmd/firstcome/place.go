@@ -4,20 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-
-	"github.com/firstcome/firstcome/client"
 )
 
 // placeFlags name somebody's place in a campaign's waiting line.
 type placeFlags struct {
 	serverFlags
-	Proof    string `placeholder:"TEXT" help:"The proof that the claim was answered with, where a topic of Kafka keeps the line; without it nobody is found there."`
 	Campaign string `arg:"" help:"The campaign's id."`
 	User     string `arg:"" help:"The user's id."`
 }
-
-// from returns the place, as far as it is known.
-func (f placeFlags) from() client.Place { return client.Place{Proof: f.Proof} }
 
 type placeCmd struct {
 	placeFlags
@@ -31,7 +25,7 @@ func (c *placeCmd) Help() string {
 func (c *placeCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	answer, err := calls.ClaimOf(ctx, c.Campaign, c.User, c.from())
+	answer, err := calls.ClaimOf(ctx, c.Campaign, c.User)
 	if err == nil && answer.Place != nil && c.Follow {
 		answer, err = c.follow(ctx, t, calls, c.Campaign, c.User, *answer.Place)
 	}
@@ -51,7 +45,7 @@ was never in line, and for one who holds a coupon.`
 func (c *leaveCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
-	if err := calls.Leave(ctx, c.Campaign, c.User, c.from()); err != nil {
+	if err := calls.Leave(ctx, c.Campaign, c.User); err != nil {
 		return explain(err)
 	}
 	return c.print(t, map[string]bool{"left": true}, func(w io.Writer) { fmt.Fprintf(w, "%s has left the line of %s\n", c.User, c.Campaign) })

@@ -147,7 +147,7 @@ func (s *scene) lines() {
 	pace := &firstcome.Pace{PerSecond: 1000}
 	s.create("queue", firstcome.Terms{Quantity: 3, Pace: pace})
 	join("queue", "a", "b", "c", "d", "e")
-	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "b"))
+	stage.Must(s.t, stage.Err(s.Leave(s.t.Context(), "queue", "b")))
 	serve("queue", 1, 1)
 	_, err := s.Issue(s.t.Context(), gate.Order{Actor: "op"}, "queue", []firstcome.UserID{"d"})
 	stage.Must(s.t, err)
@@ -156,7 +156,7 @@ func (s *scene) lines() {
 	s.ticks.Add(1000) // until nothing is quarantined
 	join("queue", "e", "f", "g", "h", "i")
 	serve("queue", 1, 1)
-	stage.Must(s.t, s.Leave(s.t.Context(), "queue", "g"))
+	stage.Must(s.t, stage.Err(s.Leave(s.t.Context(), "queue", "g")))
 	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Waitlist: true})
 	join("gone", "a", "b")
 	s.turn("gone", ledger.Close)
@@ -169,26 +169,6 @@ func (s *scene) lines() {
 		s.t.Fatalf("c comes to dusk late, and gets %v", late[0].Outcome)
 	}
 	s.create("quiet", firstcome.Terms{Quantity: 9, Pace: pace})
-	s.fed()
-}
-
-// fed has a campaign whose line a topic keeps. Its first line ended sold out, and of the second one somebody is served, and somebody left.
-func (s *scene) fed() {
-	feed := firstcome.Feed{Topic: "topic", Partition: 3}
-	s.create("fed", firstcome.Terms{Quantity: 1, Pace: &firstcome.Pace{}, Feed: &feed})
-	for _, turn := range []gate.Turn{{Generation: 1, From: 1, Users: []firstcome.UserID{"a"}}, {Generation: 2, From: 1, Users: []firstcome.UserID{"b"}}} {
-		stage.Must(s.t, stage.Err(s.Begin(s.t.Context(), "fed", feed, turn.Generation, 10*turn.Generation)))
-		turned, err := s.ServeTurn(s.t.Context(), "fed", turn)
-		stage.Must(s.t, err)
-		if len(turned.Coupons) != 1 {
-			s.t.Fatalf("a turn of a line in a topic serves %+v", turned)
-		}
-		if turn.Generation == 1 {
-			s.quantity("fed", 9)
-			s.ticks.Add(1000) // until nothing is quarantined
-		}
-	}
-	stage.Must(s.t, s.LeaveOf(s.t.Context(), "fed", "d", firstcome.Ticket{Generation: 2, Number: 3}))
 }
 
 func (s *scene) keys() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -30,7 +31,7 @@ func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 	if state.Lost || !state.Unverified {
 		t.Errorf("behind a restart its state is %+v", state)
 	}
-	_, err = d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+	_, err = d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 	stage.Must(t, err)
 	stage.Same(t, "the epoch", int64(1), d.status().Epoch)
 	stage.Same(t, "the last one who had a coupon, and the next one", []string{"already_issued:10", "issued:11"}, d.claims("user-9", "new"))

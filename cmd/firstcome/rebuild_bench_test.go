@@ -105,7 +105,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 func rebuilds(b *testing.B, r *recovery.Machine, inLine int64) {
 	b.Helper()
 	for b.Loop() {
-		done, err := r.Rebuild(b.Context(), "op", "c", false)
+		done, err := r.Rebuild(b.Context(), "op", "c", recovery.Order{})
 		if err != nil || done.Carried != inLine {
 			b.Fatalf("%+v, %v", done, err)
 		}

@@ -67,7 +67,7 @@ func (r *rewind) directly(user firstcome.UserID) {
 
 func (r *rewind) leaves(user firstcome.UserID) {
 	r.t.Helper()
-	stage.Must(r.t, r.remote.gate.Leave(r.t.Context(), "c", user))
+	stage.Must(r.t, stage.Err(r.remote.gate.Leave(r.t.Context(), "c", user)))
 }
 
 // voids voids a coupon, at the gate too.
@@ -157,7 +157,7 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 			r.places("user-0", "user-1", "user-2", "user-6", "user-7", "user-8", "user-9", "user-10", "user-19"))
 		r.leaves("user-1")
 		r.leaves("user-9")
-		if err := r.remote.gate.Leave(t.Context(), "c", "nobody"); !errors.Is(err, firstcome.ErrNoTicket) {
+		if err := stage.Err(r.remote.gate.Leave(t.Context(), "c", "nobody")); !errors.Is(err, firstcome.ErrNoTicket) {
 			t.Errorf("who never joined leaves: %v", err)
 		}
 		r.joins("new", "user-9", "user-1")
@@ -355,7 +355,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			h := &halt{r.ledger, r.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached
@@ -363,7 +363,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 				if _, err := r.remote.gate.Claim(t.Context(), "c", people("new-", 1)); !errors.Is(err, gate.ErrUnverified) {
 					t.Errorf("somebody joins a frozen line: %v", err)
 				}
-				if err := r.remote.gate.Leave(t.Context(), "c", "user-5"); !errors.Is(err, gate.ErrUnverified) {
+				if err := stage.Err(r.remote.gate.Leave(t.Context(), "c", "user-5")); !errors.Is(err, gate.ErrUnverified) {
 					t.Errorf("somebody leaves a frozen line: %v", err)
 				}
 			}
@@ -425,7 +425,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "finish", make(chan struct{}), make(chan struct{})}
 			ended := make(chan recovery.Rebuilt, 1)
 			go func() {
-				done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", false)
+				done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -453,7 +453,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", false)
+				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached

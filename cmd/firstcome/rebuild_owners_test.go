@@ -97,7 +97,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", false)
+				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached
@@ -175,7 +175,7 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", ifLost)
+		done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
 		ended <- end{done, err}
 	}()
 	<-h.reached
@@ -184,7 +184,7 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	close(h.goOn)
 	late := <-ended
 	stage.Must(t, late.err)
-	again, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+	again, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 	stage.Must(t, err)
 	for what, got := range map[string]recovery.Rebuilt{"who looked before": late.done, "who looks behind it": again} {
 		if got.Epoch != other.Epoch || got.Lost != other.Lost || other.Lost == 0 {
@@ -210,7 +210,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		}
 		within, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if done, err := d.rebuilder().Rebuild(within, "op", "c", false); err == nil {
+		if done, err := d.rebuilder().Rebuild(within, "op", "c", recovery.Order{}); err == nil {
 			t.Errorf("whoever asks for a rebuild that another has only begun is told that it is done: %+v", done)
 		}
 		d.outlive()
@@ -223,7 +223,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 
 		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
 		d.outlive()
-		done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true)
+		done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 		if err != nil || done.Epoch != 3 {
 			t.Errorf("a rebuild of what is lost passes over one that nobody ended: %+v, %v", done, err)
 		}
@@ -265,7 +265,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		stage.Must(t, err)
 		book := &quitter{Ledger: d.ledger, other: other}
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done, err := recovery.New(book, d.remote.gate, recovery.Events{}).Rebuild(within, "op", "c", ifLost)
+		done, err := recovery.New(book, d.remote.gate, recovery.Events{}).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
 		cancel()
 		if err != nil || book.met != 1 || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
@@ -297,7 +297,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	h := &halt{d.ledger, d.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", false)
+		_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
 		ended <- err
 	}()
 	stage.Next(t, "a rebuild that is about to switch", h.reached)

@@ -31,7 +31,7 @@ func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 		}
 		r.do("CONFIG", "SET", "maxmemory", "1")
 		before, used := r.status(), r.used()
-		_, err := r.rebuilder().Rebuild(t.Context(), "op", "c", false)
+		_, err := r.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{})
 		var full *recovery.NoRoomError
 		if !errors.As(err, &full) || full.Missing < used+2500*128 {
 			t.Errorf("with %s lost: a rebuild beside %d bytes, without room, ends with %v, %+v", lost, used, err, full)

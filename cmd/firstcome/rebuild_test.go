@@ -67,7 +67,7 @@ func (d *desk) needs(why error) {
 
 func (d *desk) rebuilt(r *recovery.Machine) recovery.Rebuilt {
 	d.t.Helper()
-	done, err := r.Rebuild(d.t.Context(), "op", "c", false)
+	done, err := r.Rebuild(d.t.Context(), "op", "c", recovery.Order{})
 	stage.Must(d.t, err)
 	return done
 }
@@ -338,7 +338,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 			r.Suspect("c", gate.ErrUnverified)
 			return g.looks.Load() > 2
 		})
-		if _, err := r.Rebuild(t.Context(), "op", "c", true); !errors.Is(err, firstcome.ErrBusy) {
+		if _, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true}); !errors.Is(err, firstcome.ErrBusy) {
 			t.Errorf("whoever wants it rebuilt if it is lost hears %v", err)
 		}
 		stop()
@@ -366,7 +366,7 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}
-		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", true)))
+		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})))
 		stage.Same(t, "who has a coupon, and the next one", []string{"already_issued:1", "already_issued:3", "issued:101"}, d.claims("user-0", "user-2", "new"))
 	})
 }

@@ -50,7 +50,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
-	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", true); !errors.Is(err, gate.ErrLedgerRolledBack) {
+	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true}); !errors.Is(err, gate.ErrLedgerRolledBack) {
 		t.Fatalf("a rebuild of what is lost ends with %+v, %v", done, err)
 	}
 	r := d.watch()

@@ -71,3 +71,23 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 		})
 	}
 }
+
+// TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates has the backup know one of four coupons, and propose a quantity of two. The
+// gate never heard of that.
+func TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates(t *testing.T) {
+	ledgers(t, func(t *testing.T, name string) {
+		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
+		quantity := d.status().Quantity
+		d.kept("a")
+		stage.Must(t, stage.Err(d.ledger.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Quantity = 2 })))
+		b := d.backup()
+		d.kept("b", "d", "e")
+		d = b.restore()
+		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
+		stage.Must(t, err)
+		stage.Same(t, "brought back, and dead letters", [2]int64{3, 0}, [2]int64{done.Recovered, done.Letters})
+		stage.Same(t, "the quantity", quantity, d.status().Quantity)
+		stage.Same(t, "who has a coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3", "already_issued:4"}, d.claims("a", "b", "d", "e"))
+		d.sound()
+	})
+}

@@ -66,7 +66,7 @@ type gateFlags struct {
 	AnyEviction bool        `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
 	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
 	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic that they pass behind Redis, or kafkas:// with TLS; the same at every node (default: redis). FIRSTCOME_JOURNAL keeps the password out of sight."`
-	Line        lineName    `placeholder:"gate" help:"Where the waiting lines of new campaigns are kept: gate, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, of which each campaign with a pace gets a partition; see docs/operate.md (default: gate)."`
+	Line        lineName    `placeholder:"gate" help:"Where the waiting lines of campaigns are kept, with Redis as the gate: gate, or also a copy in kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, so that places survive if Redis loses its memory; the same at every node; see docs/operate.md (default: gate)."`
 	RecordRate  perSecond   `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
 }
 
@@ -93,6 +93,9 @@ func (c *gateFlags) check() (errs []error) {
 	if c.Journal != "" && c.Gate.url() == "" {
 		errs = append(errs, errors.New("--journal: where the ledger decides, what is decided is recorded, and nothing waits. Leave --journal out, or name the gate with --gate redis://…"))
 	}
+	if c.Line.url() != "" && c.Gate.url() == "" {
+		errs = append(errs, errors.New("--line: where the ledger decides, waiting lines are in its database, which loses no place. Leave --line out, or name the gate with --gate redis://…"))
+	}
 	return errs
 }
 
@@ -116,6 +119,7 @@ type remoteGate struct {
 	retirer  *recovery.Retirer
 	rebuild  *recovery.Machine
 	waiter   *flow.Waiter   // nil: this node answers nobody
+	teller   *flow.Teller   // likewise
 	recorder *flow.Recorder // nil: this node does not record
 	journal  *kafka.Journal // the topic that coupons pass; nil: they pass none
 	relay    *flow.Recorder // from the journal on Redis into the topic; nil: this node does not relay
@@ -146,6 +150,9 @@ func (n *node) dial(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("--journal: %w", err)
+	}
+	if err := n.openLog(ctx); err != nil {
+		return err
 	}
 	return n.compareGate(ctx)
 }
@@ -207,11 +214,18 @@ func (n *node) join() {
 	r := n.remote
 	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
-	r.router = &gate.Router{Gate: r.gate, Fed: r.gate, Book: n.ledger, Watch: r.rebuild}
+	if n.lineLog != nil {
+		r.rebuild.Log = n.lineLog
+	}
+	r.router = &gate.Router{Gate: r.gate, Book: n.ledger, Watch: r.rebuild}
 	r.changer = flow.NewChanger(n.ledger, r.router, n.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
 		r.waiter = flow.NewWaiter(r.router)
+		r.teller = flow.NewTeller(r.router, nil)
+		if n.lineLog != nil {
+			r.teller = flow.NewTeller(r.router, n.lineLog)
+		}
 	}
 	if n.flags.records() {
 		n.records()
@@ -246,6 +260,14 @@ func (r *remoteGate) waits() *flow.Waiter {
 	return r.waiter
 }
 
+// tells returns what is asked before somebody is told a place in line; nil needs nothing.
+func (r *remoteGate) tells() *flow.Teller {
+	if r == nil {
+		return nil
+	}
+	return r.teller
+}
+
 // remotely returns what runs beside the node's other parts where a gate beside the ledger decides.
 func (n *node) remotely() []func(context.Context) error {
 	r := n.remote
@@ -255,6 +277,9 @@ func (n *node) remotely() []func(context.Context) error {
 	runs := []func(context.Context) error{r.changer.Run, r.retirer.Run, r.rebuild.Run}
 	if r.waiter != nil {
 		runs = append(runs, r.waiter.Run)
+	}
+	if n.lineLog != nil {
+		runs = append(runs, n.lineLog.Run)
 	}
 	switch {
 	case r.relay != nil:

@@ -101,6 +101,7 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome dead-letter void ID --reason TEXT", exitOK, ``},
 		{"firstcome gate rebuild --all", exitOK, `spring is decided again, in epoch 2`},
 		{"firstcome gate rebuild ID", exitOK, `spring is decided again, in epoch 3`},
+		{"firstcome gate rebuild ID --without-line-log", exitOK, `spring is decided again, in epoch 4`},
 		{"firstcome gate reconcile --all --dry-run", exitOK, `of no such campaign`},
 		{"firstcome gate reconcile --all", exitOK, `of no such campaign`},
 		{"firstcome facts replay --all", exitFailed, `no node has published facts there yet`},

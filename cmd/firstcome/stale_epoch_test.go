@@ -118,7 +118,7 @@ func (l *leadBack) refused() map[string]func() error {
 			_, _, err := l.over.Place(t.Context(), "c", "user-0")
 			return err
 		},
-		"who leaves":  func() error { return l.over.Leave(t.Context(), "c", "user-0") },
+		"who leaves":  func() error { return stage.Err(l.over.Leave(t.Context(), "c", "user-0")) },
 		"the line's":  func() error { return stage.Err(l.over.LineOf(t.Context(), "c")) },
 		"a reconcile": func() error { return stage.Err(l.rebuilder().Reconcile(t.Context(), "op", "c")) },
 	}
@@ -223,7 +223,7 @@ func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 			l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 			l.back()
 			l.rebuild.LookBack(t.Context())
-			done, err := l.rebuild.Rebuild(t.Context(), "op", "c", ifLost)
+			done, err := l.rebuild.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
 			if err != nil || done.Epoch != 3 || done.Lost != 97 { // 101 to 197: the promoted one may have given them
 				t.Fatalf("the rebuild comes to %+v, %v", done, err)
 			}
@@ -330,7 +330,7 @@ func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
 	cut := recovery.New(d.ledger, unswitched{d.remote.gate}, recovery.Events{})
-	if _, err := cut.Rebuild(t.Context(), "op", "c", false); err == nil {
+	if _, err := cut.Rebuild(t.Context(), "op", "c", recovery.Order{}); err == nil {
 		t.Fatal("it switched")
 	}
 	r := d.watch()

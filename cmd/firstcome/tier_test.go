@@ -7,13 +7,9 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/firstcome/firstcome/test/services"
 )
-
-// inTime expects in soak alone that something took no longer: a busy machine may take any time.
-func inTime(*testing.T, string, time.Duration, time.Duration) {}
 
 // kinds returns the kinds of ledgers that a test runs on: one, which its name fixes, so that the tests are spread over all. Soak runs each on all.
 func kinds(t *testing.T) []string {

@@ -18,6 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
@@ -35,6 +36,7 @@ type node struct {
 	secret      firstcome.Secret
 	auditing    chan struct{}    // full while as many campaigns are audited as may be
 	remote      *remoteGate      // nil: the ledger decides
+	lineLog     *kafka.LineLog   // nil: lines are logged nowhere
 	facts       *kafka.Publisher // nil: facts are published nowhere
 	development bool             // every caller is admin
 	ops         net.Listener     // nil: none
@@ -42,7 +44,6 @@ type node struct {
 	// What answers callers; nil where this node only records.
 	issuer   *flow.Issuer
 	lines    *flow.Dispatcher // nil where this node only records
-	line     *kafka.Line      // nil: all lines are at the gate
 	operator *operate.Operator
 	counter  *figures.Counter
 	board    *figures.Board
@@ -109,35 +110,33 @@ func (n *node) open(ctx context.Context, admit admission) error {
 // openAPI makes what answers callers.
 func (n *node) openAPI(ctx context.Context) error {
 	c := n.flags
-	gate, err := n.decider(ctx)
-	if err != nil {
-		return err
-	}
+	gate := n.decider()
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
 	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
+	queue.Teller = n.remote.tells()
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, gate.LineOf)
 	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Waiter: n.remote.waits(), Terms: terms.Terms, Wait: queue.Gate}
 	n.operator = n.operate(claims)
-	if n.line != nil {
-		n.operator.Lines = n.line
+	if n.lineLog != nil {
+		n.operator.Logs = n.lineLog
 	}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: gate, Proofs: n.proofs(), Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
 		Audit: n.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})
 	surface := n.api.HTTP()
 	surface.Limits = c.limits()
-	n.openConsole(&surface, gate)
+	n.openConsole(&surface, n.places())
 	if c.Lanes == "off" {
 		surface.Short = nil
 	}
@@ -145,6 +144,30 @@ func (n *node) openAPI(ctx context.Context) error {
 	n.monitor.WatchClaims(n.issuer, n.server.Connections)
 	n.monitor.WatchStreams(n.api.Streams)
 	return nil
+}
+
+// A nodeGate is what decides this node's claims and keeps its lines: the ledger, or a gate beside it.
+type nodeGate interface {
+	gate.Decider
+	gate.Coupons
+	gate.Line
+	gate.Places
+}
+
+// decider returns the node's.
+func (n *node) decider() nodeGate {
+	if n.remote == nil {
+		return n.ledger
+	}
+	return n.remote.router
+}
+
+// places returns what tells places in line.
+func (n *node) places() gate.Places {
+	if n.remote == nil {
+		return n.ledger
+	}
+	return n.remote.teller
 }
 
 // operate makes the one door for changes.
@@ -205,8 +228,8 @@ func listenError(flag, address string, err error) error {
 
 // close closes what newNode opened.
 func (n *node) close() error {
-	if n.line != nil {
-		n.line.Close()
+	if n.lineLog != nil {
+		n.lineLog.Close()
 	}
 	n.remote.close()
 	errs := []error{n.ledger.Close()}

@@ -38,7 +38,7 @@ type firstcome struct {
 }
 
 // startServer starts a firstcome that ends with the test, with further flags.
-func startServer(t *testing.T, flags ...string) *firstcome {
+func startServer(t *testing.T) *firstcome {
 	t.Helper()
 	dir := t.TempDir()
 	binary, secretFile := filepath.Join(dir, "firstcome"), filepath.Join(dir, "jwt.secret")
@@ -49,10 +49,10 @@ func startServer(t *testing.T, flags ...string) *firstcome {
 		t.Fatal(err)
 	}
 	out, log := newLines(), newLines()
-	f := &firstcome{t: t, process: exec.Command(binary, append([]string{
+	f := &firstcome{t: t, process: exec.Command(binary,
 		"serve", "--listen", "127.0.0.1:0", "--ops", "off", "--console", "off",
-		"--ledger", "sqlite:" + filepath.Join(dir, "firstcome.db"), "--jwt-secret-file", secretFile, "--create-key",
-	}, flags...)...)}
+		"--ledger", "sqlite:"+filepath.Join(dir, "firstcome.db"), "--jwt-secret-file", secretFile, "--create-key",
+	)}
 	f.process.Env, f.process.Stdout, f.process.Stderr = services.Environ(), out, log
 	if err := f.process.Start(); err != nil {
 		t.Fatal(err)
@@ -255,30 +255,15 @@ func (g *guest) leaves(shop string) {
 	}
 }
 
-// keeps tells how many coupons the wallet has, and proofs of places the page.
-func (g *guest) keeps(coupons, proofs int) {
+// keeps waits until the wallet has so many coupons.
+func (g *guest) keeps(coupons int) {
 	g.t.Helper()
 	g.Until(fmt.Sprintf(`document.querySelectorAll("#coupons li").length === %d`, coupons))
-	if kept := browser.Eval[int](g.Page, `Object.keys(localStorage).filter(k => k.startsWith("proof ")).length`); kept != proofs {
-		g.t.Errorf("%d proofs are kept, want %d", kept, proofs)
-	}
 }
 
 // TestInTheBrowserACustomersDay has two guests, who read Korean and English, meet all that a drop has for them.
 func TestInTheBrowserACustomersDay(t *testing.T) {
-	aCustomersDay(t, "", browser.Look{Language: "ko", Width: 360}, browser.Look{Language: "en", Dark: true})
-}
-
-// ahead is how many people stand in line before the guests. At one a second that is longer than all waits of the guests together may take.
-const ahead = 900
-
-// aCustomersDay has a guest who wins and one who loses for each look. The line is in a topic; "": at the gate.
-func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
-	var flags []string
-	if topic != "" {
-		flags = []string{"--line", topic}
-	}
-	f := startServer(t, flags...)
+	f := startServer(t)
 	soon := time.Now().Add(2*time.Hour + 30*time.Second).UTC().Truncate(time.Second)
 	f.campaign("soon", map[string]any{"quantity": 5000, "opens_at": soon.Format(time.RFC3339)})
 	f.campaign("open", map[string]any{"quantity": 5000})
@@ -290,7 +275,7 @@ func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
 	f.ask(http.MethodPost, "/v1/campaigns/rest/pause", struct{}{})
 	b := browser.Open(t)
 	var guests, losers []*guest
-	for _, look := range looks {
+	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Dark: true}} {
 		guests = append(guests, &guest{b.Page(t, look), t, look})
 		losers = append(losers, &guest{b.Page(t, look), t, look})
 	}
@@ -314,7 +299,7 @@ func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
 		g.Press("#act")
 		g.looks("이미 받은 쿠폰이에요", "You already have this coupon")
 	}
-	f.queueWinLose(guests, losers, len(flags)/2)
+	f.queueWinLose(guests, losers)
 	for _, g := range guests {
 		g.Go(shops["last"])
 		g.sees("지금 받을 수 있어요", "Ready when you are")
@@ -329,8 +314,11 @@ func aCustomersDay(t *testing.T, topic string, looks ...browser.Look) {
 	}
 }
 
-// queueWinLose has a line with a coupon for each of the winners, and then serves all. A waiting user keeps so many proofs of the place.
-func (f *firstcome) queueWinLose(winners, losers []*guest, proofs int) {
+// ahead is how many people stand in line before the guests. At one a second that is longer than all waits of the guests together may take.
+const ahead = 900
+
+// queueWinLose has a line with a coupon for each of the winners, and then serves all.
+func (f *firstcome) queueWinLose(winners, losers []*guest) {
 	f.t.Helper()
 	quantity := ahead + len(winners)
 	f.campaign("line", map[string]any{"quantity": quantity, "pace": map[string]any{"per_second": 1}})
@@ -352,20 +340,20 @@ func (f *firstcome) queueWinLose(winners, losers []*guest, proofs int) {
 		g.leaves(shop)
 	}
 	for _, g := range winners {
-		g.keeps(2, proofs)
+		g.keeps(2)
 	}
 	f.ask(http.MethodPatch, "/v1/campaigns/line", map[string]any{"pace": map[string]any{}}) // as fast as it goes
 	for _, g := range winners {
 		g.looks("쿠폰을 받았어요!", "The coupon is yours!")
 		g.Go(shop)
 		g.sees("쿠폰을 받았어요!", "The coupon is yours!")
-		g.keeps(3, 0)
+		g.keeps(3)
 	}
 	for _, g := range losers {
 		g.looks("준비한 쿠폰이 모두 소진됐어요", "All coupons are gone")
 		g.Go(shop)
 		g.looks("에 처음 소진됐어요", "First sold out at")
-		g.keeps(0, 0)
+		g.keeps(0)
 	}
 }
 
@@ -405,5 +393,5 @@ func (f *firstcome) busyOnce(g *guest) {
 	code := browser.Eval[string](g.Page, `document.querySelector("#code").textContent`)
 	g.Go(shop) // again: the same coupon, also in the wallet
 	g.Await(strings.TrimSpace(code))
-	g.keeps(1, 0)
+	g.keeps(1)
 }

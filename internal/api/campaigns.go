@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
@@ -152,11 +153,11 @@ func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Call
 		return err
 	}
 	q := parseQuery(r)
-	ifLost := q.flag("if_lost")
+	order := recovery.Order{IfLost: q.flag("if_lost"), WithoutLog: q.flag("without_line_log")}
 	if err := q.err(); err != nil {
 		return err
 	}
-	done, err := s.Operator.Rebuild(r.Context(), c.Name, id, ifLost)
+	done, err := s.Operator.Rebuild(r.Context(), c.Name, id, order)
 	if err != nil {
 		return err
 	}

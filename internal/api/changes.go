@@ -57,22 +57,11 @@ func wirePace(p *firstcome.Pace) *client.Pace {
 	return &client.Pace{PerSecond: &p.PerSecond}
 }
 
-// wireFeed returns a feed as the wire has it.
-func wireFeed(f *firstcome.Feed) *client.Feed {
-	switch {
-	case f == nil:
-		return nil
-	case f.Partition < 0:
-		return &client.Feed{Topic: f.Topic}
-	}
-	return &client.Feed{Topic: f.Topic, Partition: &f.Partition}
-}
-
 // wireTerms returns terms as the wire has them.
 func wireTerms(t *firstcome.Terms) *client.Terms {
 	terms := &client.Terms{
 		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
-		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, Feed: wireFeed(t.Feed),
+		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, LineLog: t.Log != nil,
 		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
 	}
 	if t.ValidFor > 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 )
 
 // claim answers POST /v1/campaigns/{id}/claims. It is the hot path: a crowd
@@ -87,7 +86,7 @@ func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 
 // readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := s.userAndProof(r, c, id)
+	user, err := s.userOf(r, c, id)
 	if err != nil {
 		return err
 	}
@@ -96,9 +95,9 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 	if q.err() != nil {
 		return q.err()
 	}
-	place, answer, err := s.claimOf(r.Context(), id, user, proof)
+	place, answer, err := s.claimOf(r.Context(), id, user)
 	if isNone(err) && at != (firstcome.Ticket{}) {
-		return s.placeOver(r.Context(), id, user, proof, at)
+		return s.placeOver(r.Context(), id, user, at)
 	}
 	if err != nil {
 		return err
@@ -111,44 +110,32 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 }
 
 // placeOver returns the answer to a user who has neither a coupon nor a ticket, and asks what became of a place.
-func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string, at firstcome.Ticket) error {
+func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
 	outcome, err := s.became(ctx, id, user, at)
 	if err != nil {
 		return err
-	}
-	if outcome == left && proof == "" { // a line in a topic finds nobody without a proof: they may still wait
-		c, err := s.Ledger.Campaign(ctx, id)
-		if err != nil {
-			return err
-		}
-		if c.Feed != nil {
-			outcome = ""
-		}
 	}
 	p := notFound()
 	p.Outcome = outcome
 	return p
 }
 
-// userAndProof returns the user whom the path names, and the proof of their place, if there is one, if the caller may ask for the campaign.
-func (s *Server) userAndProof(r *http.Request, c auth.Caller, id firstcome.CampaignID) (user firstcome.UserID, proof string, err error) {
-	if user, err = userID(r, c); err != nil {
-		return "", "", err
+// userOf returns the user whom the path names, if the caller may ask for the campaign.
+func (s *Server) userOf(r *http.Request, c auth.Caller, id firstcome.CampaignID) (firstcome.UserID, error) {
+	user, err := userID(r, c)
+	if err != nil {
+		return "", err
 	}
-	q := parseQuery(r)
-	if proof = q.proof(); q.err() != nil {
-		return "", "", q.err()
-	}
-	return user, proof, s.meet(r.Context(), c, id)
+	return user, s.meet(r.Context(), c, id)
 }
 
 // claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
-// that they have neither. A line that a topic keeps knows a user by their proof only.
-func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, []byte, error) {
+// that they have neither.
+func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
 	coupon, err := s.Claims.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		var place firstcome.Place
-		if place, coupon, err = s.placeOf(ctx, id, user, proof); err == nil && coupon.Number == 0 {
+		if place, coupon, err = s.Places.Place(ctx, id, user); err == nil && coupon.Number == 0 {
 			return place, nil, nil
 		}
 		if err == nil && !coupon.Recorded { // served in between
@@ -165,60 +152,16 @@ func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firs
 	return firstcome.Place{}, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t), nil
 }
 
-// placeOf finds a place in line.
-func (s *Server) placeOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (place firstcome.Place, coupon firstcome.Coupon, err error) {
-	switch {
-	case proof == "":
-		return s.Places.Place(ctx, id, user)
-	case s.Proofs == nil:
-		err = firstcome.ErrProof
-	default:
-		place, coupon, err = s.Proofs.PlaceBy(ctx, id, user, proof)
-	}
-	return place, coupon, s.aboutProof(ctx, id, err)
-}
-
-// leave takes a user out of a line.
-func (s *Server) leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (err error) {
-	switch {
-	case proof == "":
-		return s.Places.Leave(ctx, id, user)
-	case s.Proofs == nil:
-		err = firstcome.ErrProof
-	default:
-		err = s.Proofs.LeaveBy(ctx, id, user, proof)
-	}
-	return s.aboutProof(ctx, id, err)
-}
-
-// aboutProof returns what is wrong with asking by a proof that was refused: a line at the gate needs none, and of one in a topic nodes
-// without that topic say nothing.
-func (s *Server) aboutProof(ctx context.Context, id firstcome.CampaignID, err error) error {
-	if !errors.Is(err, firstcome.ErrProof) {
-		return err
-	}
-	c, failed := s.Ledger.Campaign(ctx, id)
-	switch {
-	case failed != nil:
-		return failed
-	case c.Feed == nil:
-		return newProblem(wrongProof, "the line of this campaign is at the gate, where a user is found without a proof: leave proof out")
-	case s.Proofs == nil:
-		return flow.ErrNoLine
-	}
-	return err
-}
-
 // leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.
 func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := s.userAndProof(r, c, id)
+	user, err := s.userOf(r, c, id)
 	if err != nil {
 		return err
 	}
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
-	switch err = s.leave(r.Context(), id, user, proof); {
+	switch _, err = s.Places.Leave(r.Context(), id, user); {
 	case err == nil:
 		writeBody(w, http.StatusOK, []byte(`{"left":true}`))
 		return nil

@@ -15,7 +15,6 @@ const (
 	malformedRequest code = "malformed_request"
 	malformedBody    code = "malformed_body"
 	malformedField   code = "malformed_field"
-	wrongProof       code = "wrong_proof"
 
 	credentialsMissing code = "credentials_missing"
 	credentialsInvalid code = "credentials_invalid"
@@ -38,7 +37,6 @@ const (
 	alreadyServed      code = "already_served"
 	noGate             code = "no_gate"
 	nothingToReconcile code = "nothing_to_reconcile"
-	noPartition        code = "no_partition"
 
 	stale            code = "stale_version"
 	bodyTooLarge     code = "body_too_large"
@@ -67,12 +65,12 @@ const (
 
 // statuses has the status of every code.
 var statuses = statusesOf(map[int][]code{
-	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField, wrongProof},
+	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField},
 	http.StatusUnauthorized:          {credentialsMissing, credentialsInvalid, tokenExpired},
 	http.StatusForbidden:             {roleForbidden, crossSite, notLoopback},
 	http.StatusNotFound:              {notFoundCode},
 	http.StatusMethodNotAllowed:      {methodNotAllowed},
-	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile, noPartition},
+	http.StatusConflict:              {campaignExists, idUsed, belowInForce, campaignClosed, alreadyVoided, deadLetterResolved, deadLetterRefused, alreadyServed, noGate, nothingToReconcile},
 	http.StatusPreconditionFailed:    {stale},
 	http.StatusRequestEntityTooLarge: {bodyTooLarge},
 	http.StatusUnsupportedMediaType:  {unsupportedMedia},

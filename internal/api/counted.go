@@ -29,12 +29,11 @@ const stateUnknown = "unknown"
 type told struct {
 	ledger.Status
 	gate string // gateOK, or why the gate's counters are unknown
-	mute bool   // the topic that keeps the line does not tell who is in it
 }
 
 // waiting returns how many people are in line, or nil if nobody can say. While the gate says nothing the ledger does not know who joined since.
 func (c *told) waiting() *int64 {
-	if c.mute || c.gate != gateOK && !c.Closed {
+	if c.gate != gateOK && !c.Closed {
 		return nil
 	}
 	return &c.Line.Waiting
@@ -54,32 +53,17 @@ func (c *told) state() string {
 	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
 	}
-	state := c.StateAt(c.Now, c.InForce)
-	if c.mute && state == firstcome.StateOpen { // a newcomer joins the line, which does not answer
-		return stateUnknown
-	}
-	return state
+	return c.StateAt(c.Now, c.InForce)
 }
 
 // counted returns a campaign with the gate's counters. It is no error if the gate has lost it or
 // belongs to another ledger: then above all operators need to read it.
 func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 	if !s.atGate(&c) {
-		return s.withFeed(ctx, told{Status: c, gate: s.withoutGate(&c)}), nil
+		return told{Status: c, gate: s.withoutGate(&c)}, nil
 	}
 	g, err := s.Gate.State(ctx, c.ID)
-	t, err := withGate(c, g, err)
-	return s.withFeed(ctx, t), err
-}
-
-// withFeed returns a campaign with the people in its line, if a topic keeps that: neither ledger nor gate counts them.
-func (s *Server) withFeed(ctx context.Context, c told) told {
-	if c.Feed == nil || c.Feed.Partition < 0 || c.Closed || c.gate != gateOK {
-		return c
-	}
-	line, err := s.Places.LineOf(ctx, c.ID)
-	c.Line.Waiting, c.mute = line.Line.Waiting, err != nil
-	return c
+	return withGate(c, g, err)
 }
 
 // atGate tells whether the gate has a campaign's counters.
@@ -134,7 +118,6 @@ func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
 		if state, asked := states[c.ID]; asked {
 			all[n], _ = withGate(c, state.State, state.Err) // what went wrong is told beside each
 		}
-		all[n] = s.withFeed(ctx, all[n])
 	}
 	return all
 }

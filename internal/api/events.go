@@ -27,7 +27,7 @@ var unbuffered = []string{"no"}
 
 // followPlace answers GET /v1/campaigns/{id}/claims/{user_id}/events.
 func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, proof, err := s.userAndProof(r, c, id)
+	user, err := s.userOf(r, c, id)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 		w.WriteHeader(http.StatusNoContent) // by which a browser's EventSource stops asking
 		return nil
 	}
-	f := &follower{id: id, user: user, proof: proof, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
+	f := &follower{id: id, user: user, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
 	}
@@ -91,7 +91,7 @@ func (s *Server) placeOrEnd(ctx context.Context, f *follower, heard string) (ans
 	case <-ctx.Done():
 		return nil, unavailable(busy, "too many people begin to follow their places at this moment. Ask again")
 	}
-	f.place, answer, err = s.claimOf(ctx, f.id, f.user, f.proof)
+	f.place, answer, err = s.claimOf(ctx, f.id, f.user)
 	at := ticketOf(heard)
 	if !isNone(err) || at.Generation == 0 {
 		return answer, err

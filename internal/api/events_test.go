@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -39,13 +38,7 @@ type listener struct {
 // follow opens a user's stream of c, which has to be one.
 func (s *shop) follow(user string, header ...string) *listener {
 	s.t.Helper()
-	return s.followBy("", user, header...)
-}
-
-// followBy is follow by a proof; empty: without one.
-func (s *shop) followBy(proof, user string, header ...string) *listener {
-	s.t.Helper()
-	return s.following(user, s.askStreamBy(proof, user, header...))
+	return s.following(user, s.askStream(user, header...))
 }
 
 // following follows a stream whose answer has begun.
@@ -62,19 +55,10 @@ func (s *shop) following(user string, response *http.Response) *listener {
 // askStream asks for a user's stream of c.
 func (s *shop) askStream(user string, header ...string) *http.Response {
 	s.t.Helper()
-	return s.askStreamBy("", user, header...)
-}
-
-// askStreamBy is askStream by a proof; empty: without one.
-func (s *shop) askStreamBy(proof, user string, header ...string) *http.Response {
-	s.t.Helper()
 	ctx, end := context.WithTimeout(s.t.Context(), 10*time.Minute) // one that does not end when it should ends the test, too
 	s.t.Cleanup(end)
 	request, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/campaigns/c/claims/"+user+"/events", nil)
 	stage.Must(s.t, err)
-	if proof != "" {
-		request.URL.RawQuery = url.Values{"proof": {proof}}.Encode()
-	}
 	for n := 0; n < len(header); n += 2 {
 		request.Header.Set(header[n], header[n+1])
 	}

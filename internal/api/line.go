@@ -49,9 +49,6 @@ func appendPlace(b []byte, p firstcome.Place) []byte {
 	b = appendTime(b, p.Until)
 	b = append(b, `,"closes_at":`...)
 	b = appendTime(b, p.ClosesAt)
-	if p.Proof != "" {
-		b = append(append(append(b, `,"proof":"`...), p.Proof...), '"')
-	}
 	b = append(b, `,"poll_after":`...)
 	return append(strconv.AppendFloat(b, client.PollAfter(wire), 'f', 1, 64), '}')
 }

@@ -98,20 +98,14 @@ func problemOf(err error) *client.Problem {
 		return newProblem(noGate, gate.ErrRetired.Error())
 	case errors.Is(err, flow.ErrRefused):
 		return newProblem(deadLetterRefused, err.Error())
-	case errors.Is(err, firstcome.ErrProof):
-		return newProblem(wrongProof, firstcome.ErrProof.Error())
-	case errors.Is(err, firstcome.ErrNoPartition): // the error says how there will be one
-		return newProblem(noPartition, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(stale, firstcome.ErrStale.Error())
 	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
 		return unavailable(wrongNode, flow.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
-	case errors.Is(err, firstcome.ErrFeedLost):
-		return unavailable(lineLost, firstcome.ErrFeedLost.Error()+", and nothing was decided. Its log says why; firstcome campaign update ID --pace N gives the campaign another partition")
-	case errors.Is(err, firstcome.ErrFeedAway):
-		return unavailable(lineUnavailable, firstcome.ErrFeedAway.Error()+", and nothing was done. Ask again: it is safe")
-	case errors.Is(err, firstcome.ErrFeedTaken):
-		return unavailable(busy, "other campaigns took the partitions that were free, and nothing was done. Ask again: it is safe")
+	case errors.Is(err, firstcome.ErrLineLogLost):
+		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: the place is kept. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line anew")
+	case errors.Is(err, firstcome.ErrLineLogAway):
+		return unavailable(lineUnavailable, firstcome.ErrLineLogAway.Error()+", and nothing was told: the place is kept. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, ledger.ErrUnnamedGate):

@@ -109,18 +109,6 @@ func (q *query) positive(name string) int64 {
 	return q.integer(name, 1, maxInteger)
 }
 
-// maxProof is how long the proof of a place may be; those that are made are shorter.
-const maxProof = 128
-
-// proof returns the proof of a place; absent means empty.
-func (q *query) proof() string {
-	proof := q.text("proof")
-	if utf8.RuneCountInString(proof) > maxProof {
-		q.refuse("proof", fmt.Sprintf("must be at most %d characters: it is the proof of the answer to the claim", maxProof))
-	}
-	return proof
-}
-
 // place returns the place in line that a parameter names; absent means none.
 func (q *query) place() (at firstcome.Ticket) {
 	text, ok := q.given("place")

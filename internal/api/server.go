@@ -23,8 +23,6 @@ type Config struct {
 	Gate   gate.Counters // nil: the ledger decides
 	// Places are those of the gate that decides.
 	Places gate.Places
-	// Proofs finds places of lines that a topic keeps; nil: there are none.
-	Proofs Proofs
 	// Audit audits a campaign, one at a time: ErrAuditRunning says that it does so already.
 	Audit func(ctx context.Context, id firstcome.CampaignID) (Audited, error)
 	// Operator does what changes a campaign.
@@ -47,14 +45,6 @@ type Config struct {
 	FollowEvery time.Duration
 	// CORSOrigins are the other origins whose pages may ask: see ParseOrigin.
 	CORSOrigins []string
-}
-
-// Proofs finds the places of those who show what their claims were answered: see kafka.Line. firstcome.ErrProof says that a proof is none.
-type Proofs interface {
-	// PlaceBy is gate.Places.Place.
-	PlaceBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error)
-	// LeaveBy is gate.Places.Leave.
-	LeaveBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) error
 }
 
 // An Observer hears how a Server's claims end, and what goes wrong.

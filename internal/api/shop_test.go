@@ -46,8 +46,7 @@ type shop struct {
 	ledger *testLedger
 	issuer *flow.Issuer
 	claims *flow.Answerer
-	far    *stage.Gate  // nil: the ledger decides
-	topic  *stage.Topic // that keeps lines; nil: none does
+	far    *stage.Gate // nil: the ledger decides
 	server *api.Server
 	auth   *auth.Authenticator
 	url    string
@@ -108,9 +107,6 @@ func (s *shop) wire(config api.Config) {
 		over := &gate.Router{Gate: s.far, Book: s.ledger.Ledger}
 		config.Gate, config.Places = s.far, over
 		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
-	}
-	if s.topic != nil {
-		config.Operator.Lines = s.topic
 	}
 	s.server = api.New(config)
 }

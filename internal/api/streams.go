@@ -77,7 +77,6 @@ type campaignStreams struct {
 type follower struct {
 	id     firstcome.CampaignID
 	user   firstcome.UserID
-	proof  string // of a line that a topic keeps
 	key    string // the API key that it was asked for with; empty: none
 	addr   string // that it was asked for from, or empty if it does not count
 	nth    int64  // it was the nth to be let in
@@ -321,7 +320,7 @@ func (t *streams) tell(r lineRead) {
 // leaves, the ETA of all later tickets changes a little.
 func (t *streams) move(f *follower, to firstcome.Place, now time.Time) {
 	was := f.place
-	to.Proof = was.Proof
+	was.Log = to.Log
 	if !to.Serving || was.ETA >= 0 && to.ETA >= 0 {
 		was.ETA = to.ETA
 	}
@@ -341,7 +340,7 @@ func (t *streams) ask(ctx context.Context) {
 			continue
 		}
 		t.asked++
-		of := follower{id: f.id, user: f.user, proof: f.proof, place: f.place} // the rest is Run's alone
+		of := follower{id: f.id, user: f.user, place: f.place} // the rest is Run's alone
 		t.reading.Go(func() {
 			a := t.server.answerOf(ctx, of)
 			a.of = f
@@ -360,7 +359,7 @@ var errGone = errors.New("it is not known any more what became of the place")
 func (s *Server) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
-	if a.place, a.answer, a.err = s.claimOf(ctx, f.id, f.user, f.proof); !isNone(a.err) {
+	if a.place, a.answer, a.err = s.claimOf(ctx, f.id, f.user); !isNone(a.err) {
 		return a
 	}
 	outcome, err := s.became(ctx, f.id, f.user, firstcome.Ticket{Generation: f.place.Generation, Number: f.place.Ticket})

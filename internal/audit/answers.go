@@ -42,8 +42,6 @@ type History struct {
 	// its lost numbers.
 	Letters []Letter
 	Lost    []Range
-	// Topic says that a topic keeps the line: each claim of a user may have been answered with a ticket of its own, and the earliest counts.
-	Topic bool
 	// Followed are places in line, one a user. A user who was served has besides a claim whose Outcome is Issued, from when
 	// the claim was sent that was answered with the place to when they were told of the coupon.
 	Followed []Followed

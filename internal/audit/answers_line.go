@@ -32,10 +32,6 @@ const (
 func (a *answers) line() {
 	a.tickets()
 	given := a.given()
-	if a.Topic {
-		a.earliest()
-		a.counts(given)
-	}
 	slices.SortFunc(a.Followed, func(x, y Followed) int {
 		return turn{x.Generation, x.Ticket}.compare(turn{y.Generation, y.Ticket})
 	})
@@ -58,8 +54,8 @@ type stay struct {
 	generation int64
 }
 
-// tickets checks that a user has one ticket of a generation, unless a topic keeps the line, that nobody else has it, and that tickets were
-// given in the order of the claims.
+// tickets checks that a user has one ticket of a generation, that nobody else has it, and that tickets were given in the order
+// of the claims.
 func (a *answers) tickets() {
 	of, sent := map[turn]firstcome.UserID{}, map[firstcome.UserID]time.Duration{}
 	for n := range a.Claims {
@@ -76,7 +72,7 @@ func (a *answers) tickets() {
 			continue
 		}
 		mine := stay{c.User, c.Generation}
-		if other, ok := has[mine]; ok && other != c.Ticket && !a.Topic {
+		if other, ok := has[mine]; ok && other != c.Ticket {
 			a.add("P9", "the user %q was told the tickets %d.%d and %d.%d", c.User, c.Generation, other, c.Generation, c.Ticket)
 		}
 		has[mine] = c.Ticket
@@ -104,34 +100,6 @@ func (a *answers) given() map[stay]int64 {
 		}
 	}
 	return given
-}
-
-// earliest checks that nobody was served with a later ticket than one that they were told, unless a coupon may have been voided.
-func (a *answers) earliest() {
-	told := map[stay]int64{}
-	for n := range a.Claims {
-		c := &a.Claims[n]
-		mine := stay{c.User, c.Generation}
-		if before, ok := told[mine]; c.Outcome == firstcome.Waiting && (!ok || c.Ticket < before) {
-			told[mine] = c.Ticket
-		}
-	}
-	for _, c := range a.Coupons {
-		if first, ok := told[stay{c.User, c.Generation}]; ok && c.Ticket > first && !a.Returned {
-			a.add("P9", "the user %q was told the ticket %d.%d, and served with the ticket %d.%d", c.User, c.Generation, first, c.Generation, c.Ticket)
-		}
-	}
-}
-
-// counts has everybody who was served with an earlier ticket than the one they followed be there with that one.
-func (a *answers) counts(given map[stay]int64) {
-	a.Followed = slices.Clone(a.Followed)
-	for n := range a.Followed {
-		f := &a.Followed[n]
-		if ticket, ok := given[stay{f.User, f.Generation}]; f.End == Served && ok {
-			f.Ticket = min(f.Ticket, ticket)
-		}
-	}
 }
 
 // served checks that the coupons were given in the order of the tickets, each to the ticket that its user was told.

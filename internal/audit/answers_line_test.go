@@ -69,51 +69,6 @@ func TestWhatMayBecomeOfAPlaceIsNoBreach(t *testing.T) {
 	}
 }
 
-// queued returns a history without a breach of a line in a topic, in which each claim got a ticket. Of b, the answer with the ticket 1 was lost, and
-// they followed 4. Of a, who was told 2 and 5, the later one was followed. For d, told 3 and 6, nothing was left.
-func queued() *history {
-	h := &history{History: audit.History{Quantity: 2, Topic: true}}
-	told := func(user string, ticket int64) {
-		c := h.claim(user, firstcome.Waiting, 0)
-		c.Generation, c.Ticket = 1, ticket
-	}
-	h.claim("b", 0, 0)
-	told("a", 2)
-	told("d", 3)
-	h.wait("b", 4, audit.Served, 1)
-	h.wait("a", 5, audit.Served, 2)
-	h.wait("d", 6, "sold_out", 0)
-	h.Coupons[0].Ticket, h.Coupons[1].Ticket = 1, 2
-	return h
-}
-
-func TestInATopicAUserMayBeToldSeveralTickets(t *testing.T) {
-	for name, test := range map[string]struct {
-		spoil func(h *history)
-		text  string // of the one breach; empty: there is none
-	}{
-		"as it should be":       {func(*history) {}, ""},
-		"behind a void":         {func(h *history) { h.Coupons[1].Ticket, h.Returned = 5, true }, ""},
-		"a later one is served": {func(h *history) { h.Coupons[1].Ticket = 5 }, `the user "a" was told the ticket 1.2, and served with the ticket 1.5`},
-		"one behind what was followed": {func(h *history) {
-			h.Coupons[0].Ticket, h.Coupons[1].Ticket = 2, 7
-			h.Claims[1].Ticket, h.Followed[0].Ticket, h.Followed[1].Ticket = 7, 7, 5
-		}, `the user "a" followed the ticket 1.5, and was served with the ticket 1.7`},
-		"one is skipped": {func(h *history) {
-			h.Coupons[1].Ticket, h.Claims[1].Ticket, h.Claims[2].Ticket, h.Followed[2].Ticket = 3, 3, 2, 2
-		}, `the ticket 1.2 of the user "d" was skipped: the ticket 1.3 behind it was served with number 2`},
-		"out of order": {func(h *history) { h.Coupons[0].Ticket, h.Coupons[1].Ticket = 2, 1 }, "the ticket 1.1 was served with number 2"},
-		"no topic":     {func(h *history) { h.Topic = false }, `the user "a" was told the tickets 1.2 and 1.5`},
-	} {
-		h := queued()
-		test.spoil(h)
-		found := audit.Answers(h.History)
-		if (found.Total > 0) != (test.text != "") || test.text != "" && !slices.ContainsFunc(found.Shown, func(b audit.Breach) bool { return strings.Contains(b.Text, test.text) }) {
-			t.Errorf("%s: found %v", name, found.Shown)
-		}
-	}
-}
-
 func TestEveryBreachOfAPlaceIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(h *history)

@@ -130,7 +130,7 @@ func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, i
 	if c.before, err = gate.State(ctx, id); err != nil {
 		return err
 	}
-	if err = c.line.begin(ctx, ledger, gate.Line, id); err != nil {
+	if err = c.line.begin(ctx, gate.Line, id); err != nil {
 		return err
 	}
 	err = gate.Holders(ctx, id, func(coupon firstcome.Coupon) error {

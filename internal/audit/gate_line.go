@@ -12,11 +12,10 @@ import (
 
 // A GateLine is the waiting line that a remote gate keeps of a campaign.
 type GateLine struct {
-	// Counters returns the line's counters and the last generations that ended, as they are written, and which feed keeps it.
+	// Counters returns the line's counters and the last generations that ended, as they are written.
 	Counters func(context.Context, firstcome.CampaignID) (LineView, error)
 	// InLine calls each with every ticket that is in line, in their order, and Tickets with the last ticket that each user
-	// had, in no order. Either may have some that say nothing any more: of older generations, or that were served. Where a feed keeps the line,
-	// nobody is in line here, and Tickets has who left, through which ticket.
+	// had, in no order. Either may have some that say nothing any more: of older generations, or that were served.
 	InLine, Tickets func(ctx context.Context, id firstcome.CampaignID, each func(GateTicket) error) error
 }
 
@@ -38,19 +37,13 @@ type lineComparison struct {
 	elsewhere     int64           // coupons that name a ticket of another generation
 	last          place           // the last ticket that a coupon names
 	past          []PastLine      // that the ledger has
-	left          []Leaver        // the feed, by the ledger
 }
 
-// begin reads the counters and the tickets. Whoever left the line of a feed is noted at the gate before the ledger, which is read first.
-func (l *lineComparison) begin(ctx context.Context, ledger Source, gate GateLine, id firstcome.CampaignID) (err error) {
+// begin reads the counters and the tickets.
+func (l *lineComparison) begin(ctx context.Context, gate GateLine, id firstcome.CampaignID) (err error) {
 	l.tickets, l.coupons = map[firstcome.UserID]GateTicket{}, map[int64]int64{}
 	if l.before, err = gate.Counters(ctx, id); err != nil {
 		return err
-	}
-	if l.before.Feed != nil && ledger.Leavers != nil {
-		if err = ledger.Leavers(ctx, id, func(one Leaver) { l.left = append(l.left, one) }); err != nil {
-			return err
-		}
 	}
 	err = gate.InLine(ctx, id, func(t GateTicket) error {
 		l.inLine = append(l.inLine, t)
@@ -94,7 +87,7 @@ func (l *lineComparison) known(g grant) {
 
 // moved tells whether somebody joined, left or was served in between.
 func (l *lineComparison) moved() bool {
-	return l.before.Line != l.after.Line || l.before.Left != l.after.Left
+	return l.before.Line != l.after.Line
 }
 
 // passed tells whether a ticket is of an older generation, or was served before it was read: then it says nothing.
@@ -110,10 +103,6 @@ func (c *comparison) compareLine() {
 		c.differs("P9", "number %d was issued to the ticket %d.%d, whose turn has not come at the gate", l.last.number, l.last.generation, l.last.ticket)
 	}
 	c.compareTold()
-	if l.after.Feed != nil || c.campaign.Feed != nil {
-		c.compareFed()
-		return
-	}
 	if l.before.Line.Generation != l.after.Line.Generation {
 		return // whoever was in line when the generation ended is not there any more, and their tickets are
 	}
@@ -220,8 +209,7 @@ func (c *comparison) compareTold() {
 	}
 	told, now := c.campaign.Line, l.after.Line
 	beyond := told.ServedThrough > now.ServedThrough || told.LastTicket > now.LastTicket || told.Served > now.Served
-	ahead := told.Generation > now.Generation && (l.after.Feed == nil || now.Begun) // see gate.Router.Begin
-	if ahead || told.Generation == now.Generation && beyond {
+	if told.Generation > now.Generation || told.Generation == now.Generation && beyond {
 		c.differs("P9", "the ledger was told that the line is at the ticket %d.%d of %d, %d served; at the gate it is at %d.%d of %d, %d served",
 			told.Generation, told.ServedThrough, told.LastTicket, told.Served, now.Generation, now.ServedThrough, now.LastTicket, now.Served)
 	}

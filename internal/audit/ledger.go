@@ -185,7 +185,7 @@ func wellFormedCode(code string) bool {
 }
 
 // changes checks the payloads of changes: they can be read, their terms are allowed and those of the columns beside them, and the campaign
-// has the pace and the line of the last ones. Later changes than those that the campaign's row had when it was read say nothing of it.
+// has the pace of the last ones, and a line that was logged stays so. Later changes than those that the campaign's row had when it was read say nothing of it.
 func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
 	var last *Change // whose terms the campaign has
 	err := a.source.Changes(ctx, a.id, func(c Change) {
@@ -205,6 +205,9 @@ func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
 			b.add("changes", "version %d has the quantity %s and the window from %s to %s, by its payload %s and from %s to %s", c.Version,
 				quantityText(c.Quantity), text(c.OpensAt), text(c.ClosesAt), quantityText(c.Terms.Quantity), text(c.Terms.OpensAt), text(c.Terms.ClosesAt))
 		}
+		if last != nil && last.Terms.Log != nil && c.Terms.Log == nil {
+			b.add("changes", "version %d has a line that is not logged, and version %d has one that is", c.Version, last.Version)
+		}
 		proposed := a.campaign.Remote && c.Kind == firstcome.ChangeTerms && c.Version > a.campaign.Applied && last != nil && c.Terms.Quantity < last.Terms.Quantity
 		if c.Version <= a.campaign.Version && !proposed {
 			last = &c
@@ -222,9 +225,6 @@ func (a *ledgerAudit) line(t *firstcome.Terms, b *Breaches) {
 	if is, want := paceText(c.Pace, c.Waitlist), paceText(t.Pace, t.Waitlist); is != want {
 		b.add("changes", "the campaign has %s, by its terms %s", is, want)
 	}
-	if is, want := feedText(c.Feed), feedText(t.Feed); is != want && (c.Feed == nil || c.Feed.Partition >= 0 || t.Feed == nil) {
-		b.add("changes", "the campaign's line is %s, by its terms %s", is, want)
-	}
 }
 
 func paceText(p *firstcome.Pace, waitlist bool) string {
@@ -236,13 +236,6 @@ func paceText(p *firstcome.Pace, waitlist bool) string {
 		text += " and waitlist"
 	}
 	return text
-}
-
-func feedText(f *firstcome.Feed) string {
-	if f == nil {
-		return "at its gate"
-	}
-	return fmt.Sprintf("in the partition %d of the topic %s", f.Partition, f.Topic)
 }
 
 // numbers checks the dead letters, and counts what became of numbers that are no coupons, and of lines.

@@ -12,7 +12,7 @@ import (
 // a breach of that campaign and ends its audit, and no other's.
 var ErrUnreadable = errors.New("it cannot be read")
 
-// A Source is a ledger to audit. [Gate] and [Feed] call only what they need.
+// A Source is a ledger to audit. [Gate] calls only what it needs.
 type Source struct {
 	// Each calls each with every row of a query: its columns, and their values as text, empty for NULL. It may be called from two goroutines.
 	Each func(ctx context.Context, query string, args []any, each func(columns, values []string)) error
@@ -24,8 +24,6 @@ type Source struct {
 	Coupons List[firstcome.Coupon]
 	// Past calls each with every generation of the waiting line that ended, in their order.
 	Past List[PastLine]
-	// Leavers calls each with everybody who left the line that a topic keeps. Nil: nobody says.
-	Leavers List[Leaver]
 	// Letters calls each with every dead letter of the campaign, resolved ones too, OtherLetters with those of no campaign,
 	// and Lost with every range of lost numbers.
 	Letters      List[Letter]
@@ -84,9 +82,6 @@ func (r Range) last() int64 { return r.First + r.Count - 1 }
 type LineView struct {
 	Line firstcome.Line // but for Due
 	Past []PastLine     // the last ones that ended, in any order
-	// Of a line that a feed keeps, a gate says which one, and how many users left it in this generation.
-	Feed *firstcome.Feed
-	Left int64
 }
 
 // A PastLine is a generation of a line that ended.

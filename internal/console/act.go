@@ -16,8 +16,7 @@ type steerPage struct {
 	Paused  bool
 	Closed  bool
 	Pace    *firstcome.Pace
-	Where   string // the line is; empty: there is none
-	InTopic bool   // of Kafka
+	Logged  bool   // places are also kept in Kafka
 	Ask     *asked // what was asked for and needs the campaign's name typed; nil: nothing
 	Wrong   string
 }
@@ -61,7 +60,7 @@ func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) err
 	if err != nil {
 		return err
 	}
-	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Where: v.where(s.Terms), InTopic: s.Feed != nil, Ask: ask, Wrong: wrong}
+	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Logged: s.Log != nil && (s.Pace != nil || waits(now)), Ask: ask, Wrong: wrong}
 	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("진행 관리", "Operate"), page)
 }
 

@@ -4,7 +4,6 @@ package console_test
 
 import (
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -296,29 +295,22 @@ func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserALineInATopicIsReadable looks at the pages that say of it.
-func TestInTheBrowserALineInATopicIsReadable(t *testing.T) {
-	h, topic := openTopic(t)
-	h.paced("drop", 500)
-	h.claim("drop", "mina", "jun", "sua")
+// TestInTheBrowserALineThatIsLoggedIsReadable looks at the pages that say of it.
+func TestInTheBrowserALineThatIsLoggedIsReadable(t *testing.T) {
+	h, away := openLogged(t)
+	h.claim("drop", "mina", "jun")
+	away.Store(true)
 	b := browser.Open(t)
-	proof := url.QueryEscape(stage.ProofOf("jun", firstcome.Ticket{Generation: 1, Number: 2}))
-	pages := map[string]string{
-		"live": "/console/campaigns/drop", "steer": "/console/campaigns/drop/steer", "asks": "/console/customer?campaign=drop&user_id=jun",
-		"place": "/console/customer?campaign=drop&user_id=jun&proof=" + proof, "gone": "/console/customer?campaign=drop&user_id=sua&proof=" + url.QueryEscape(stage.ProofOf("sua", firstcome.Ticket{Generation: 1, Number: 3})),
-	}
-	stage.Must(t, topic.LeaveBy(t.Context(), "drop", "sua", stage.ProofOf("sua", firstcome.Ticket{Generation: 1, Number: 3})))
 	for _, l := range []browser.Look{{Language: "ko", Width: 360}, {Language: "ko", Width: 2560, Dark: true}, {Language: "en", Width: 360, Dark: true}, {Language: "en", Width: 2560}} {
 		t.Run(l.String(), func(t *testing.T) {
 			p := b.Page(t, l)
-			for name, path := range pages {
+			for name, path := range map[string]string{"live": "/console/campaigns/drop", "steer": "/console/campaigns/drop/steer", "untold": "/console/customer?campaign=drop&user_id=jun"} {
 				p.Go(h.url + path)
 				for _, what := range append(p.Overflows(), p.Violations()...) {
 					t.Errorf("%s: %s", path, what)
 				}
 				p.Screenshot(name)
 			}
-			h.findsByProof(p, map[string]string{"ko": "지금 대기열에 있습니다", "en": "In line now"}[l.Language])
 		})
 	}
 }

@@ -37,11 +37,9 @@ import (
 
 // Config is what a Console stands on.
 type Config struct {
-	Ledger Ledger
-	Gate   gate.Counters // nil: the ledger decides
-	Places gate.Places
-	// Proofs finds places of lines that a topic keeps; nil: there are none.
-	Proofs   PlaceProofs
+	Ledger   Ledger
+	Gate     gate.Counters // nil: the ledger decides
+	Places   gate.Places
 	Operator *operate.Operator
 	Watcher  *figures.Watcher
 	Journal  *Journal // nil: the ledger decides
@@ -62,12 +60,6 @@ type Config struct {
 	Secure bool
 	Log    *slog.Logger     // nil: slog.Default()
 	Clock  func() time.Time // nil: time.Now
-}
-
-// PlaceProofs finds the places of those who show what their claims were answered: see kafka.Line. firstcome.ErrProof says that a proof is none.
-type PlaceProofs interface {
-	// PlaceBy is gate.Places.Place.
-	PlaceBy(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, proof string) (firstcome.Place, firstcome.Coupon, error)
 }
 
 // A Ledger is what the pages read of one: see ledger.Ledger. Changes go through Config.Operator.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,20 +17,18 @@ import (
 
 // A customerPage says what became of one customer.
 type customerPage struct {
-	User, Code, Campaign, Proof string // as they were asked for
-	Wrong                       string
-	Campaigns                   []ledger.Status // to choose from: the latest
-	Of                          *campaignRow    // nil if no campaign was named
-	Left                        *int64          // coupons of it; nil if unlimited or unknown
-	Found                       []customerCoupon
-	Place                       *firstcome.Place
-	Sentence                    string // for support to copy; empty: there is nothing to tell yet
-	Asked                       bool
-	None                        string // why nothing was found; empty: something was, or Sentence says it
-	More                        bool   // the user has coupons of further campaigns
-	// ByProof has the page ask for a proof: the line is in a topic, and the user, who has no coupon, may be in it.
-	ByProof    bool
-	WrongProof string
+	User, Code, Campaign string // as they were asked for
+	Wrong                string
+	Campaigns            []ledger.Status // to choose from: the latest
+	Of                   *campaignRow    // nil if no campaign was named
+	Left                 *int64          // coupons of it; nil if unlimited or unknown
+	Found                []customerCoupon
+	Place                *firstcome.Place
+	Untold               bool   // whether the user is in line cannot be told, since the line's log does not answer or lacks records
+	Sentence             string // for support to copy; empty: there is nothing to tell yet
+	Asked                bool
+	None                 string // why nothing was found; empty: something was, or Sentence says it
+	More                 bool   // the user has coupons of further campaigns
 	// The form that issues a coupon shows why it did not, and the reason as it was written.
 	NotIssued, Reason string
 }
@@ -55,7 +52,7 @@ const walletRows = 50
 
 func (c *Console) showCustomer(v *view) error {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
-	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign"), Proof: get("proof")}
+	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign")}
 	status := http.StatusOK
 	if page.User != "" || page.Code != "" {
 		page.Asked = true
@@ -64,7 +61,7 @@ func (c *Console) showCustomer(v *view) error {
 		}
 	}
 	page.Campaigns = c.choices(v)
-	if page.Wrong != "" || page.WrongProof != "" {
+	if page.Wrong != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
@@ -194,18 +191,15 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	if err != nil {
 		return err
 	}
-	holds := slices.ContainsFunc(found, func(c firstcome.Coupon) bool { return c.VoidedAt.IsZero() })
-	over := page.Of.State == "closed" || page.Of.State == "sold_out" && !s.Waitlist
-	page.ByProof = s.Feed != nil && c.Proofs != nil && !holds && !over
 	var place firstcome.Place
 	var held firstcome.Coupon
-	if err = firstcome.ErrNoTicket; page.Of.Why == "" || page.Of.Why == "line" { // a gate that decides nothing is not asked: only the ledger is
-		place, held, err = c.placeOf(v, page, s, user)
+	if err = firstcome.ErrNoTicket; page.Of.Why == "" { // a gate that decides nothing is not asked: only the ledger is
+		place, held, err = c.Places.Place(ctx, s.ID, user)
 	}
 	switch {
 	case errors.Is(err, firstcome.ErrNoTicket):
-	case errors.Is(err, firstcome.ErrProof):
-		page.WrongProof = v.say("이 고객과 캠페인의 대기 확인 코드가 아닙니다.", "This is no proof of this user and campaign.")
+	case errors.Is(err, firstcome.ErrLineLogAway), errors.Is(err, firstcome.ErrLineLogLost):
+		page.Untold = true
 	case err != nil:
 		return err
 	case held.Number == 0:
@@ -255,7 +249,6 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		}
 	}
 	page.User = string(user)
-	page.ByProof = page.ByProof && page.Place == nil && held.Number == 0
 	page.Sentence = v.sentence(s, page)
 	return nil
 }
@@ -276,14 +269,6 @@ func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 		{What: v.say("이전 Redis에서 발급되어 무효가 된 번호입니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
 	}
 	return c, true
-}
-
-// placeOf finds a user's place in line, by their proof if the page asks for it and has it.
-func (c *Console) placeOf(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	if page.ByProof && page.Proof != "" && page.Of.Why == "" {
-		return c.Proofs.PlaceBy(v.r.Context(), s.ID, user, page.Proof)
-	}
-	return c.Places.Place(v.r.Context(), s.ID, user)
 }
 
 // happened returns what happened to a coupon, in order. The lines of the audit log, if there are any, say who issued it directly and who
@@ -340,8 +325,8 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
 		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
-	case of.Why == "line":
-		return v.none(s) + " " + v.say("대기열이 지금 응답하지 않아, 대기하고 계신지는 아직 알 수 없습니다.", "The line does not answer now, so we do not know yet whether you are in it.")
+	case page.Untold:
+		return v.none(s) + " " + v.say("대기하고 계신지는 지금 확인할 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "Whether you are in line cannot be told now. We will look again in a moment.")
 	case of.Why != "":
 		return v.say(stopWords[of.Why].ko, stopWords[of.Why].en, s.Name) + " " + v.say("고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "So we do not know yet whether you have a coupon. We will look again in a moment.")
 	}
@@ -378,8 +363,6 @@ func (v *view) chance(s *ledger.Status, page *customerPage) string {
 		return v.say("쿠폰은 마감되었습니다.", "It is closed.")
 	case of.State == "paused":
 		return v.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
-	case page.ByProof && (page.Proof == "" || page.WrongProof != ""):
-		return v.say("대기열에 계신지는 신청할 때 받으신 대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof that your claim was answered with.")
 	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // also a line that was taken away, until it is empty
 		return v.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:

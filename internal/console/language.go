@@ -191,7 +191,6 @@ var whyWords = map[string]sentence{
 	"mismatch":   {"이 노드의 게이트나 코드 시크릿은 이 캠페인의 것이 아닙니다.", "This node has another gate or code secret than the campaign."},
 	"older":      {"원장이 게이트보다 오래되었습니다. 백업을 되돌린 것 같습니다.", "The ledger is older than the gate, as after a restored backup."},
 	"behind":     {"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
-	"line":       {"대기열의 Kafka가 응답하지 않습니다.", "Kafka, which keeps the line, does not answer."},
 }
 
 // why returns the words for a word of figures.Whys. It panics on one that has none, so that tests find it.

@@ -24,7 +24,7 @@ type livePage struct {
 	Pace     *firstcome.Pace
 	Paused   bool
 	Closed   bool
-	Where    string   // the line is; empty if there is none
+	Logged   bool     // places in line are also kept in Kafka
 	Kinds    []string // claims by outcome are told in this order
 	Recent   []figures.Sample
 }
@@ -91,7 +91,7 @@ func (c *Console) showLive(v *view) error {
 	}
 	page := livePage{
 		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Waitlist: s.Waitlist, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
-		Where: v.where(s.Terms), Kinds: outcomesInPlots,
+		Logged: s.Log != nil, Kinds: outcomesInPlots,
 	}
 	ring := c.Watcher.Ring(s.ID)
 	if n := len(ring); n > 0 && now.At.Sub(ring[n-1].At) < 10*time.Second {
@@ -99,19 +99,6 @@ func (c *Console) showLive(v *view) error {
 	}
 	page.Recent = ring[max(0, len(ring)-recentRows):]
 	return v.renderOf(tabsOf(&s, ""), http.StatusOK, "live", s.Name, page)
-}
-
-// where returns where a campaign's line is; empty: it has none.
-func (v *view) where(t firstcome.Terms) string {
-	switch {
-	case t.Feed == nil && t.Pace == nil:
-		return ""
-	case t.Feed == nil:
-		return v.say("대기열은 게이트에 있습니다.", "The line is at the gate.")
-	case t.Feed.Partition < 0:
-		return v.say("대기열은 Kafka 토픽 %s에 있었습니다. 캠페인이 끝나 파티션을 반납했습니다.", "The line was in the Kafka topic %s. Its partition was given up when the campaign was over.", t.Feed.Topic)
-	}
-	return v.say("대기열은 Kafka 토픽 %s의 %d번 파티션에 있습니다. 대기를 취소한 사람도 차례가 올 때까지는 대기 인원으로 셉니다.", "The line is in the Kafka topic %s, partition %d. Users who left it are counted until their turn.", t.Feed.Topic, t.Feed.Partition)
 }
 
 // known returns the campaign that the path names. While the ledger does not answer that is only its id, of version 0.

@@ -32,7 +32,6 @@ var conflicts = []struct {
 	{firstcome.ErrAlreadyVoided, "이미 회수된 쿠폰입니다"},
 	{firstcome.ErrResolvedLetter, "이미 처리된 기록 실패 건입니다"},
 	{firstcome.ErrCampaignExists, "이 ID의 캠페인이 이미 있습니다"},
-	{firstcome.ErrNoPartition, "대기열을 두는 토픽에 빈 파티션이 없습니다"},
 	{operate.ErrNoRemoteGate, "이 노드의 캠페인은 원장이 직접 결정하므로 다시 만들 게이트가 없습니다"},
 	{gate.ErrRetired, "끝난 캠페인이라 게이트에서 지워졌고, 이제 원장이 응답합니다"},
 	{flow.ErrRefused, "원장이 받지 않습니다. 무엇이 어긋나는지는 노드의 로그에 있습니다"},

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A stoppedGate is a campaign of which the gate decides nothing.
@@ -84,7 +85,7 @@ func (c *Console) rebuildGate(v *view) error {
 	if !v.typed(&s) {
 		return c.renderSteer(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.mostLost(&s)}, v.notTyped())
 	}
-	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, true); err != nil {
+	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, recovery.Order{IfLost: true}); err != nil {
 		return err
 	}
 	return v.leadDone(Root+"/recording", url.Values{"campaign": {string(s.ID)}}, "rebuilt")

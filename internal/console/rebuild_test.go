@@ -70,11 +70,11 @@ func (m *mender) Estimate(context.Context, firstcome.CampaignID) (recovery.Estim
 func (m *mender) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
 // Rebuild is operate.Recovery's.
-func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, ifLost bool) (recovery.Rebuilt, error) {
+func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, order recovery.Order) (recovery.Rebuilt, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.wrong, id)
-	m.orders = append(m.orders, fmt.Sprintf("%s by %s, if lost: %t", id, actor, ifLost))
+	m.orders = append(m.orders, fmt.Sprintf("%s by %s, if lost: %t", id, actor, order.IfLost))
 	return recovery.Rebuilt{Campaign: id, Epoch: 2}, nil
 }
 

@@ -120,7 +120,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: v.why(field) + ". " + nothing}
-	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, firstcome.ErrNoPartition), errors.Is(err, flow.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
+	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, flow.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
@@ -128,10 +128,10 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었습니다. 이 노드의 게이트나 코드 비밀키가 캠페인의 것과 달라, 다른 노드가 반영해야 합니다. 노드의 로그에 무엇을 할지 나와 있습니다.", "The change is in the ledger. This node has another gate or code secret than the campaign, so another node has to bring it to the gate. The node's log says what to do.")}
 	case errors.Is(err, flow.ErrUnfinished):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
-	case errors.Is(err, firstcome.ErrFeedAway), errors.Is(err, firstcome.ErrFeedTaken):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열의 Kafka가 응답하지 않습니다", "Kafka, which keeps the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
-	case errors.Is(err, firstcome.ErrFeedLost):
-		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열에 누가 있는지 알 수 없습니다", "Nobody can tell who is in line"), Why: nothing + " " + v.say("Kafka 토픽이 다시 만들어졌거나 기록이 지워졌습니다. 진행 관리 화면에서 속도를 다시 적으면 다른 파티션에서 새 대기열이 시작됩니다.", "The topic was recreated, or its records were deleted. Set the pace once more on the page Operate: a new line begins in another partition.")}
+	case errors.Is(err, firstcome.ErrLineLogAway):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열을 보관하는 Kafka가 응답하지 않습니다", "Kafka, which has the copies of the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
+	case errors.Is(err, firstcome.ErrLineLogLost):
+		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("Kafka에 대기열의 기록이 빠져 있습니다", "Kafka lacks records of the line"), Why: nothing + " " + v.say("토픽이 다시 만들어졌거나 기록이 지워졌습니다. Redis에 있는 대기열을 다시 기록하려면 서버에서 다음을 실행하세요: firstcome gate rebuild ID --without-line-log", "The topic was recreated, or its records were deleted. To log anew the line that Redis has, type at the server: firstcome gate rebuild ID --without-line-log")}
 	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
 	case errors.Is(err, firstcome.ErrNotRecorded):

@@ -48,8 +48,7 @@ type house struct {
 	// eyes stand between the node and the gate beside the ledger, fake or real; nil if there is none.
 	eyes *eyes
 	// over is that gate as nodes ask it; nil if there is none.
-	over  *gate.Router
-	topic *stage.Topic // that keeps lines, if there is one
+	over *gate.Router
 	// decides is what decides and keeps the lines, and coupons are of those who hold one.
 	decides decider
 	coupons gate.Coupons
@@ -69,7 +68,7 @@ type farGate interface {
 	Retire(ctx context.Context, id firstcome.CampaignID) error
 }
 
-// A decider decides claims and keeps lines: a ledger, a gate beside it, or a ledger whose lines a topic keeps.
+// A decider decides claims and keeps lines: a ledger, or a gate beside it.
 type decider interface {
 	gate.Decider
 	gate.Line

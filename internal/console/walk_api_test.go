@@ -39,9 +39,6 @@ func (w *walk) node() *node {
 	if w.far != nil {
 		config.Gate = w.over
 	}
-	if w.topic != nil {
-		config.Proofs = w.topic
-	}
 	return &node{w, api.New(config).Handler()}
 }
 
@@ -124,7 +121,7 @@ func (n *node) campaign(step walked) {
 	held := int64(len(n.held))
 	want := answer{
 		"state": "open", "gate_state": "ok", "quantity": n.terms.Quantity, "in_force": held, "issued": n.issued, "recorded": n.issued - n.unrecorded, "remaining": n.terms.Quantity - held,
-		"waiting": n.line.told(), "opened_at": wire(n.opened), "sold_out_at": wire(n.soldOut), "closed_at": wire(n.closed), "opens_at": wire(n.terms.OpensAt),
+		"waiting": len(n.line.waiting), "opened_at": wire(n.opened), "sold_out_at": wire(n.soldOut), "closed_at": wire(n.closed), "opens_at": wire(n.terms.OpensAt),
 	}
 	if step.gets != firstcome.Issued && step.gets != firstcome.Waiting {
 		want["state"] = step.gets.String()
@@ -153,7 +150,7 @@ func (n *node) readLine(step walked) {
 		n.has(step, "the line", got, answer{"status": 503, "code": stops[n.why].code})
 		return
 	}
-	want := answer{"status": 200, "generation": n.line.generation + 1, "waiting": n.line.told(), "state": "open"}
+	want := answer{"status": 200, "generation": n.line.generation + 1, "waiting": len(n.line.waiting), "state": "open"}
 	if step.gets != firstcome.Issued && step.gets != firstcome.Waiting {
 		want["state"] = step.gets.String()
 	}
@@ -165,16 +162,10 @@ func (n *node) readLine(step walked) {
 	}
 	for _, one := range n.line.waiting {
 		through, some := got["likely_through"].(float64)
-		if place := n.placeOf(one); place["likely"] != (!some || float64(one.place.Ticket) <= through) {
+		if place := n.ask("GET", "/spring/claims/"+one.user, ""); place["likely"] != (!some || float64(one.place.Ticket) <= through) {
 			n.t.Errorf("%s: %s is told %v, and the line %v", step.name, one.user, place, got)
 		}
 	}
-}
-
-// placeOf reads the claim of one who waits.
-func (n *node) placeOf(one waiter) answer {
-	n.t.Helper()
-	return n.ask("GET", "/spring/claims/"+one.user+"?proof="+url.QueryEscape(one.place.Proof), "")
 }
 
 // claims reads the claims of one who has a coupon, of one whose coupon was voided, of those who wait or waited, and of a stranger.
@@ -214,13 +205,10 @@ func (n *node) claims(step walked) {
 				want["reason"] = "paused"
 			}
 		}
-		got := n.placeOf(one)
+		got := claim(one.user)
 		n.has(step, "the place of "+one.user, got, want)
 		if most, _ := got["ahead"].(float64); !n.blind && (int(most) < ahead || int(most) > ahead+len(n.line.gone())) {
 			n.t.Errorf("%s: %d people are ahead of %s, who is told %v", step.name, ahead, one.user, got)
-		}
-		if n.topic != nil {
-			n.has(step, "without a proof, "+one.user, claim(one.user), answer{"status": none["status"], "code": none["code"], "outcome": nil})
 		}
 	}
 	if n.blind {
@@ -234,7 +222,7 @@ func (n *node) claims(step walked) {
 			continue
 		}
 		p := was.one.place
-		path := fmt.Sprintf("/spring/claims/%s?place=%d.%d&proof=%s", was.one.user, p.Generation, p.Ticket, url.QueryEscape(p.Proof))
+		path := fmt.Sprintf("/spring/claims/%s?place=%d.%d", was.one.user, p.Generation, p.Ticket)
 		n.has(step, "what became of "+was.one.user, n.ask("GET", path, ""), answer{"status": 404, "outcome": was.why})
 	}
 }

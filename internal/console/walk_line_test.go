@@ -4,7 +4,6 @@ package console_test
 
 import (
 	"fmt"
-	"net/url"
 	"regexp"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 // A line is what the test knows of the line of a walk.
 type line struct {
-	inTopic    bool  // only the topic knows who left, when it comes to them
 	generation int64 // that has ended last
 	last       int64 // ticket
 	served     int64 // ticket
@@ -52,20 +50,9 @@ func (l *line) end(why string) {
 	l.generation, l.last, l.served, l.waiting = l.generation+1, 0, 0, nil
 }
 
-// passes returns how many who left are taken to be in line still.
-func (l *line) passes() (n int) {
-	if l.inTopic && l.left != nil && l.left.place.Generation == l.generation+1 && l.left.place.Ticket > l.served {
-		return 1
-	}
-	return 0
-}
-
-// told returns how many people are said to be in line.
-func (l *line) told() int { return len(l.waiting) + l.passes() }
-
 // likely reports whether there will be a coupon for one behind so many people, if nothing changes.
 func (w *walk) likely(ahead int) bool {
-	return int64(ahead+w.line.passes()) < w.terms.Quantity-int64(len(w.held))
+	return int64(ahead) < w.terms.Quantity-int64(len(w.held))
 }
 
 // gone returns who stood in line, and got nothing.
@@ -141,11 +128,7 @@ func (w *walk) leaves(user string) {
 		if one.user != user {
 			continue
 		}
-		if w.topic != nil {
-			stage.Must(w.t, w.topic.LeaveBy(w.t.Context(), "spring", firstcome.UserID(user), one.place.Proof))
-		} else {
-			stage.Must(w.t, w.decides.Leave(w.t.Context(), "spring", firstcome.UserID(user)))
-		}
+		stage.Must(w.t, stage.Err(w.decides.Leave(w.t.Context(), "spring", firstcome.UserID(user))))
 		w.line.became = "left"
 		w.line.left, w.line.waiting = &one, append(w.line.waiting[:n:n], w.line.waiting[n+1:]...)
 		return
@@ -161,10 +144,6 @@ func (w *walk) serves(people int) {
 		first := w.line.waiting[0]
 		served, err := w.decides.Serve(w.t.Context(), "spring", 1)
 		stage.Must(w.t, err)
-		if len(served.Coupons) == 0 && w.topic != nil { // the turn of a user who left: a topic finds out only then
-			served, err = w.decides.Serve(w.t.Context(), "spring", 1)
-			stage.Must(w.t, err)
-		}
 		if len(served.Coupons) != 1 || string(served.Coupons[0].User) != first.user {
 			w.t.Fatalf("the first in line is %s, and served are %v", first.user, served.Coupons)
 		}
@@ -193,7 +172,7 @@ func (w *walk) inLine(step walked, lang, path string, got shown) {
 		if at != path && at != path+" " {
 			continue
 		}
-		want := fmt.Sprint(w.line.told())
+		want := fmt.Sprint(len(w.line.waiting))
 		if w.blind || w.dark || w.terms.Pace == nil && w.line.generation == 0 && w.line.last == 0 { // without a line ever there is no figure
 			want = "–"
 		}
@@ -214,9 +193,6 @@ func (w *walk) waiters(step walked, b *visitor, say func(ko, en string) string) 
 		if w.blind {
 			b.finds(query, 200, []string{say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon.")}, say("지금 대기열에 있습니다", "In line now"))
 			continue
-		}
-		if one.place.Proof != "" {
-			query += "&proof=" + url.QueryEscape(one.place.Proof)
 		}
 		likely, not := say("받을 수 있나 네", "Likely to get one yes"), say("받을 수 있나 어렵습니다", "Likely to get one no")
 		if !w.likely(n) {

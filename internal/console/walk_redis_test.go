@@ -20,46 +20,6 @@ import (
 // realGates are the gates beside the ledger that are no fake.
 var realGates = map[string]func(t *testing.T, change func(*house)) *house{"Redis decides": openRedis}
 
-// realTopics are those whose lines a topic keeps.
-var realTopics = map[string]func(t *testing.T, change func(*house)) *house{"Redis decides, and a topic keeps the line": openRedisTopic}
-
-// openRedisTopic opens a house whose campaigns a Redis decides, and whose new lines are in a topic.
-func openRedisTopic(t *testing.T, change func(*house)) *house {
-	t.Helper()
-	return openRedis(t, func(h *house) {
-		h.over.Fed = fedEyes{h.remote.(*redis.Gate), h.eyes}
-		topic := stage.NewTopic(fedGate{h.over, h.ledger.FreePartition}, 2)
-		h.decides, h.topic, h.config.Operator.Lines = topic, topic, topic
-		h.config.Places, h.config.Proofs, h.config.Watcher.Lines = topic, topic, topic
-		change(h)
-	})
-}
-
-// fedEyes see a gate as one for lines in a topic, unless they are shut.
-type fedEyes struct {
-	gate.Fed
-	*eyes
-}
-
-// PlaceOf implements gate.Fed.
-func (e fedEyes) PlaceOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, ticket firstcome.Ticket) (firstcome.Place, firstcome.Coupon, error) {
-	if why := e.shut(); why != nil {
-		return firstcome.Place{}, firstcome.Coupon{}, why
-	}
-	return e.Fed.PlaceOf(ctx, id, user, ticket)
-}
-
-// A fedGate decides, and has partitions that are free.
-type fedGate struct {
-	*gate.Router
-	free func(ctx context.Context, topic string, partitions int32) (int32, error)
-}
-
-// FreePartition implements stage.FedLedger.
-func (g fedGate) FreePartition(ctx context.Context, topic string, partitions int32) (int32, error) {
-	return g.free(ctx, topic, partitions)
-}
-
 // openRedis opens a house whose campaigns a Redis decides. A recorder brings what it issues to the ledger.
 func openRedis(t *testing.T, change func(*house)) *house {
 	t.Helper()

@@ -188,8 +188,7 @@ func toSupport(s stop) [2]string { return s.support }
 func atMark(s stop) [2]string    { return s.mark }
 
 // TestWhatIsSaidIsTrueInEveryState reads every page and answer of a campaign in every state, and then has a newcomer claim: what was said is
-// what the claim gets, and each figure and instant is what the test itself did. Campaigns with a line take steps of their own, and one whose
-// line a topic keeps those of a line.
+// what the claim gets, and each figure and instant is what the test itself did. Campaigns with a line take steps of their own.
 func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 	walks := map[string]func(t *testing.T, change func(*house)) *house{
 		"the ledger decides, SQLite": func(t *testing.T, change func(*house)) *house { return openHouse(t, change) },
@@ -212,14 +211,6 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 		t.Run(name+", with a line", func(t *testing.T) { walkThrough(t, open, lined, linedSteps) })
 		t.Run(name+", with a line that stands by", func(t *testing.T) { walkThrough(t, open, standing, standingSteps) })
 	}
-	inTopic := func(t *testing.T, change func(*house)) *house {
-		h, _ := openTopic(t, change)
-		return h
-	}
-	for name, open := range realTopics {
-		t.Run(name, func(t *testing.T) { walkThrough(t, open, lined, linedSteps) })
-	}
-	t.Run("a topic keeps the line", func(t *testing.T) { walkThrough(t, inTopic, lined, linedSteps) })
 }
 
 func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, terms firstcome.Terms, steps []walked) {
@@ -236,7 +227,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		if w.far, w.record = h.remote, h.record; h.gate != nil {
 			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger, "spring") }
 		}
-		if w.line.inTopic = h.topic != nil; w.far != nil {
+		if w.far != nil {
 			h.config.Journal.Lag = w.lag
 		}
 	})
@@ -551,13 +542,9 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
 		0:                 say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon."),
 	}
-	byProof := say("대기 확인 코드로 확인해 드립니다.", "Whether you are in line we can tell by the proof")
 	for _, user := range append(w.line.gone(), "nobody") {
 		got := b.get("/console/customer?campaign=spring&user_id=" + user).text()
 		for gets, sentence := range chances {
-			if w.topic != nil && gets == firstcome.Waiting { // who shows no proof may be in line
-				sentence = byProof
-			}
 			if strings.Contains(got, sentence) != (gets == step.gets) {
 				w.t.Errorf("%s: a newcomer gets %v, and support tells %s, who has no coupon: %s", step.name, step.gets, user, got)
 			}

@@ -16,11 +16,6 @@ type Ledger interface {
 	Decides(c *ledger.Status) error
 }
 
-// Lines are what figures read of lines that a topic keeps: see gate.Places.
-type Lines interface {
-	LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error)
-}
-
 // Whys are the words of Sample.Why. A campaign whose gate is lost, unverified, rebuilding, older or behind is not decided until that is over.
 var Whys = []string{
 	"silent",     // the gate does not answer
@@ -30,7 +25,6 @@ var Whys = []string{
 	"mismatch",   // this node has another gate or secret than the campaign
 	"older",      // the ledger is older than the gate: see gate.ErrLedgerRolledBack
 	"behind",     // the gate is older than the ledger: see gate.ErrStaleEpoch
-	"line",       // the topic that keeps the line does not answer
 }
 
 // whyNot returns the word for why a campaign's gate, which said this, decides nothing, or nothing if it decides.
@@ -99,7 +93,7 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (Sample, er
 	if w.atGate(&c) {
 		g.State, g.Err = w.Gate.State(ctx, id)
 	}
-	return w.told(ctx, c, g), nil
+	return w.told(c, g), nil
 }
 
 // Of is Now of campaigns that the ledger has just told of, in their order.
@@ -113,7 +107,7 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 	states := gate.States(ctx, w.Gate, ids)
 	samples := make([]Sample, len(found))
 	for n := range found {
-		samples[n] = w.told(ctx, found[n], states[found[n].ID])
+		samples[n] = w.told(found[n], states[found[n].ID])
 		w.date(found[n].ID, &samples[n])
 	}
 	return samples
@@ -125,7 +119,7 @@ func (w *Watcher) atGate(c *ledger.Status) bool {
 }
 
 // told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
-func (w *Watcher) told(ctx context.Context, c ledger.Status, g gate.StateOf) Sample {
+func (w *Watcher) told(c ledger.Status, g gate.StateOf) Sample {
 	s := Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
 		s.Quantity = &c.Quantity
@@ -147,9 +141,7 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g gate.StateOf) Sam
 		waiting, onWay = g.Waiting, max(0, g.LastNumber-g.DrainedThrough)
 	}
 	s.Issued, s.InForce, s.Unrecorded = &c.Issued, &c.InForce, &onWay
-	if c.Feed != nil && c.Feed.Partition >= 0 && !c.Closed { // neither ledger nor gate counts those in line
-		s.Waiting, s.Served, s.LastTicket = w.inTopic(ctx, c.ID)
-	} else if c.Pace != nil || last > 0 || waiting > 0 {
+	if c.Pace != nil || last > 0 || waiting > 0 {
 		s.Waiting, s.Served, s.LastTicket = &waiting, &served, &last
 	}
 	if c.Pace != nil {
@@ -157,9 +149,6 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g gate.StateOf) Sam
 	}
 	s.Instants = c.Instants
 	s.State = c.StateAt(c.Now, c.InForce)
-	if s.State == firstcome.StateOpen && c.Feed != nil && c.Feed.Partition >= 0 && s.Waiting == nil { // a newcomer joins a line in a topic, which does not answer
-		s.Why = "line"
-	}
 	switch {
 	case c.Closed:
 		s.Why = ""
@@ -167,16 +156,4 @@ func (w *Watcher) told(ctx context.Context, c ledger.Status, g gate.StateOf) Sam
 		s.State = ""
 	}
 	return s
-}
-
-// inTopic returns the figures of a line that a topic keeps; nil: nobody can tell.
-func (w *Watcher) inTopic(ctx context.Context, id firstcome.CampaignID) (waiting, served, last *int64) {
-	if w.Lines == nil {
-		return nil, nil, nil
-	}
-	line, err := w.Lines.LineOf(ctx, id)
-	if err != nil {
-		return nil, nil, nil
-	}
-	return &line.Line.Waiting, &line.Line.ServedThrough, &line.Line.LastTicket
 }

@@ -33,8 +33,6 @@ type Watcher struct {
 	Gate   gate.Counters // nil: the ledger decides
 	Nodes  Nodes
 	Clock  func() time.Time
-	// Lines count the people in lines that a topic keeps; nil: nobody does.
-	Lines Lines
 
 	// dated are when the states of campaigns were known last.
 	dated *lru.Cache[firstcome.CampaignID, time.Time]

@@ -211,7 +211,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 		}
 		var wait time.Duration
 		switch {
-		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, firstcome.ErrFeedLost):
+		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch):
 			if d.leave(one) { // there is no line of this node's, or none that can be served
 				return
 			}

@@ -103,8 +103,6 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 				why = firstcome.ErrGateFull
 			}
 			c.answer(firstcome.Decision{}, why)
-		case decisions[n].Joins != nil:
-			c.answer(firstcome.Decision{}, ErrNoLine)
 		default:
 			c.answer(decisions[n], nil)
 		}
@@ -136,9 +134,6 @@ func (i *Issuer) tell(id firstcome.CampaignID, untold []untoldClaim) {
 		c.answer(c.decision, err)
 	}
 }
-
-// ErrNoLine says that a topic keeps a line which this node has nothing to do with: nobody joins it here, or shows a proof.
-var ErrNoLine = fmt.Errorf("%w: a topic of Kafka keeps the line of this campaign: start each node with the same --line", firstcome.ErrGateMismatch)
 
 // shed refuses the claims that gathered while a batch timed out at the gate, so
 // nobody waits longer than two timeouts.

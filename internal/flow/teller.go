@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A LineRecord is a record in the log of a line: that a user has a ticket, or gave it back.
@@ -25,12 +27,8 @@ type LineLog interface {
 
 // A TellerGate is a gate as a Teller needs it.
 type TellerGate interface {
-	// Place is that of gate.Places.
-	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
-	// Leave is that of gate.Places, and returns the place that the user gave back, now or earlier; of ticket 0: none that is known.
-	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error)
-	// Decides returns nil if the gate decides claims of a campaign, in this very epoch.
-	Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error
+	gate.Places
+	gate.Epochs
 }
 
 // A Teller lets nobody be told a place that the gate may forget. Where the line has a log, each place goes there first:
@@ -117,11 +115,13 @@ func recordOf(user firstcome.UserID, p firstcome.Place, left bool) LineRecord {
 // keep appends records of one epoch, and holds that it still decides.
 func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error {
 	if t.log == nil {
-		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrFeedAway)
+		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
 	}
+	point.Reach(point.Joined)
 	if err := t.log.Append(ctx, id, records); err != nil {
 		return err
 	}
+	point.Reach(point.Appended)
 	if err := t.Decides(ctx, id, records[0].Epoch); err != nil {
 		return fmt.Errorf("%w: its gate is another one since the place was given: %w", firstcome.ErrGateUnavailable, err)
 	}

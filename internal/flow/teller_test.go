@@ -46,6 +46,10 @@ func (l *logged) Leave(context.Context, firstcome.CampaignID, firstcome.UserID) 
 	return l.place, nil
 }
 
+func (l *logged) LineOf(context.Context, firstcome.CampaignID) (gate.LineState, error) {
+	return gate.LineState{}, nil
+}
+
 func (l *logged) Claim(_ context.Context, _ firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	all := make([]firstcome.Decision, len(users))
 	for n := range users {
@@ -105,7 +109,7 @@ func TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides(t *testing.T) {
 func TestANodeWithoutTheLogTellsNoPlaceThatHasOne(t *testing.T) {
 	gate := &logged{place: placeOf(1, 1, 1)}
 	_, _, err := flow.NewTeller(gate, nil).Place(t.Context(), "drop", "ann")
-	if !errors.Is(err, firstcome.ErrFeedAway) || len(gate.did) > 0 {
+	if !errors.Is(err, firstcome.ErrLineLogAway) || len(gate.did) > 0 {
 		t.Errorf("a node without the log tells %v after %v, want that the log is away", err, gate.did)
 	}
 }

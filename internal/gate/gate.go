@@ -44,6 +44,13 @@ type Gate interface {
 	Applier
 	Drains
 	Counters
+	Epochs
+}
+
+// Epochs are those in which a gate decides.
+type Epochs interface {
+	// Decides returns nil if the gate decides claims of a campaign now, in this very epoch.
+	Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error
 }
 
 // Counters are those of campaigns.

@@ -38,10 +38,10 @@ type Places interface {
 	// firstcome.ErrNoTicket says that they have neither.
 	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
 
-	// Leave takes a user out of the line. It is nil also if they left or were sent away before, or if they were served and
-	// their coupon was voided. firstcome.ErrServed says that they hold a coupon, firstcome.ErrNoTicket that they never
-	// joined. If it returns another error, asking again is safe.
-	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error
+	// Leave takes a user out of the line, and returns the place that they gave back, now or before, where the line has a log. It is nil also if
+	// they left or were sent away before, or if they were served and their coupon was voided. firstcome.ErrServed says that they hold a coupon,
+	// firstcome.ErrNoTicket that they never joined. If it returns another error, asking again is safe.
+	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error)
 
 	// LineOf returns a campaign's line, or firstcome.ErrNoCampaign.
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
@@ -51,8 +51,6 @@ type Places interface {
 type Order struct {
 	Actor  string
 	Reason string // empty if nobody said
-	// Passed is how many people are in a line that the gate does not keep.
-	Passed int64
 }
 
 // A LineReport is what a journal says of a campaign's line.
@@ -97,7 +95,4 @@ type PastLine struct {
 	ServedThrough int64     // every ticket up to it had ended before
 	Served        int64     // tickets whose users got a coupon, or had one
 	Waiting       int64     // tickets whose users were sent away
-	// First and Begun are those of the line. Where a feed keeps it, LastTicket and Waiting are only what the gate knows.
-	First int64
-	Begun bool
 }

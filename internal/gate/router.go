@@ -13,8 +13,6 @@ import (
 // here: see may.
 type Router struct {
 	Gate
-	// Fed is the gate as one for lines that feeds keep. If nil, calls about such lines return firstcome.ErrGateMismatch.
-	Fed   Fed
 	Book  Book
 	Watch Watch // nil: nothing refuses a campaign, and nobody hears of a gate that has forgotten
 }
@@ -23,7 +21,6 @@ type Router struct {
 type Book interface {
 	Retired
 	Kept
-	FedBook
 }
 
 // Retired answers for retired campaigns.
@@ -161,11 +158,10 @@ func (r *Router) retiredPlace(ctx context.Context, id firstcome.CampaignID, user
 }
 
 // Leave implements Places. Who was in line of a retired campaign is no longer known.
-func (r *Router) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := route(ctx, r, id, known,
-		func() (struct{}, error) { return struct{}{}, r.Gate.Leave(ctx, id, user) },
-		func() (struct{}, error) { return struct{}{}, r.retiredLeave(ctx, id, user) })
-	return err
+func (r *Router) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
+	return route(ctx, r, id, known,
+		func() (firstcome.Place, error) { return r.Gate.Leave(ctx, id, user) },
+		func() (firstcome.Place, error) { return firstcome.Place{}, r.retiredLeave(ctx, id, user) })
 }
 
 // retiredLeave returns why nobody leaves the line of a retired campaign.
@@ -209,6 +205,14 @@ func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bo
 			}
 			return false, lost
 		})
+}
+
+// Decides implements Epochs. Nothing of a retired campaign is decided.
+func (r *Router) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
+	_, err := route(ctx, r, id, whole,
+		func() (struct{}, error) { return struct{}{}, r.Gate.Decides(ctx, id, epoch) },
+		func() (struct{}, error) { return struct{}{}, ErrRetired })
+	return err
 }
 
 // State implements Counters, and says whether ledger and gate are of one age.

@@ -54,7 +54,11 @@ func (f far) Place(context.Context, firstcome.CampaignID, firstcome.UserID) (fir
 	return firstcome.Place{}, firstcome.Coupon{}, f.call()
 }
 
-func (f far) Leave(context.Context, firstcome.CampaignID, firstcome.UserID) error { return f.call() }
+func (f far) Leave(context.Context, firstcome.CampaignID, firstcome.UserID) (firstcome.Place, error) {
+	return firstcome.Place{}, f.call()
+}
+
+func (f far) Decides(context.Context, firstcome.CampaignID, int64) error { return f.call() }
 
 func (f far) LineOf(context.Context, firstcome.CampaignID) (gate.LineState, error) {
 	return gate.LineState{}, f.call()
@@ -158,11 +162,17 @@ var calls = map[string]call{
 	"LineOf": {stops: "all", retired: " line", closed: " line", do: func(ctx context.Context, r *gate.Router) error {
 		return stage.Err(r.LineOf(ctx, one))
 	}},
+	"Decides": {stops: "all", do: func(ctx context.Context, r *gate.Router) error {
+		if err := r.Decides(ctx, one, 1); !errors.Is(err, gate.ErrRetired) {
+			return err
+		}
+		return nil
+	}},
 	"Apply": {stops: "all", closed: " lose", do: func(ctx context.Context, r *gate.Router) error {
 		return stage.Err(r.Apply(ctx, firstcome.Change{Campaign: one, Kind: firstcome.ChangeClose}))
 	}},
 	"Leave": {stops: "stale", retired: " coupon", do: func(ctx context.Context, r *gate.Router) error {
-		if err := r.Leave(ctx, one, "u"); !errors.Is(err, firstcome.ErrServed) {
+		if err := stage.Err(r.Leave(ctx, one, "u")); !errors.Is(err, firstcome.ErrServed) {
 			return err
 		}
 		return nil
@@ -213,7 +223,7 @@ func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 			about := name + ", if " + what
 			stage.Same(t, "who is asked by "+about, c.asked(call), strings.Join(p.asked, " "))
 			want := c.err
-			if p.refusal != nil && len(p.asked) > 0 || name == "LineOf" && p.closed {
+			if p.refusal != nil && len(p.asked) > 0 || name == "LineOf" && p.closed || name == "Decides" && errors.Is(p.fails, gate.ErrRetired) {
 				want = nil // it went to the gate all the same; the ledger knows how the line ended
 			}
 			if !errors.Is(err, want) {

@@ -20,11 +20,6 @@ func (t *topic) makes() string {
 		strings.Join(t.brokers, ","), t.name)
 }
 
-// adds returns the command that gives the topic twice as many partitions.
-func (t *topic) adds(has int) string {
-	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --alter --topic %s --partitions %d", strings.Join(t.brokers, ","), t.name, 2*has)
-}
-
 // sets returns the command that changes a setting of the topic.
 func (t *topic) sets(setting string) string {
 	return fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s", strings.Join(t.brokers, ","), t.name, setting)
@@ -90,4 +85,4 @@ func (t *topic) explain(err error) error {
 }
 
 // away marks an error of a question to Kafka, by which nothing was appended or served.
-func away(err error) error { return fmt.Errorf("%w: %w", firstcome.ErrFeedAway, err) }
+func away(err error) error { return fmt.Errorf("%w: %w", firstcome.ErrLineLogAway, err) }

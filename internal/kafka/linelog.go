@@ -40,7 +40,7 @@ type LineLogOptions struct {
 // what was appended, and nothing is appended to a log that lacks some of it.
 //
 // Make one with OpenLineLog. While the topic is not found yet, Run looks for it, and each other method looks for it once or returns
-// firstcome.ErrFeedAway.
+// firstcome.ErrLineLogAway.
 type LineLog struct {
 	topic   *topic
 	options LineLogOptions
@@ -177,7 +177,7 @@ func (l *LineLog) check(ctx context.Context) error {
 	return nil
 }
 
-// whole returns a firstcome.ErrFeedLost if a topic is not that of a log, or lacks offsets from the log's first on.
+// whole returns a firstcome.ErrLineLogLost if a topic is not that of a log, or lacks offsets from the log's first on.
 func (t *topic) whole(is found, id firstcome.CampaignID, log firstcome.LineLog) error {
 	switch p := int(log.Partition); {
 	case log.Topic != is.id:
@@ -198,10 +198,10 @@ func (t *topic) another(is string, id firstcome.CampaignID, log firstcome.LineLo
 	return lostLog(id, "the topic %s was made again, or is another one: it has the id %s, and that of the line's log is %s", t.name, is, log.Topic)
 }
 
-// lostLog returns a firstcome.ErrFeedLost that says why, and what an operator can do.
+// lostLog returns a firstcome.ErrLineLogLost that says why, and what an operator can do.
 func lostLog(id firstcome.CampaignID, why string, args ...any) error {
 	return fmt.Errorf("%w: %s: firstcome gate rebuild %s --without-line-log takes the line from what the gate still has, and logs it anew",
-		firstcome.ErrFeedLost, fmt.Sprintf(why, args...), id)
+		firstcome.ErrLineLogLost, fmt.Sprintf(why, args...), id)
 }
 
 // Place returns where the line of a campaign is logged from now on. The partition goes by the campaign's id.
@@ -288,7 +288,7 @@ func (l *LineLog) End(ctx context.Context, id firstcome.CampaignID, log firstcom
 }
 
 // Read calls each with the records of a campaign in a log, before an end, in their order. They do not say where they are logged. Records that
-// are not a campaign's, or cannot be read, are passed over: others may write to the topic too. A firstcome.ErrFeedLost says that the topic lacks
+// are not a campaign's, or cannot be read, are passed over: others may write to the topic too. A firstcome.ErrLineLogLost says that the topic lacks
 // some. After an error, what each was called with counts for nothing.
 func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error {
 	is, err := l.has(ctx, id, log, end)

@@ -92,7 +92,7 @@ func (s *logStage) append(id firstcome.CampaignID, records []flow.LineRecord) {
 	s.t.Helper()
 	stage.Await(s.t, "an append", nil, func() error {
 		err := s.Append(s.t.Context(), id, records)
-		if errors.Is(err, firstcome.ErrFeedAway) {
+		if errors.Is(err, firstcome.ErrLineLogAway) {
 			return errAway
 		}
 		return err
@@ -210,7 +210,7 @@ func TestLogsAreSpreadOverThePartitions(t *testing.T) {
 // isLost wants an error that says why a log is lost, and the command against it.
 func isLost(t *testing.T, what string, err error, why string) {
 	t.Helper()
-	if !errors.Is(err, firstcome.ErrFeedLost) || !strings.Contains(fmt.Sprint(err), why) || !strings.Contains(fmt.Sprint(err), "firstcome gate rebuild c --without-line-log") {
+	if !errors.Is(err, firstcome.ErrLineLogLost) || !strings.Contains(fmt.Sprint(err), why) || !strings.Contains(fmt.Sprint(err), "firstcome gate rebuild c --without-line-log") {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -298,10 +298,10 @@ func TestATopicThatWasMadeAgainUnfitTakesNothing(t *testing.T) {
 	stage.Must(t, stage.Err(services.MakeTopic(t.Context(), at, at[strings.LastIndexByte(at, '/')+1:], 1, map[string]string{"cleanup.policy": "compact"})))
 	stage.Run(t, s.Run)
 	s.alarm("cleanup.policy=compact")
-	if _, err := s.Place(t.Context(), "d"); !errors.Is(err, firstcome.ErrFeedAway) || !strings.Contains(err.Error(), "cleanup.policy=delete") {
+	if _, err := s.Place(t.Context(), "d"); !errors.Is(err, firstcome.ErrLineLogAway) || !strings.Contains(err.Error(), "cleanup.policy=delete") {
 		t.Errorf("a place in a topic that is compacted: %v", err)
 	}
-	if err := s.Append(t.Context(), "c", places(log, 4, 4)); !errors.Is(err, firstcome.ErrFeedAway) {
+	if err := s.Append(t.Context(), "c", places(log, 4, 4)); !errors.Is(err, firstcome.ErrLineLogAway) {
 		t.Errorf("an append to a topic that is compacted: %v", err)
 	}
 }
@@ -319,7 +319,7 @@ func TestALogWhoseRecordsWereDeletedIsToldAndRefused(t *testing.T) {
 	stage.Run(t, s.Run)
 	why := fmt.Sprintf("has no records before offset %d any more, and the line's begin at 0", whole.First)
 	isLost(t, "the alarm", s.alarm("has no records"), why)
-	stage.Await(t, "whether an append is refused", true, func() bool { return errors.Is(s.Append(t.Context(), "c", places(log, 4, 4)), firstcome.ErrFeedLost) })
+	stage.Await(t, "whether an append is refused", true, func() bool { return errors.Is(s.Append(t.Context(), "c", places(log, 4, 4)), firstcome.ErrLineLogLost) })
 	s.refuses(log, why)
 	s.append("d", places(whole, 4, 4))
 	s.has("d", whole, places(whole, 1, 4))
@@ -369,7 +369,7 @@ func TestAPartitionThatEndsBeforeItsLogIsToldAndRefused(t *testing.T) {
 	var err error
 	stage.Await(t, "whether an append is answered", true, func() bool {
 		err = s.Append(t.Context(), "c", places(log, 4, 4))
-		return !errors.Is(err, firstcome.ErrFeedAway)
+		return !errors.Is(err, firstcome.ErrLineLogAway)
 	})
 	isLost(t, "an append below the epoch's beginning", err, "and the epoch's begin at 100")
 	isLost(t, "the alarm", s.alarm("has the offset"), "and the epoch's begin at 100")
@@ -434,7 +434,7 @@ func TestALogThatIsAwayHoldsUpNobodyForLong(t *testing.T) {
 	stage.Must(t, broker.Freeze())
 	stage.Await(t, "whether two appends fail for the same reason", true, func() bool {
 		one, two := s.Append(t.Context(), "c", places(log, 2, 2)), s.Append(t.Context(), "d", places(log, 2, 2))
-		if !errors.Is(one, firstcome.ErrFeedAway) || !errors.Is(two, firstcome.ErrFeedAway) {
+		if !errors.Is(one, firstcome.ErrLineLogAway) || !errors.Is(two, firstcome.ErrLineLogAway) {
 			t.Errorf("appends to a topic that is away: %v, %v", one, two)
 		}
 		return one == two //nolint:errorlint // the second one has not tried
@@ -445,7 +445,7 @@ func TestALogThatIsAwayHoldsUpNobodyForLong(t *testing.T) {
 	go func() { answers <- stage.Err(s.End(t.Context(), "c", log)) }()
 	go func() { answers <- stage.Err(s.Place(t.Context(), "d")) }()
 	for range 3 {
-		if err := stage.Next(t, "an answer", answers); !errors.Is(err, firstcome.ErrFeedAway) {
+		if err := stage.Next(t, "an answer", answers); !errors.Is(err, firstcome.ErrLineLogAway) {
 			t.Errorf("of a topic that is away one hears %v", err)
 		}
 	}
@@ -465,7 +465,7 @@ func TestALogThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T) {
 	stage.Must(t, broker.Stop())
 	s := openLog(t, at)
 	s.alarm("check hosts and ports")
-	if err := s.Append(t.Context(), "c", places(log, 2, 2)); !errors.Is(err, firstcome.ErrFeedAway) {
+	if err := s.Append(t.Context(), "c", places(log, 2, 2)); !errors.Is(err, firstcome.ErrLineLogAway) {
 		t.Errorf("an append to a topic that is not found: %v", err)
 	}
 	if name, id := s.Topic(); name != "lines" || id != "" {

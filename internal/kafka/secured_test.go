@@ -59,18 +59,18 @@ func openedJournal(t *testing.T, at string) (told stage.Alarms, err error) {
 	return told, err
 }
 
-// openedLine returns what a Line tells while it is opened, and why it cannot be.
+// openedLine returns what a LineLog tells while it is opened, and why it cannot be.
 func openedLine(t *testing.T, at string) (told stage.Alarms, err error) {
 	t.Helper()
 	told = make(stage.Alarms, 1)
-	l, err := kafka.OpenLine(t.Context(), at, kafka.LineOptions{Secret: stage.Secret(), OnAlarm: told.Tell})
+	l, err := kafka.OpenLineLog(t.Context(), at, kafka.LineLogOptions{OnAlarm: told.Tell})
 	if err == nil {
 		l.Close()
 	}
 	return told, err
 }
 
-// noLine wants that no Line is opened on a topic, for the same reason as no Journal.
+// noLine wants that no LineLog is opened on a topic, for the same reason as no Journal.
 func noLine(t *testing.T, at string, parts ...string) {
 	t.Helper()
 	_, err := openedLine(t, at)

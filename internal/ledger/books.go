@@ -31,7 +31,7 @@ func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
 // Source returns what an audit reads.
 func (b *Books) Source() audit.Source {
 	return audit.Source{
-		Each: b.each, Campaign: b.campaign, Changes: b.changes, Coupons: b.coupons, Past: b.past, Leavers: b.Leavers,
+		Each: b.each, Campaign: b.campaign, Changes: b.changes, Coupons: b.coupons, Past: b.past,
 		Letters: b.letters, OtherLetters: b.otherLetters, Lost: b.lost,
 	}
 }
@@ -77,7 +77,7 @@ func (b *Books) texts(rows *sql.Rows, each func(columns, values []string)) error
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	var ids []firstcome.CampaignID
 	var unreadable error
-	for _, table := range []string{"campaigns", "audit_log", "coupons", "tickets", "leavers", "past_lines", "facts", "changes", "lost"} {
+	for _, table := range []string{"campaigns", "audit_log", "coupons", "tickets", "past_lines", "facts", "changes", "lost"} {
 		found, err := b.idsIn(ctx, table)
 		if errors.Is(err, audit.ErrUnreadable) {
 			unreadable = errors.Join(unreadable, err)
@@ -143,11 +143,11 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		line := &c.Line
 		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
 			&c.Secret, &c.LastNumber, &c.Drained, &c.Position, when(&c.CreatedAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
-			paceIn{&c.Pace}, &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting, firstIn{line}, feedTopic{&c.Feed}, feedPartition{&c.Feed})
+			paceIn{&c.Pace}, &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
 		c.Remote = gate != gateKind
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, applied, gate, epoch, secret, last_number, drained_through, position, created_at,
-		opened_at, sold_out_at, closed_at, pace, waitlist, generation, last_ticket, served_through, served, waiting, line_first, feed_topic, feed_partition FROM campaigns WHERE id = ?`, string(id))
+		opened_at, sold_out_at, closed_at, pace, waitlist, generation, last_ticket, served_through, served, waiting FROM campaigns WHERE id = ?`, string(id))
 	if err == nil && !found {
 		err = firstcome.ErrNoCampaign
 	}
@@ -165,17 +165,9 @@ func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(
 func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(audit.PastLine)) error {
 	return every(ctx, b, "the lines that ended", each, func(take scan) (audit.PastLine, error) {
 		p, err := scanPast(take)
-		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
+		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
 		return audit.PastLine{Line: line, Reason: p.Reason, EndedAt: p.EndedAt}, err
 	}, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
-}
-
-// Leavers calls each with those who left the line of a campaign that a topic keeps.
-func (b *Books) Leavers(ctx context.Context, id firstcome.CampaignID, each func(audit.Leaver)) error {
-	return every(ctx, b, "who left", each, func(take scan) (l audit.Leaver, err error) {
-		err = take(&l.User, &l.Generation, &l.Through)
-		return l, err
-	}, `SELECT user_id, generation, through FROM leavers WHERE campaign_id = ? ORDER BY generation, user_id`, string(id))
 }
 
 func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {

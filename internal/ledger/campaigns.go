@@ -35,17 +35,12 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if err != nil {
 			return err
 		}
-		if err := t.holdFeed(id, terms.Feed); err != nil {
-			return err
-		}
-		topic, partition := feedColumns(terms.Feed)
 		_, err = t.change(`INSERT INTO campaigns
-			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist,
-			feed_topic, feed_partition)
-			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
+			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
 			l.appliedAt(1), l.gate, firstEpoch, l.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist, topic, partition)
+			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist)
 		if err != nil {
 			return err
 		}
@@ -89,11 +84,10 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil {
 		return 0, err
 	}
-	last := terms.Feed
-	terms.Feed = s.Feed // which may have been given up since
+	log := terms.Log
 	edit(&terms)
-	if s.Feed == nil || terms.Feed == nil {
-		terms.Feed = s.Feed
+	if log != nil {
+		terms.Log = log // it stays
 	}
 	if err := terms.Check(); err != nil {
 		return 0, err
@@ -105,14 +99,8 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if err != nil {
 		return 0, err
 	}
-	if same := terms; s.hasFeed(terms.Feed) {
-		same.Feed = last
-		if text, err := encodeTerms(same); err != nil || text == before {
-			return 0, err
-		}
-	}
-	if err := t.holdFeed(s.ID, terms.Feed); err != nil {
-		return 0, err
+	if payload == before {
+		return 0, nil
 	}
 	s.quarantineReturned(terms, l.decidesAt(s))
 	raised := s
@@ -122,11 +110,7 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 		return 0, err
 	}
 	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {
-		first := terms
-		if l.remote() { // the gate has another feed first: see conclude
-			first.Feed = s.Feed
-		}
-		if err := t.putTerms(s.ID, first, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
+		if err := t.putTerms(s.ID, terms, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}

@@ -167,7 +167,7 @@ func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused b
 	return wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
-// conclude makes proposed terms effective, and the feed of others, or notes that they were refused.
+// conclude makes proposed terms effective, or notes that they were refused.
 func (t *tx) conclude(s stock, version int64, refused bool) error {
 	var kind firstcome.ChangeKind
 	var payload string
@@ -182,17 +182,14 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 	case refused:
 		_, err := t.change(`UPDATE changes SET refused = TRUE WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
 		return err
-	case kind != firstcome.ChangeTerms:
+	case !proposed:
 		return nil
 	}
 	terms, err := decodeTerms(payload)
-	if err == nil {
-		err = t.refeed(&s, &terms)
+	if err != nil {
+		return err
 	}
-	if err == nil && proposed {
-		err = t.putTerms(s.ID, terms, version, time.Time{})
-	}
-	return err
+	return t.putTerms(s.ID, terms, version, time.Time{})
 }
 
 // Refused reports whether the gate refused a change of a campaign.

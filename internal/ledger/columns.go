@@ -90,55 +90,6 @@ func (p paceIn) Scan(column any) error {
 	return err
 }
 
-// A firstIn scans into where a line begins.
-type firstIn struct{ into *firstcome.Line }
-
-// Scan is a sql.Scanner's.
-func (f firstIn) Scan(column any) error {
-	var n sql.NullInt64
-	err := n.Scan(column)
-	f.into.First, f.into.Begun = n.Int64, n.Valid
-	return err
-}
-
-func firstColumn(l firstcome.Line) sql.NullInt64 {
-	return sql.NullInt64{Int64: l.First, Valid: l.Begun}
-}
-
-// feedTopic and feedPartition scan into a feed, in this order.
-type (
-	feedTopic     struct{ into **firstcome.Feed }
-	feedPartition struct{ into **firstcome.Feed }
-)
-
-// Scan is a sql.Scanner's.
-func (f feedTopic) Scan(column any) error {
-	var n sql.NullString
-	err := n.Scan(column)
-	if *f.into = nil; n.Valid {
-		*f.into = &firstcome.Feed{Topic: n.String, Partition: -1}
-	}
-	return err
-}
-
-// Scan is a sql.Scanner's.
-func (f feedPartition) Scan(column any) error {
-	var n sql.NullInt32
-	err := n.Scan(column)
-	if n.Valid {
-		(*f.into).Partition = n.Int32
-	}
-	return err
-}
-
-// feedColumns returns both columns of a feed.
-func feedColumns(f *firstcome.Feed) (topic sql.NullString, partition sql.NullInt32) {
-	if f == nil {
-		return topic, partition
-	}
-	return sql.NullString{String: f.Topic, Valid: true}, sql.NullInt32{Int32: f.Partition, Valid: f.Partition >= 0}
-}
-
 func paceColumn(p *firstcome.Pace) sql.NullInt64 {
 	if p == nil {
 		return sql.NullInt64{}

@@ -182,8 +182,8 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 				}
 			}
 			unknown(func() error { return stage.Err(l.Serve(t.Context(), "c", 2)) })
-			unknown(func() error { return l.Leave(t.Context(), "c", "d") })
-			stage.Must(t, l.Leave(t.Context(), "c", "d"))
+			unknown(func() error { return stage.Err(l.Leave(t.Context(), "c", "d")) })
+			stage.Must(t, stage.Err(l.Leave(t.Context(), "c", "d")))
 			served, err := l.Serve(t.Context(), "c", 9)
 			if err != nil || len(served.Coupons) == 0 || served.Coupons[0].Number != c.first || served.Ended != "sold_out" {
 				t.Errorf("%+v, %v", served, err)

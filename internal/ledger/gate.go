@@ -169,7 +169,7 @@ func (t *tx) logDirect(c *claims) error {
 	if c.direct == nil {
 		return nil
 	}
-	issued, waiting := int64(0), c.direct.Passed
+	issued, waiting := int64(0), int64(0)
 	var last firstcome.Coupon
 	for n := range c.decisions {
 		d := &c.decisions[n]
@@ -209,16 +209,12 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 	campaign.OpenedAt = opened
 	c.decisions = make([]firstcome.Decision, len(c.users))
 	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
-	var joins *firstcome.Joins
-	if s.Feed != nil {
-		joins = &firstcome.Joins{Campaign: campaign, Line: s.line}
-	}
 	for n, user := range c.users {
 		coupon := holds[user]
 		ticket := waits[user]
 		var undecided error
 		outcome := firstcome.Decide(campaign, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
-		if outcome == firstcome.Waiting && ticket == 0 && joins == nil {
+		if outcome == firstcome.Waiting && ticket == 0 {
 			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
 				waits[user] = ticket
 			} else {
@@ -247,10 +243,7 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		if c.direct != nil && !outcome.HasCoupon() {
 			d.Lease = 0 // others may hear otherwise
 		}
-		switch {
-		case outcome == firstcome.Waiting && joins != nil:
-			d.Joins = joins
-		case outcome == firstcome.Waiting:
+		if outcome == firstcome.Waiting {
 			d.Place = campaign.Place(s.line, ticket, s.inForce, now)
 		}
 		if coupon != nil {

@@ -17,8 +17,3 @@ func TestTheSQLiteGatesLinesConform(t *testing.T) {
 	t.Parallel()
 	conform.Line(t, newKillable)
 }
-
-func TestTheSQLiteGatesLinesOfFeedsConform(t *testing.T) {
-	t.Parallel()
-	conform.Fed(t, newKillable)
-}

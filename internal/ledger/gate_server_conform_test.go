@@ -20,9 +20,3 @@ func TestTheServersGatesLinesConform(t *testing.T) {
 		conform.Line(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
 	})
 }
-
-func TestTheServersGatesLinesOfFeedsConform(t *testing.T) {
-	onServers(t, func(t *testing.T, kind services.Kind) {
-		conform.Fed(t, func(t *testing.T) conform.Subject { return newFleet(t, kind, false) })
-	})
-}

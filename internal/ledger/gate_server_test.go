@@ -60,20 +60,8 @@ func (f *fleet) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (
 	return f.turn().Serve(ctx, id, limit)
 }
 
-func (f *fleet) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+func (f *fleet) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	return f.turn().Leave(ctx, id, user)
-}
-
-func (f *fleet) Begin(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed, generation, first int64) (firstcome.Line, error) {
-	return f.turn().Begin(ctx, id, feed, generation, first)
-}
-
-func (f *fleet) ServeTurn(ctx context.Context, id firstcome.CampaignID, turn gate.Turn) (gate.Turned, error) {
-	return f.turn().ServeTurn(ctx, id, turn)
-}
-
-func (f *fleet) LeaveOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, through firstcome.Ticket) error {
-	return f.turn().LeaveOf(ctx, id, user, through)
 }
 
 func (f *fleet) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {

@@ -79,7 +79,7 @@ func (t *tx) end(s *stock, number int64, user firstcome.UserID, outcome string, 
 // sendsAway returns what everybody in line hears at an instant, Closed or SoldOut; or 0, if they go on waiting. A
 // generation with tickets ends so also if all of them have ended, such as the one whose last person got the last coupon.
 func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
-	if s.line.LastTicket == 0 && !s.line.Begun {
+	if s.line.LastTicket == 0 {
 		return 0
 	}
 	switch o := firstcome.Decide(s.seen(), now, s.inForce, false, true); o {
@@ -129,11 +129,6 @@ func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
 	switch {
 	case why != 0:
 		at = from.endedAt(why, now)
-	case !from.hasFeed(to.Feed): // nobody reads the old one any more
-		if !from.line.Begun {
-			return nil
-		}
-		return t.loseGeneration(&from, now)
 	default:
 		if why = to.sendsAway(now); why == 0 {
 			return nil
@@ -264,7 +259,7 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	why := firstcome.Decide(campaign, now, -1, false, false)
 	var wait time.Duration
 	switch {
-	case s.line.Waiting == 0 && s.Feed == nil || why == firstcome.Paused:
+	case s.line.Waiting == 0 || why == firstcome.Paused:
 		return 0
 	case l.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
 		wait = s.quarantined.until.Sub(clock)
@@ -279,9 +274,9 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 }
 
 // Leave takes a user out of the line: see gate.Places.
-func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	err := l.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
-	return wrap(err, "leave the line of %s", id)
+func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
+	err = l.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
+	return left, wrap(err, "leave the line of %s", id)
 }
 
 // leave is Leave within its transaction.

@@ -42,7 +42,7 @@ func (t *tx) loseLine(s *stock, now time.Time) error {
 
 // mayBeLined tells whether somebody may be in line, though the ledger may know of no ticket. The pace may be gone, and whoever was in line stays.
 func (t *tx) mayBeLined(s *stock) (is bool, err error) {
-	if s.Pace != nil || s.line.LastTicket > 0 || s.line.Begun {
+	if s.Pace != nil || s.line.LastTicket > 0 {
 		return true, nil
 	}
 	rows, err := t.query(`SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'terms'`, string(s.ID))
@@ -70,8 +70,8 @@ func (t *tx) loseGeneration(s *stock, now time.Time) error {
 func (t *tx) beginLine(s *stock) error { return t.setLine(s.ID, nextLine(s.line)) }
 
 func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
-	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, line_first = ? WHERE id = ?`,
-		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, firstColumn(l), string(id))
+	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
+		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
 	return err
 }
 
@@ -83,18 +83,16 @@ func (t *tx) carryLine(s *stock, carried recovery.Carried, now time.Time) (past 
 	if err != nil {
 		return nil, err
 	}
-	if s.Feed != nil { // the topic has them all
-		if err := t.loseUntold(s, now); err != nil {
-			return nil, err
-		}
-		if err := t.setLine(s.ID, s.line); err != nil {
-			return nil, err
-		}
-	} else if lined || carried.People > 0 {
+	if lined || carried.People > 0 {
 		if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 			return nil, err
 		}
 		s.line = nextLine(s.line)
+		for ; s.line.Generation < carried.Generation; s.line.Generation++ { // only the log knew of these
+			if err := t.insertPast(pastLine{s.ID, firstcome.Line{Generation: s.line.Generation}, reasonLost, now.UnixMicro()}); err != nil {
+				return nil, err
+			}
+		}
 		if carried.People > 0 {
 			s.line.LastTicket, s.line.ServedThrough, s.line.Waiting = carried.Last, carried.First-1, carried.People
 		}

@@ -108,15 +108,13 @@ func nextJoined(ctx context.Context, at *snapshot, id firstcome.CampaignID, l fi
 func pastOf(l firstcome.Line, reason string, at time.Time) gate.PastLine {
 	return gate.PastLine{
 		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
-		Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
+		Served: l.Served, Waiting: l.Waiting,
 	}
 }
 
-const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at, first`
+const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
 
 func scanPast(take scan) (p gate.PastLine, err error) {
-	var line firstcome.Line
-	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt), firstIn{&line})
-	p.First, p.Begun = line.First, line.Begun
+	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt))
 	return p, err
 }

@@ -26,14 +26,9 @@ func (r *recording) lines() error {
 // addPast keeps a generation that ended, once.
 func (r *recording) addPast(p gate.PastLine) error {
 	known, err := r.exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
-	if err == nil && known && r.Feed != nil { // one that the ledger ended itself, as far as it knew by then: see conclude
-		var forgot int64
-		forgot, err = r.change(`DELETE FROM past_lines WHERE campaign_id = ? AND generation = ? AND reason = '`+reasonLost+`'`, string(r.ID), p.Generation)
-		known = forgot == 0
-	}
 	if err != nil || known {
 		return err
 	}
-	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting, First: p.First, Begun: p.Begun}
+	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
 	return r.insertPast(pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
 }

@@ -52,7 +52,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 				left[n] = errors.New("did not")
 				switch n % 4 {
 				case 0:
-					left[n] = inTime(func() error { return l.Leave(ctx, "c", user) })
+					left[n] = inTime(func() error { return stage.Err(l.Leave(ctx, "c", user)) })
 				case 1:
 					issue := func() (err error) { d, err = l.Issue(ctx, gate.Order{Actor: "test"}, "c", users(user)); return err }
 					if err := inTime(issue); err != nil {
@@ -176,7 +176,7 @@ func TestF78AFullLineRefusesNewcomersAndHurtsNobodyInIt(t *testing.T) {
 		l, _ := serve(t, name, ledger.Options{MaxLine: 3})
 		paced(t, l, 9, 0)
 		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0 Outcome(0):0 waiting:0 Outcome(0):0", claim(t, l, "c", "a", "b", "c", "d", "a", "e"))
-		stage.Must(t, l.Leave(t.Context(), "c", "b"))
+		stage.Must(t, stage.Err(l.Leave(t.Context(), "c", "b")))
 		stage.Same(t, "joining again", "waiting:0 waiting:0 Outcome(0):0", claim(t, l, "c", "d", "c", "b"))
 		serveAll(t, l)
 		stage.Same(t, "served", "already_issued:1 already_issued:2 already_issued:3 waiting:0", claim(t, l, "c", "a", "c", "d", "b"))

@@ -44,7 +44,6 @@ var tables = []table{
 	{"campaigns", "id", "INSERT UPDATE"},
 	{"coupons", "number", "INSERT UPDATE"},
 	{"tickets", "ticket", "INSERT UPDATE"},
-	{"leavers", "through", "INSERT UPDATE"},
 	{"past_lines", "generation", "INSERT"},
 	{"facts", "position", "INSERT"},
 	{"changes", "version", "INSERT UPDATE"},
@@ -200,7 +199,7 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 // the bytes that each must hold.
 var idColumns = map[string]int64{
 	"campaigns.id": 63, "coupons.campaign_id": 63, "coupons.user_id": 128, "coupons.code": 16,
-	"facts.campaign_id": 63, "tickets.campaign_id": 63, "tickets.user_id": 128, "leavers.campaign_id": 63, "leavers.user_id": 128, "past_lines.campaign_id": 63, "changes.campaign_id": 63, "lost.campaign_id": 63, "cursors.campaign_id": 63,
+	"facts.campaign_id": 63, "tickets.campaign_id": 63, "tickets.user_id": 128, "past_lines.campaign_id": 63, "changes.campaign_id": 63, "lost.campaign_id": 63, "cursors.campaign_id": 63,
 	"dead_letters.campaign_id": 63, "dead_letters.user_id": 128, "audit_log.campaign_id": 63, "audit_log.user_id": 128,
 }
 

@@ -33,10 +33,10 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 			err = l.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
 		}
 		if err == nil {
-			err = l.concludeRebuilt(t, &s)
+			err = l.concludeRebuilt(t, &s, 0)
 		}
 		if err == nil {
-			fill, err = l.nextEpoch(t, s, r.Actor, frozen, loaded.Carried)
+			fill, err = l.nextEpoch(t, s, r.Actor, frozen, loaded)
 			fill.SoldOutAt = loaded.SoldOutAt
 		}
 		return err
@@ -44,8 +44,9 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 	return fill, wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
-// concludeRebuilt does the change that has not reached the gate, if there is one. Only a lower quantity may be refused.
-func (l *Ledger) concludeRebuilt(t *tx, s *stock) error {
+// concludeRebuilt does the change that has not reached the gate, if there is one. Only a lower quantity may be refused, which is below what is in
+// force by the ledger or by the gate.
+func (l *Ledger) concludeRebuilt(t *tx, s *stock, atGate int64) error {
 	if !s.pending() {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (l *Ledger) concludeRebuilt(t *tx, s *stock) error {
 		if err := t.row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
 			return err
 		}
-		refused = terms.Quantity < s.inForce+letters
+		refused = terms.Quantity < max(s.inForce+letters, atGate)
 	}
 	if err := t.conclude(*s, s.Version, refused); err != nil {
 		return err
@@ -83,27 +84,32 @@ type storedRebuild struct {
 	// People in line who kept their places, and how many did not, at least.
 	Carried    int64 `json:"carried,omitempty"`
 	LostPlaces int64 `json:"lost_places,omitempty"`
+	// Where the line is logged, and where the epoch begins there, -1 if nobody knows; anew: what was logged before says nothing any more.
+	Log  *storedLog `json:"line_log,omitempty"`
+	Anew bool       `json:"logged_anew,omitempty"`
 }
 
 // nextEpoch writes the lost numbers, the change, the line and the row.
-func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen, carried recovery.Carried) (fill recovery.Refill, err error) {
+func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
 	if frozen.Through > 0 {
 		ended = max(frozen.Through, s.lastNumber, s.drained)
 	}
-	lost, err := t.lose(s, ended)
+	next := max(s.epoch, loaded.LogEpoch) + 1
+	lost, err := t.lose(s, ended, next)
 	if err != nil {
 		return fill, err
 	}
-	s.epoch, s.drained, s.ceiling = s.epoch+1, ended, ended
+	s.epoch, s.drained, s.ceiling = next, ended, ended
 	if s.decidedAt.Before(frozen.DecidedAt) {
 		s.decidedAt = frozen.DecidedAt
 	}
-	if s.takesLine(frozen) {
+	if frozen.Line.Later(s.line) {
 		s.line = frozen.Line
 	}
 	s.line.Due = frozen.Line.Due
-	rebuilt := storedRebuild{s.epoch, ended, lost, carried.People, max(0, s.line.Waiting-carried.People-carried.Passed)}
+	carried := loaded.Carried
+	rebuilt := storedRebuild{s.epoch, ended, lost, carried.People, max(0, s.line.Waiting-carried.People-carried.Passed), (*storedLog)(loaded.Log), loaded.Anew}
 	made, err := l.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
 	if err != nil {
 		return fill, err
@@ -120,27 +126,12 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 	if err == nil {
 		s.OpenedAt, err = t.firstIssue(s)
 	}
-	s.Version = made.Version
+	s.Version, s.Log = made.Version, loaded.Log
 	fill = recovery.Refill{
 		Campaign: s.Campaign, TermsVersion: s.termsVersion, Epoch: s.epoch, LastNumber: ended, Ceiling: ceiling,
 		Issued: s.issued, DecidedAt: made.At, Line: s.line, Past: fill.Past, Lost: lost, LostPlaces: rebuilt.LostPlaces,
 	}
 	return fill, err
-}
-
-// takesLine tells whether a line goes on as its frozen gate has it. Where a feed keeps the line, those whose tickets ended without that the
-// journal said so are read again, and passed over again: the ledger knows who holds a coupon and who left. So nobody is passed over whose coupon
-// is lost. In a reconcile the ledger has forgotten some of that, perhaps that the generation has begun, and only the gate knows.
-func (s *stock) takesLine(frozen recovery.Frozen) bool {
-	l := frozen.Line
-	same := s.Feed != nil && l.Generation == s.line.Generation
-	switch {
-	case same && l.Begun != s.line.Begun:
-		return l.Begun
-	case same && frozen.Through == 0:
-		return false
-	}
-	return l.Later(s.line)
 }
 
 // firstIssue returns when the campaign's first claim was issued a coupon, the zero time if none was. A direct issue may have come

@@ -33,7 +33,7 @@ func backlogOf(option int64) int64 {
 }
 
 // lose writes the numbers up to one that are neither coupons nor dead letters, as lost before the next epoch, and counts them.
-func (t *tx) lose(s stock, through int64) (lost int64, err error) {
+func (t *tx) lose(s stock, through, next int64) (lost int64, err error) {
 	args := []any{string(s.ID), s.drained, through}
 	rows, err := t.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`, append(args, args...)...)
@@ -58,7 +58,7 @@ func (t *tx) lose(s stock, through int64) (lost int64, err error) {
 	}
 	gap(through + 1)
 	for _, g := range gaps {
-		if _, err := t.change(`INSERT INTO lost (campaign_id, number, count, epoch) VALUES (?, ?, ?, ?)`, string(s.ID), g[0], g[1], s.epoch+1); err != nil {
+		if _, err := t.change(`INSERT INTO lost (campaign_id, number, count, epoch) VALUES (?, ?, ?, ?)`, string(s.ID), g[0], g[1], next); err != nil {
 			return 0, err
 		}
 	}

@@ -105,9 +105,6 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 	if err := t.voidBehind(&s, actor, version, at, voided); err != nil {
 		return a, err
 	}
-	if err := t.refeed(&s, &terms); err != nil {
-		return a, err
-	}
 	if err := t.putTerms(s.ID, terms, version, time.Time{}); err != nil {
 		return a, err
 	}
@@ -120,7 +117,7 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 // that the ledger numbered and that the gate does not have is done first, as a rebuild does it.
 func (l *Ledger) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
 	if s.Version > g.Version {
-		if err := l.concludeRebuilt(t, s); err != nil {
+		if err := l.concludeRebuilt(t, s, g.InForce); err != nil {
 			return terms, "", err
 		}
 	}
@@ -130,8 +127,8 @@ func (l *Ledger) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome
 	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
 	if g.Line {
 		terms.Pace, terms.Waitlist = g.Pace, g.Waitlist
-		if s.Feed != nil && g.Feed != nil {
-			terms.Feed = g.Feed
+		if g.Log != nil {
+			terms.Log = g.Log
 		}
 	}
 	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt

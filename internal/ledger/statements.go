@@ -210,9 +210,9 @@ func updateSQLite(t *tx) error {
 
 // updateLine writes a campaign's line, if it is still the one that decided: see errRowMoved.
 func updateLine(t *tx, s *stock, was firstcome.Line) error {
-	moved, err := t.change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?, line_first = ?
+	moved, err := t.change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?
 		WHERE id = ? AND generation = ? AND last_ticket = ? AND waiting = ?`,
-		s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due), firstColumn(s.line),
+		s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due),
 		string(s.ID), was.Generation, was.LastTicket, was.Waiting)
 	if err == nil && moved != 1 {
 		err = errRowMoved

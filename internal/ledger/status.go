@@ -56,7 +56,7 @@ func (d *dialect) statusQuery() string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
 	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
 	c.quantity, c.opens_at, c.closes_at, c.pace, c.waitlist,
-	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, c.line_first, c.feed_topic, c.feed_partition, c.rebuilding_at IS NOT NULL, t.payload, ` + d.clock + `
+	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, c.rebuilding_at IS NOT NULL, t.payload, ` + d.clock + `
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
@@ -144,14 +144,13 @@ func (l *Ledger) scanStatus(take scan) (s Status, err error) {
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, when(&seen.decidedAt), when(&s.CreatedAt),
 		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, when(&s.RetiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt), (*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), paceIn{&s.Pace}, &s.Waitlist,
-		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, when(&s.Line.Due), firstIn{&s.Line}, feedTopic{&seen.Feed}, feedPartition{&seen.Feed}, &s.Rebuilding, &payload, when(&seen.clock))
+		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, when(&s.Line.Due), &s.Rebuilding, &payload, when(&seen.clock))
 	if err != nil {
 		return s, err
 	}
 	s.Name, s.Answer = string(s.ID), firstcome.Recorded
 	if terms, err := readTerms(payload); err == nil {
 		s.Terms = terms
-		s.Feed = seen.Feed
 	} else {
 		s.Unreadable = err
 	}

@@ -47,7 +47,7 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 	gate, secret, in_force, issued, last_number, position, decided_at,
 	quarantined, quarantined_until, was_opens_at, was_closes_at, was_sold_out, applied, epoch, ceiling, attempt, rebuilding_at, drained_through, dead_letters, created_at, retired_at,
 	opened_at, sold_out_at, closed_at,
-	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at, line_first, feed_topic, feed_partition`
+	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at`
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides. For a retired one no gate decides.
@@ -86,8 +86,7 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 		&s.quarantined.coupons, when(&s.quarantined.until), when(&s.quarantined.opensAt), when(&s.quarantined.closesAt), &s.quarantined.soldOut,
 		&s.applied, &s.epoch, &s.ceiling, &s.attempt, when(&s.rebuildingAt), &s.drained, &s.letters, when(&createdAt), when(&s.retiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt),
-		paceIn{&s.Pace}, &s.Waitlist, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due),
-		firstIn{&s.line}, feedTopic{&s.Feed}, feedPartition{&s.Feed})
+		paceIn{&s.Pace}, &s.Waitlist, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due))
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}

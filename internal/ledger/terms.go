@@ -13,11 +13,10 @@ import (
 
 // putTerms makes the terms of a version effective. At soldOutAt nothing was left for the first time; at the zero time that has not happened.
 func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
-	topic, partition := feedColumns(terms.Feed)
 	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
-		pace = ?, waitlist = ?, feed_topic = ?, feed_partition = ? WHERE id = ?`,
+		pace = ?, waitlist = ? WHERE id = ?`,
 		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt),
-		paceColumn(terms.Pace), terms.Waitlist, topic, partition, string(id))
+		paceColumn(terms.Pace), terms.Waitlist, string(id))
 	return err
 }
 
@@ -63,13 +62,14 @@ type storedTerms struct {
 	ValidFor   *int64               `json:"valid_for"`
 	Pace       *storedPace          `json:"pace,omitempty"`
 	Waitlist   bool                 `json:"waitlist,omitempty"`
-	Feed       *storedFeed          `json:"feed,omitempty"`
+	Log        *storedLog           `json:"line_log,omitempty"`
 }
 
-// A storedFeed is a feed as the ledger keeps it.
-type storedFeed struct {
+// A storedLog is the log of a line as the ledger keeps it.
+type storedLog struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
+	First     int64  `json:"first"`
 }
 
 // A storedPace is a pace as the ledger keeps it.
@@ -81,7 +81,7 @@ type storedPace struct {
 func storedTermsOf(t firstcome.Terms) storedTerms {
 	validFor := t.ValidFor.Microseconds()
 	return storedTerms{
-		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Waitlist: t.Waitlist, Feed: (*storedFeed)(t.Feed),
+		Name: t.Name, Answer: t.Answer, Benefit: t.Benefit, Pace: (*storedPace)(t.Pace), Waitlist: t.Waitlist, Log: (*storedLog)(t.Log),
 		Quantity: pointer(quantityColumn(t.Quantity)),
 		OpensAt:  pointer(micros(t.OpensAt)), ClosesAt: pointer(micros(t.ClosesAt)),
 		ValidUntil: pointer(micros(t.ValidUntil)), ValidFor: pointer(sql.NullInt64{Int64: validFor, Valid: validFor != 0}),
@@ -99,7 +99,7 @@ func decodeTerms(payload string) (firstcome.Terms, error) {
 		return firstcome.Terms{}, err
 	}
 	return firstcome.Terms{
-		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Waitlist: s.Waitlist, Feed: (*firstcome.Feed)(s.Feed),
+		Name: s.Name, Answer: s.Answer, Benefit: s.Benefit, Pace: (*firstcome.Pace)(s.Pace), Waitlist: s.Waitlist, Log: (*firstcome.LineLog)(s.Log),
 		Quantity: unlimited(column(s.Quantity)),
 		OpensAt:  instant(column(s.OpensAt)), ClosesAt: instant(column(s.ClosesAt)), ValidUntil: instant(column(s.ValidUntil)),
 		ValidFor: time.Duration(column(s.ValidFor).Int64) * time.Microsecond,

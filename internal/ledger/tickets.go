@@ -7,7 +7,7 @@ import (
 )
 
 // lined tells whether claims of the campaign join a line.
-func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 || s.Feed != nil }
+func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
 
 // tickets returns the tickets with which claimants are in line. It asks only about campaigns that have a line: for all
 // others it costs nothing.
@@ -220,8 +220,8 @@ func (t *tx) endRange(first, last *ticket, want int64) error {
 }
 
 func (t *tx) insertPast(p pastLine) error {
-	_, err := t.change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at, first)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(p.campaign), p.line.Generation, p.line.LastTicket, p.line.ServedThrough, p.line.Served, p.line.Waiting, p.reason, p.at, firstColumn(p.line))
+	_, err := t.change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(p.campaign), p.line.Generation, p.line.LastTicket, p.line.ServedThrough, p.line.Served, p.line.Waiting, p.reason, p.at)
 	return err
 }

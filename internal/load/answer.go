@@ -79,7 +79,6 @@ func placed(said *fastjson.Value) Answer {
 	place := client.Place{
 		Ticket: said.GetInt64("ticket"), Generation: said.GetInt64("generation"), Ahead: said.GetInt64("ahead"),
 		Likely: said.GetBool("likely"), Serving: said.GetBool("serving"), PollAfter: said.GetFloat64("poll_after"),
-		Proof: string(said.GetStringBytes("proof")),
 	}
 	if place.Ticket < 1 || place.Generation < 1 {
 		return Answer{Trouble: "an answer without its place"}

@@ -20,8 +20,6 @@ type queue struct {
 	serve func(q *queue, ticket int64, user string)
 	// fails, if set, may answer a request that follows a place, and tells whether it did.
 	fails func(w http.ResponseWriter, r *http.Request) bool
-	// proofs has the line in a topic: a place is found by its proof only.
-	proofs bool
 
 	tickets []string // the users, by their ticket less one
 	left    map[string]bool
@@ -40,8 +38,6 @@ func (q *queue) open(t *testing.T) string {
 			defer q.mu.Unlock()
 			switch user := r.PathValue("user"); {
 			case q.fails != nil && q.fails(w, r):
-			case r.URL.Query().Get("proof") != q.proofOf(user):
-				reply(w, http.StatusBadRequest, client.Problem{Status: http.StatusBadRequest})
 			default:
 				answer(w, user)
 			}
@@ -102,7 +98,7 @@ func (q *queue) issue(ticket int64, user string) {
 }
 
 func (q *queue) place(user string) client.Answer {
-	place := client.Place{Generation: 1, Serving: true, Likely: true, PollAfter: 0.01, Proof: q.proofOf(user)}
+	place := client.Place{Generation: 1, Serving: true, Likely: true, PollAfter: 0.01}
 	for n, holder := range q.tickets {
 		if holder == user {
 			place.Ticket, place.Ahead = int64(n+1), int64(n)-q.through
@@ -111,14 +107,6 @@ func (q *queue) place(user string) client.Answer {
 	eta := place.Ahead
 	place.ETASeconds = &eta
 	return client.Answer{Outcome: "waiting", Place: &place}
-}
-
-// proofOf returns the proof of a user's place, if there is one to be shown. The line is nobody's.
-func (q *queue) proofOf(user string) string {
-	if !q.proofs || user == "" {
-		return ""
-	}
-	return "of " + user
 }
 
 func (q *queue) line(w http.ResponseWriter, _ string) {

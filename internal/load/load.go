@@ -113,7 +113,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
 	result.Generator = ThisMachine(c.Version)
 	result.Server = serverFigures(ctx, c, reader)
-	result.Verdict = verdict(ctx, c, reader, before, audit.History{Claims: result.history, Topic: result.topic, Followed: result.places})
+	result.Verdict = verdict(ctx, c, reader, before, audit.History{Claims: result.history, Followed: result.places})
 	return result, nil
 }
 

@@ -91,13 +91,9 @@ func (l *looker) leave(f *follower) (seen sight, left bool) {
 	return seen, false
 }
 
-// claimPath returns the path of a follower's claim, with the proof of their place, if they have one.
+// claimPath returns the path of a follower's claim.
 func (l *looker) claimPath(f *follower) string {
-	path := "claims/" + url.PathEscape(userID(l.Prefix, int(f.user)))
-	if f.place.Proof != "" {
-		path += "?proof=" + url.QueryEscape(f.place.Proof)
-	}
-	return path
+	return "claims/" + url.PathEscape(userID(l.Prefix, int(f.user)))
 }
 
 func httpTrouble(status int) string { return "HTTP " + strconv.Itoa(status) }

@@ -45,7 +45,6 @@ type Result struct {
 	Warnings   []string    `json:"warnings"` // what makes the figures mean less than they seem to
 
 	history []audit.Claim
-	topic   bool // keeps the line, as answers said
 	places  []audit.Followed
 	issued  []Answer
 }

@@ -53,7 +53,7 @@ type Issuer interface {
 type Recovery interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
-	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (recovery.Rebuilt, error)
+	Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order recovery.Order) (recovery.Rebuilt, error)
 	Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (recovery.Reconciled, error)
 	Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error)
 }
@@ -75,8 +75,8 @@ type Operator struct {
 	gate    gate.Counters
 	rebuild Recovery
 
-	// Lines, if not nil, has the lines of campaigns that are made with a pace in a topic.
-	Lines Lines
+	// Logs, if not nil, have the lines of campaigns logged that get a pace.
+	Logs Logs
 }
 
 // New returns the Operator of a node where the ledger decides.
@@ -109,52 +109,31 @@ func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number 
 	return o.ledger.Campaign(ctx, id)
 }
 
-// A Lines gives campaigns partitions of the topic that keeps waiting lines: see kafka.Line.
-type Lines interface {
-	// Feed returns a partition that no campaign has, or firstcome.ErrNoPartition.
-	Feed(ctx context.Context) (firstcome.Feed, error)
-	// Lost tells whether nobody can find out from the topic any more who is in line of a campaign that has a feed.
-	Lost(ctx context.Context, id firstcome.CampaignID, feed firstcome.Feed) (bool, error)
+// Logs are the logs of lines: see kafka.LineLog.
+type Logs interface {
+	// Place returns where a line is logged that has no log yet.
+	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 }
 
-// feeding does something with a partition for a line, again with another one if a campaign was faster.
-func feeding(do func() error) (err error) {
-	for range 3 {
-		if err = do(); !errors.Is(err, firstcome.ErrFeedTaken) {
-			break
-		}
-	}
-	return err
-}
-
-// Create makes a campaign. One with a pace gets a partition for its line, if this node's lines are in a topic, whatever the terms say of it.
+// Create makes a campaign. The line of one with a pace is logged, if this node knows a log, whatever the terms say of it.
 // gate.ErrForgotten says that the ledger made another campaign under this id, and has forgotten it.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
-	err = feeding(func() error {
-		if terms.Feed, err = o.feed(ctx, id, terms); err == nil {
-			s, err = o.create(ctx, actor, id, terms)
-		}
-		return err
-	})
-	return s, err
+	if terms.Log, err = o.logOf(ctx, id, firstcome.Terms{}, terms); err != nil {
+		return s, err
+	}
+	return o.create(ctx, actor, id, terms)
 }
 
-// feed returns a partition for the line of a campaign that is to be made with these terms; nil: it needs none. What else keeps the campaign
-// from being made is told first: whoever asks again for one that has the last partition is to hear that it exists.
-func (o *Operator) feed(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) (*firstcome.Feed, error) {
-	if o.Lines == nil || terms.Pace == nil {
+// logOf returns where the line of a campaign is logged that gets a pace; nil: nowhere, or where it was before.
+func (o *Operator) logOf(ctx context.Context, id firstcome.CampaignID, before, after firstcome.Terms) (*firstcome.LineLog, error) {
+	if o.Logs == nil || o.changer == nil || before.Pace != nil || after.Pace == nil {
 		return nil, nil
 	}
-	if err := terms.Check(); err != nil {
+	if err := after.Check(); err != nil {
 		return nil, err
 	}
-	feed, err := o.Lines.Feed(ctx)
-	if errors.Is(err, firstcome.ErrNoPartition) {
-		if _, unknown := o.ledger.Campaign(ctx, id); unknown == nil {
-			err = firstcome.ErrCampaignExists
-		}
-	}
-	return &feed, err
+	log, err := o.Logs.Place(ctx, id)
+	return &log, err
 }
 
 func (o *Operator) create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (ledger.Status, error) {
@@ -182,51 +161,27 @@ func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error
 	return err
 }
 
-// SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it.
-//
-// A campaign whose line is in a topic gets another partition if it goes on, and either gave its partition up when it was over, or the edit
-// sets its pace, also to what it is, and the topic cannot tell any more who is in line: those are sent away.
+// SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it. The line of a
+// campaign that gets a pace by that is logged from then on, if this node knows a log.
 func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (s ledger.Status, err error) {
-	err = feeding(func() error {
-		full, err := o.feedAgain(ctx, id, version, edit)
-		if err == nil {
-			s, err = o.setTerms(ctx, actor, id, version, full)
+	var log *firstcome.LineLog
+	if o.Logs != nil {
+		if s, err = o.ledger.Campaign(ctx, id); err != nil {
+			return s, err
 		}
-		return err
+		after := s.Terms
+		edit(&after)
+		if log, err = o.logOf(ctx, id, s.Terms, after); err != nil {
+			return s, err
+		}
+	}
+	return o.changed(ctx, id, func() (int64, error) {
+		return o.ledger.SetTerms(ctx, actor, id, version, func(t *firstcome.Terms) {
+			if edit(t); t.Pace != nil && t.Log == nil {
+				t.Log = log
+			}
+		})
 	})
-	return s, err
-}
-
-func (o *Operator) setTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (ledger.Status, error) {
-	return o.changed(ctx, id, func() (int64, error) { return o.ledger.SetTerms(ctx, actor, id, version, edit) })
-}
-
-// feedAgain returns an edit that also gives the campaign another partition, if it needs one: see SetTerms.
-func (o *Operator) feedAgain(ctx context.Context, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (func(*firstcome.Terms), error) {
-	if o.Lines == nil {
-		return edit, nil
-	}
-	s, err := o.ledger.Campaign(ctx, id)
-	if err != nil || s.Feed == nil || version != 0 && version != s.Version {
-		return edit, err
-	}
-	had, asked := *s.Feed, &firstcome.Pace{}
-	after := s.Campaign
-	after.Pace = asked
-	edit(&after.Terms)
-	over := firstcome.Decide(after, s.Now, -1, false, false) == firstcome.Closed
-	if over || after.Pace == asked && had.Partition >= 0 {
-		return edit, nil
-	}
-	if lost, err := o.Lines.Lost(ctx, id, had); err != nil || !lost {
-		return edit, err
-	}
-	feed, err := o.Lines.Feed(ctx)
-	return func(t *firstcome.Terms) {
-		if edit(t); t.Feed != nil && *t.Feed == had { // nobody was faster
-			t.Feed = &feed
-		}
-	}, err
 }
 
 // Switch pauses, resumes or closes a campaign. If version is not 0, the campaign has to have it.
@@ -238,12 +193,12 @@ func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.Campai
 var ErrNoRemoteGate = errors.New("the ledger decides the claims of this node's campaigns, so there is no gate to rebuild")
 
 // Rebuild makes a campaign's gate anew from what the ledger has: see recovery.Machine.
-func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (done recovery.Rebuilt, err error) {
+func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order recovery.Order) (done recovery.Rebuilt, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
 	}
 	err = o.issuer.Change(id, func() error {
-		done, err = o.rebuild.Rebuild(ctx, actor, id, ifLost)
+		done, err = o.rebuild.Rebuild(ctx, actor, id, order)
 		return err
 	})
 	return done, err

@@ -29,6 +29,8 @@ type desk struct {
 	resolve func(letter int64) error
 	made    bool             // the gate had the campaign
 	fails   map[string]error // by steps
+	before  firstcome.Terms  // of the campaign
+	after   firstcome.Terms  // as they were numbered
 }
 
 func (d *desk) step(name string) error {
@@ -52,11 +54,15 @@ func (d *desk) Change(_ firstcome.CampaignID, change func() error) error {
 	return errors.Join(d.step("end leases"), change(), d.step("grant leases"))
 }
 
-func (d *desk) Create(_ context.Context, _ string, id firstcome.CampaignID, _ firstcome.Terms) error {
+func (d *desk) Create(_ context.Context, _ string, id firstcome.CampaignID, terms firstcome.Terms) error {
+	d.after = terms
 	return stage.Err(d.number(id))
 }
 
-func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, _ func(*firstcome.Terms)) (int64, error) {
+func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, edit func(*firstcome.Terms)) (int64, error) {
+	if d.after = d.before; d.before.Name != "" {
+		edit(&d.after)
+	}
 	return d.number(id)
 }
 
@@ -85,7 +91,7 @@ func (d *desk) Issue(context.Context, gate.Order, firstcome.CampaignID, []firstc
 }
 
 func (d *desk) Campaign(_ context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-	return ledger.Status{Campaign: firstcome.Campaign{ID: id}}, d.fails["read"]
+	return ledger.Status{Campaign: firstcome.Campaign{ID: id, Terms: d.before}}, d.fails["read"]
 }
 
 func (d *desk) LettersToResolve(context.Context, ledger.Letters) ([]ledger.DeadLetter, int64, error) {
@@ -130,7 +136,7 @@ func (d *desk) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimat
 	return recovery.Estimate{}, d.step("estimate")
 }
 
-func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, bool) (recovery.Rebuilt, error) {
+func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, recovery.Order) (recovery.Rebuilt, error) {
 	return recovery.Rebuilt{}, d.step("rebuild")
 }
 

@@ -21,7 +21,7 @@ type lineMetrics struct {
 func newLineMetrics() lineMetrics {
 	return lineMetrics{
 		serves: histogram("firstcome_line_serve_seconds", "Time of a call that serves a waiting line.", latencies),
-		astray: counter("firstcome_line_alarms_total", "What an operator should know of waiting lines in a topic, each time it was logged."),
+		astray: counter("firstcome_line_alarms_total", "Logs of waiting lines that lack records, or are another topic, each time it was logged."),
 	}
 }
 
@@ -33,10 +33,10 @@ func (m *Monitor) Served(id firstcome.CampaignID, _ gate.Served, took time.Durat
 	}
 }
 
-// LineAlarm counts and logs what an operator should know about a waiting line in a topic.
+// LineAlarm counts and logs what an operator should know about the log of a waiting line.
 func (m *Monitor) LineAlarm(id firstcome.CampaignID, err error) {
 	m.astray.Inc()
-	m.log.Error("a waiting line in a topic needs a look", "campaign", id, "err", err)
+	m.log.Error("the log of a waiting line needs a look", "campaign", id, "err", err)
 }
 
 // WatchStreams adds the metrics of the streams by which people follow their places.

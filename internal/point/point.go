@@ -24,6 +24,7 @@ const (
 
 	Begun    Point = "rebuild-begun"    // an attempt has the campaign's row, the gate still decides
 	Frozen   Point = "rebuild-frozen"   // the gate decides nothing, its journal has entries
+	Folded   Point = "rebuild-read"     // the line's log is read
 	Emptied  Point = "rebuild-emptied"  // the ledger has what the journal had
 	Loaded   Point = "rebuild-loaded"   // new keys are beside the old ones
 	Waited   Point = "rebuild-waited"   // the leases of refusals have ended
@@ -33,7 +34,9 @@ const (
 	Adopted Point = "reconcile-adopted" // a ledger that was restored has the gate's terms, and not its coupons
 	Brought Point = "reconcile-brought" // it has the holders' coupons, the journal has entries
 
-	Served Point = "served" // people in line have coupons, the dispatcher does not know
+	Joined   Point = "line-joined"   // the gate gave a ticket, or took one back, the line's log does not say so
+	Appended Point = "line-appended" // the log says so, nobody was told
+	Served   Point = "served"        // people in line have coupons, the dispatcher does not know
 
 	Published Point = "published" // a topic has facts, the ledger has not noted that
 )

@@ -20,8 +20,10 @@ type attempt struct {
 	Rebuild
 	reconciled *Reconciled // the result of a reconcile; nil for a rebuild
 	frozen     Frozen
-	since      time.Time // when the gate was frozen
-	to         flow.Sink // for the journal
+	since      time.Time          // when the gate was frozen
+	to         flow.Sink          // for the journal
+	logged     *firstcome.LineLog // where the line is logged, from where the next epoch begins; nil: nowhere
+	folded     *Folded            // who is in line by the log; nil: the frozen gate says it
 	loaded     Loaded
 	moved      int // how often the ledger changed behind the load
 	fill       Refill
@@ -94,13 +96,15 @@ var errReload = errors.New("the ledger has to be loaded again")
 // steps takes the steps in their order, which the package comment explains.
 func (a *attempt) steps(ctx context.Context) error {
 	point.Reach(point.Begun)
-	const again = 5 // where a reload begins. The journal is still there, so a ledger that failed over gets it once more
+	const again = 6 // where a reload begins. The journal is still there, so a ledger that failed over gets it once more
 	steps := []func(context.Context) error{
+		a.reach,
 		a.room,
 		a.freeze,
 		a.compare,
 		a.adopt,
 		a.bringBack,
+		a.read,
 		a.empty,
 		a.load,
 		a.carry,
@@ -164,6 +168,7 @@ func (a *attempt) adopt(ctx context.Context) error {
 	}
 	if whole {
 		a.frozen.Through = s.LastNumber
+		a.WithoutLog = true // the gate knows better who is in line: the ledger has forgotten coupons that are void by now
 	}
 	absent, err := a.absent(ctx, at, s)
 	if err == nil {
@@ -229,11 +234,17 @@ func (a *attempt) empty(ctx context.Context) error {
 // load loads the ledger's coupons in force and its open dead letters into new keys.
 func (a *attempt) load(ctx context.Context) error {
 	a.loaded = Loaded{}
+	if a.folded != nil {
+		a.folded.Forget()
+	}
 	put, end, err := a.gate.Loading(ctx, a.Rebuild)
 	if err != nil {
 		return err
 	}
 	a.loaded.Mark, err = a.book.Refills(ctx, a.Campaign, func(c firstcome.Coupon) error {
+		if a.folded != nil {
+			a.folded.Coupon(c)
+		}
 		if c.VoidedAt.IsZero() {
 			a.loaded.Most++
 			if !c.Buried {
@@ -246,19 +257,6 @@ func (a *attempt) load(ctx context.Context) error {
 		err = end()
 	}
 	return err
-}
-
-// carry carries over who of the frozen line is still in line by the new keys. A generation that sent its people away, as the ledger knows, is
-// over: a gate that does not know it is older.
-func (a *attempt) carry(ctx context.Context) (err error) {
-	if line := a.frozen.Line; line.Generation > a.loaded.Ended {
-		a.loaded.Carried, err = a.gate.Carry(ctx, a.Rebuild, max(line.Generation, a.loaded.Generation)+1)
-	}
-	if err != nil {
-		return err
-	}
-	point.Reach(point.Loaded)
-	return nil
 }
 
 // wait waits until the leases of refusals have ended, which the gate granted before it was frozen.

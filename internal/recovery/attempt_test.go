@@ -73,7 +73,7 @@ func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lateBook{plainBook: plainBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}}}}
 		r := recovery.New(b, &slowSwitch{}, recovery.Events{})
-		done, err := r.Rebuild(t.Context(), "op", "c", false)
+		done, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{})
 		stage.Must(t, err)
 		stage.Same(t, "the epoch that began", int64(2), done.Epoch)
 		stage.Same(t, "attempts", recovery.Stats{Begun: 1, Finished: 1}, r.Stats())

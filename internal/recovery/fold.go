@@ -106,7 +106,14 @@ func (f *Folded) Forget() { clear(f.coupons) }
 type Waiting struct {
 	User   firstcome.UserID
 	Ticket int64
-	At     time.Time // an instant at which the ticket had not ended, by the gate's clock
+	At     time.Time // an instant by the gate's clock, about when they joined: never before that of an earlier ticket
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // People returns who is in line, in the order of their tickets, the last ticket that the log has, and how many others were in line and have got
@@ -164,9 +171,12 @@ func (f *Folded) People(ended int64) (people []Waiting, last, passed int64) {
 		}
 		people = append(people, one)
 	}
+	for n := len(people) - 2; n >= 0; n-- { // a place that was logged late was given before the next one
+		people[n].At = earlier(people[n].At, people[n+1].At)
+	}
 	for _, one := range twice {
 		last++
-		one.Ticket = last
+		one.Ticket, one.At = last, people[len(people)-1].At
 		people = append(people, one)
 	}
 	return people, last, passed

@@ -105,6 +105,19 @@ func TestTheLogSaysWhoIsInLine(t *testing.T) {
 	}
 }
 
+// TestWhoJoinedEarlierIsSaidToHaveDoneSo has places logged late, and two users of one ticket.
+func TestWhoJoinedEarlierIsSaidToHaveDoneSo(t *testing.T) {
+	f := recovery.Fold("ours", recovery.LineHistory{}, scribbled(t, "1/1.2 b @3", "1/1.1 a @9", "1/1.3 c @5", "2/2.3 d @7"))
+	people, _, _ := f.People(0)
+	var joined []int64
+	for _, one := range people {
+		joined = append(joined, one.At.Unix())
+	}
+	if diff := cmp.Diff([]int64{3, 3, 7, 7}, joined); diff != "" {
+		t.Errorf("they joined (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheLogSaysWhatIsHighest(t *testing.T) {
 	f := recovery.Fold("ours", recovery.LineHistory{Epochs: map[int64]int64{1: 0, 2: 2}}, scribbled(t, "1/1.1 a @5", "1/2.1 b @9 began 1", "1/7.2 c @7 began 1", "2/3.1 b @8"))
 	if f.Epoch != 2 || f.Generation != 7 || !f.Latest.Equal(at(9)) {

@@ -50,6 +50,20 @@ type Contents interface {
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 	// Adopt takes over what a frozen gate says of its campaign. It may be repeated.
 	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, whole bool) (Adopted, error)
+	// LineHistory returns what the ledger knows of the log of a campaign's line.
+	LineHistory(ctx context.Context, id firstcome.CampaignID) (LineHistory, error)
+}
+
+// LineLogs are the logs of lines.
+type LineLogs interface {
+	flow.LineLog
+	// Place returns where a campaign's line is logged that has no log yet, or a new one: from the end on.
+	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
+	// End returns the offset behind the last record. firstcome.ErrLineLogLost: this is not the topic.
+	End(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog) (int64, error)
+	// Read calls each with the records of a campaign in their order, from the log's first offset on, before end. firstcome.ErrLineLogLost: this is
+	// not the topic, or it lacks some of them.
+	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error
 }
 
 // A Gate is a remote gate as a Machine needs it: see redis.Gate.
@@ -58,6 +72,7 @@ type Gate interface {
 	Looks
 	Holders
 	Steps
+	Seats
 }
 
 // Servers are those of a gate.
@@ -97,8 +112,17 @@ type Steps interface {
 	// that answers.
 	Empty(ctx context.Context, r Rebuild, to flow.Sink) error
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
-	Carry(ctx context.Context, r Rebuild, generation int64) (Carried, error)
 	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
+}
+
+// Seats fill the line of the new keys.
+type Seats interface {
+	// Carry carries those of the frozen line over who are still in line by the new keys, in a generation that no ticket is of yet. Carried calls
+	// each with them.
+	Carry(ctx context.Context, r Rebuild, generation int64) (Carried, error)
+	Carried(ctx context.Context, r Rebuild, each func(Waiting) error) error
+	// Seat loads people into the new keys' line, in the order of their tickets, in a generation that no ticket is of yet.
+	Seat(ctx context.Context, r Rebuild, generation int64, people []Waiting) error
 }
 
 // A Machine takes the campaigns of a gate through the states of the package comment. Each node has one. A gate that is gone for good is rebuilt
@@ -106,6 +130,8 @@ type Steps interface {
 type Machine struct {
 	// Auto, set before Run, has it also rebuild an emptied server, and a gate in a stale epoch once no node reaches another server.
 	Auto bool
+	// Log, set before Run, has the logs of lines. Nil: this node knows none, and leaves campaigns alone whose lines have one.
+	Log LineLogs
 
 	book  Ledger
 	gate  Gate
@@ -187,21 +213,29 @@ func (r *Machine) Stats() Stats {
 // firstcomeItself is who rebuilds without being asked, in the audit log.
 const firstcomeItself = "firstcome"
 
+// An Order says how an operator wants a rebuild.
+type Order struct {
+	// IfLost leaves a gate as it is that decides: nodes rebuild a campaign by themselves once the server has the gate's name again. A gate in a
+	// stale epoch does not decide.
+	IfLost bool
+	// WithoutLog takes the line from what the gate still has, though its log in Kafka should say who is in line, and logs it anew.
+	WithoutLog bool
+}
+
 // Rebuild makes a campaign's gate anew because somebody asked for it, whatever the gate says. A server that was emptied gets the gate's
-// name again, and a campaign of another Redis becomes this gate's. With ifLost a gate that decides stays as it is: nodes rebuild a
-// campaign by themselves once the server has the name again. A gate in a stale epoch does not decide.
-func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
+// name again, and a campaign of another Redis becomes this gate's.
+func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
 	for {
-		done, err := r.ordered(ctx, actor, id, ifLost)
+		done, err := r.ordered(ctx, actor, id, order)
 		if !errors.Is(err, ErrOutdone) || sleep(ctx, leasesEnd) != nil {
 			return done, err
 		}
-		ifLost = true // what the other rebuild comes to is what was asked for; if it fails, another one is needed
+		order.IfLost = true // what the other rebuild comes to is what was asked for; if it fails, another one is needed
 	}
 }
 
 // ordered is one try of Rebuild. ErrOutdone says that another attempt is under way.
-func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.CampaignID, ifLost bool) (Rebuilt, error) {
+func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
 	before, _, err := r.revision(ctx, id) // nodes rebuild by themselves as soon as the server has its name again
 	if err != nil {
 		return Rebuilt{}, err
@@ -209,11 +243,12 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 	if err := r.gate.Rename(ctx); err != nil {
 		return Rebuilt{}, err
 	}
-	if !ifLost {
+	if !order.IfLost {
 		begun, err := r.book.BeginRebuild(ctx, actor, id, before.Epoch)
 		if err != nil {
 			return Rebuilt{}, err
 		}
+		begun.WithoutLog = order.WithoutLog
 		return r.run(ctx, begun, nil, nil)
 	}
 	now, known, err := r.revision(ctx, id)
@@ -243,6 +278,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		r.giveUp(ctx, attempt)
 		return r.book.LastRebuild(ctx, id)
 	}
+	attempt.WithoutLog = order.WithoutLog
 	return r.run(ctx, attempt, nil, nil)
 }
 

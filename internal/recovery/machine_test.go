@@ -60,6 +60,10 @@ type slowBook struct {
 func (b *slowBook) SeeRun(context.Context, recovery.Run) error      { return nil }
 func (b *slowBook) Active(context.Context) ([]gate.Revision, error) { return b.active, nil }
 
+func (b *slowBook) LineHistory(context.Context, firstcome.CampaignID) (recovery.LineHistory, error) {
+	return recovery.LineHistory{}, nil
+}
+
 func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.CampaignID, _ int64) (recovery.Rebuild, error) {
 	select {
 	case b.begun <- id:
@@ -149,7 +153,7 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 		}
 		ended := make(chan error)
 		go func() {
-			_, err := r.Rebuild(t.Context(), "op", "c", false)
+			_, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{})
 			ended <- err
 		}()
 		<-g.asked
@@ -270,7 +274,7 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	g.switched.Store(true)
 	b.active = []gate.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
 	r := recovery.New(b, g, recovery.Events{})
-	done, err := r.Rebuild(t.Context(), "op", "c", true)
+	done, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
 		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
 	}

@@ -20,6 +20,8 @@ type Rebuild struct {
 	Version  int64  // by the ledger; and Drained
 	Drained  int64
 	InForce  int64 // coupons, by the ledger
+	// WithoutLog has the line carried over from what the gate still has, though it has a log, and logged anew.
+	WithoutLog bool
 	// Left tells that the attempt before neither ended nor was given up: its owner may have died at any step.
 	Left bool
 }
@@ -61,11 +63,11 @@ type Stopped struct {
 	Ceiling           int64 // the highest number that it may give; 0: not said
 	ClosedAt          time.Time
 	DecidedAt         time.Time // the gate's time when it decided last
-	// Line tells that the gate knows pace, waitlist and feed.
+	// Line tells that the gate knows pace, waitlist and log.
 	Line     bool
 	Pace     *firstcome.Pace
 	Waitlist bool
-	Feed     *firstcome.Feed
+	Log      *firstcome.LineLog // from where the epoch begins
 }
 
 // A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and
@@ -85,14 +87,18 @@ type Loaded struct {
 	Mark
 	Least, Most int64 // holders: a user with an open dead letter may have a coupon in force besides
 	Carried
+	// Log is where the line is logged, from where the next epoch begins; nil: nowhere. Anew: all that was logged before says nothing any more.
+	Log      *firstcome.LineLog
+	Anew     bool
+	LogEpoch int64 // the highest epoch that the log has
 }
 
-// A Carried says who of a frozen line was carried over. They keep their ticket numbers, in a new generation. The zero value:
-// nobody.
+// A Carried says who of a line was carried over. They keep their ticket numbers, in a new generation. The zero value: nobody.
 type Carried struct {
-	First, Last int64 // tickets
+	Generation  int64 // 0: the next one after that of the frozen line
+	First, Last int64 // tickets: of the first who was carried, and the last one that was given
 	People      int64
-	Passed      int64 // people in line whom the ledger has with a coupon of that ticket, or a later one: they were served
+	Passed      int64 // people in line whom the ledger has with a coupon that ended their ticket
 }
 
 // A Refill is what a rebuilt gate begins with, beside its holders.

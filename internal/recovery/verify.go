@@ -97,9 +97,10 @@ func (s *Stopped) meets(want Standard) error {
 	return nil
 }
 
-// lined tells whether the gate has the pace, the waitlist and the feed of terms. A gate that never had a pace knows of none.
+// lined tells whether the gate has the pace, the waitlist and the log of terms. A gate that never had a pace knows of none. Where the log is, a
+// rebuild may have changed.
 func (s *Stopped) lined(want firstcome.Terms) bool {
-	if s.Feed != want.Feed && (s.Feed == nil || want.Feed == nil || *s.Feed != *want.Feed) {
+	if s.Line && (s.Log == nil) != (want.Log == nil) {
 		return false
 	}
 	if s.Pace == nil || want.Pace == nil {

@@ -87,6 +87,10 @@ type cutBook struct {
 	node   string
 }
 
+func (b *cutBook) LineHistory(context.Context, firstcome.CampaignID) (recovery.LineHistory, error) {
+	return recovery.LineHistory{}, nil
+}
+
 func (b *cutBook) SeeRun(context.Context, recovery.Run) error { return nil }
 
 func (b *cutBook) Active(context.Context) ([]gate.Revision, error) {
@@ -202,7 +206,7 @@ func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 				}()
 				time.Sleep(100 * time.Millisecond)
 				g.restart()
-				_, err := rebuilder("order", 0).Rebuild(ctx, "op", "c", true)
+				_, err := rebuilder("order", 0).Rebuild(ctx, "op", "c", recovery.Order{IfLost: true})
 				rebuilds := ""
 				if len(begun) > 0 {
 					rebuilds = <-begun

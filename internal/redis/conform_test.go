@@ -28,14 +28,6 @@ func TestTheRedisGatesLinesConform(t *testing.T) {
 	})
 }
 
-func TestTheRedisGatesLinesOfFeedsConform(t *testing.T) {
-	conform.Fed(t, func(t *testing.T) conform.Subject {
-		s := newSubject(t, services.Redis.Database(t), 1, true)
-		s.SetClock(conform.Epoch)
-		return s
-	})
-}
-
 // TestTheLinesOfAClusterConform has all subjects of the suite on one Cluster, as ledgers of their own.
 func TestTheLinesOfAClusterConform(t *testing.T) {
 	at, subjects := services.RedisCluster(t, 3).URL(), 0
@@ -47,6 +39,5 @@ func TestTheLinesOfAClusterConform(t *testing.T) {
 		s.SetClock(conform.Epoch)
 		return s
 	}
-	t.Run("at the gate", func(t *testing.T) { conform.Line(t, fresh) })
-	t.Run("of feeds", func(t *testing.T) { conform.Fed(t, fresh) })
+	conform.Line(t, fresh)
 }

@@ -76,10 +76,8 @@ type Gate struct {
 	instance string
 	warnings []string
 
-	claim, apply, settle, has, look, place, forget                        *rueidis.Lua
-	begin, leave                                                          *rueidis.Lua // of a line that a feed keeps
-	standing, memory, freeze, empty, carry, switchScript, stopped, verify *rueidis.Lua // of a rebuild
-	mark                                                                  *rueidis.Lua // the same, of a line that a feed keeps
+	claim, apply, settle, has, look, place, forget                              *rueidis.Lua
+	standing, memory, freeze, empty, carry, seat, switchScript, stopped, verify *rueidis.Lua // of a rebuild
 
 	keyring   keyring
 	remembers *memory

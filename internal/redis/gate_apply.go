@@ -98,7 +98,7 @@ func detail(change firstcome.Change, until time.Time) []string {
 		return []string{
 			quantityArg(change.Terms.Quantity), micros(change.Terms.OpensAt), micros(change.Terms.ClosesAt),
 			strconv.FormatInt(change.Epoch, 10), group, micros(until), paceArg(change.Terms.Pace), flag(change.Terms.Waitlist),
-			feedArg(change.Terms.Feed),
+			logArg(change.Terms.Log),
 		}
 	case firstcome.ChangeVoid:
 		return []string{strconv.FormatInt(change.Number, 10), string(change.User)}

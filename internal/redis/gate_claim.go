@@ -33,19 +33,22 @@ const (
 	wantIssue = "issue"
 	wantServe = "serve"
 	wantLeave = "leave"
-	wantTurn  = "turn"
 )
 
 // decide decides what users want.
 func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	v, err := g.verdict(ctx, id, want, backlogArg(g.options.Backlog), whole10(cmp.Or(g.options.MaxLine, defaultMaxLine)), users)
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.verdict(ctx, k, want, backlogArg(g.options.Backlog), whole10(cmp.Or(g.options.MaxLine, defaultMaxLine)), users)
 	if isFull(err) {
-		v, err = g.verdict(ctx, id, want, nothing, "0", users)
+		v, err = g.verdict(ctx, k, want, nothing, "0", users)
 		v.outOfMemory = true
 	}
 	var decisions []firstcome.Decision
 	if err == nil {
-		decisions, err = g.decisions(id, want, users, &v)
+		decisions, err = g.decisions(k, want, users, &v)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
@@ -60,17 +63,13 @@ var errPart = fmt.Errorf("%w: part of it is gone", gate.ErrLost)
 var errUser = errors.New("a user id has no control characters")
 
 // verdict runs the claim script.
-func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backlog, limit string, users []firstcome.UserID) (v verdict, err error) {
-	k, err := g.keysOf(ctx, id)
-	if err != nil {
-		return v, err
-	}
+func (g *Gate) verdict(ctx context.Context, k *keys, want, backlog, limit string, users []firstcome.UserID) (v verdict, err error) {
 	known := int64(0)
 	if g.options.Epoch != nil {
-		known = g.options.Epoch(id)
+		known = g.options.Epoch(k.id)
 	}
 	args := make([]string, 0, 10+len(users))
-	args = append(args, g.clock(), backlog, g.wakeChannel(), string(id), strconv.FormatInt(quarantineFor.Microseconds(), 10), want, limit, whole10(known))
+	args = append(args, g.clock(), backlog, g.wakeChannel(), string(k.id), strconv.FormatInt(quarantineFor.Microseconds(), 10), want, limit, whole10(known))
 	args = append(args, g.remembers.told(k).args()...)
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
@@ -85,20 +84,18 @@ func (g *Gate) verdict(ctx context.Context, id firstcome.CampaignID, want, backl
 	case word == "lost":
 		return v, errPart
 	case word == "behind":
-		return v, older(id, parts, known)
-	case word == "unfed":
-		return v, errUnfed
+		return v, older(k.id, parts, known)
 	case word != "decided":
 		return v, fmt.Errorf("the claim script answered %q", word)
 	}
 	if v, err = readVerdict(parts); err != nil {
 		return v, fmt.Errorf("the claim script's answer cannot be read: %w", err)
 	}
-	if want != wantServe && want != wantTurn && len(v.outcomes) != len(users) {
+	if want != wantServe && len(v.outcomes) != len(users) {
 		return v, fmt.Errorf("the claim script answered %d claims of %d", len(v.outcomes), len(users))
 	}
 	issued := strings.Count(v.outcomes, issuedDigit)
-	if want == wantServe || want == wantTurn {
+	if want == wantServe {
 		issued = len(v.line.users)
 	}
 	g.remembers.hears(k, told{v.epoch, v.first - 1 + int64(issued)})
@@ -153,8 +150,8 @@ func readVerdict(parts []rueidis.RedisMessage) (v verdict, err error) {
 }
 
 // decisions makes decisions of the claim script's answer.
-func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome.UserID, v *verdict) (_ []firstcome.Decision, err error) {
-	at, number, entries := time.UnixMicro(v.now).UTC(), v.first, v.entries
+func (g *Gate) decisions(k *keys, want string, users []firstcome.UserID, v *verdict) (_ []firstcome.Decision, err error) {
+	id, at, number, entries := k.id, time.UnixMicro(v.now).UTC(), v.first, v.entries
 	campaign := v.campaign()
 	inForce := v.inForce - int64(strings.Count(v.outcomes, issuedDigit))
 	decisions := make([]firstcome.Decision, len(users))
@@ -190,7 +187,7 @@ func (g *Gate) decisions(id firstcome.CampaignID, want string, users []firstcome
 		decisions[n] = d
 	}
 	if v.line.kept {
-		return decisions, v.places(id, want, decisions)
+		return decisions, v.places(k, want, decisions)
 	}
 	return decisions, nil
 }

@@ -23,8 +23,6 @@ type Ticket struct {
 // A Written is what the campaign's hash has of a line.
 type Written struct {
 	firstcome.Line
-	Feed *firstcome.Feed // nil: the gate keeps it
-	Left int64           // of a feed: how many users left
 	Past []gate.PastLine // the generations that ended last
 }
 
@@ -51,7 +49,7 @@ func (g *Gate) writtenLine(ctx context.Context, k *keys) (w Written, err error) 
 		if err != nil {
 			return w, err
 		}
-		w.Line, w.Feed, w.Left = read.Line, read.feed, read.marks
+		w.Line = read.Line
 	}
 	text, err := fields[1].ToString()
 	if rueidis.IsRedisNil(err) {

@@ -68,7 +68,7 @@ func TestWhoInspectsALineSeesEveryTicketOfIt(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 9)
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 0)})
 	join(t, s.gate, 0, people)
-	stage.Must(t, s.gate.Leave(t.Context(), "c", "user-2"))
+	stage.Must(t, stage.Err(s.gate.Leave(t.Context(), "c", "user-2")))
 	if _, err := s.gate.Serve(t.Context(), "c", 1); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,6 @@ type lineVerdict struct {
 	quarantined, quarantinedUntil, clock int64
 	room                                 bool  // in the backlog
 	joined                               int64 // tickets given in the batch
-	passed                               int64 // tickets of a turn that ended without a coupon
 	standsBy                             bool  // who is in line
 	ended                                string
 	tickets                              []int64 // see lua/claim.lua
@@ -39,8 +38,37 @@ type line struct {
 	firstcome.Line
 	pace     *firstcome.Pace
 	waitlist bool
-	feed     *firstcome.Feed // nil: the gate keeps it
-	marks    int64           // of a feed: how many users have an entry in tickets
+	log      *firstcome.LineLog // from where the epoch begins; nil: it has none
+	began    int64              // the generation with which the epoch began, of a line that has a log
+}
+
+// logOf returns what the log of a line has to have of places; nil: it has none.
+func (l *line) logOf(k *keys, epoch int64, at time.Time) *firstcome.Logged {
+	if l.log == nil {
+		return nil
+	}
+	return &firstcome.Logged{LineLog: *l.log, Marker: k.marker, Epoch: epoch, Began: l.began, At: at}
+}
+
+// logArg returns a line's log as the scripts take it: nothing for none.
+func logArg(l *firstcome.LineLog) string {
+	if l == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d", l.Topic, l.Partition, l.First)
+}
+
+// readLog reads what the field line has of its log: topic, partition, first offset and the generation with which the epoch began.
+func (l *line) readLog(words []string) error {
+	partition, err := strconv.ParseInt(words[1], 10, 32)
+	l.log = &firstcome.LineLog{Topic: words[0], Partition: int32(partition)}
+	if err == nil {
+		l.log.First, err = strconv.ParseInt(words[2], 10, 64)
+	}
+	if err == nil {
+		l.began, err = strconv.ParseInt(words[3], 10, 64)
+	}
+	return err
 }
 
 // readLine reads the field line.
@@ -61,7 +89,7 @@ func readLine(field string) (l line, err error) {
 	}
 	l.waitlist = words[7] == "1"
 	if len(words) == 12 {
-		if err := l.readFeed(words[8:]); err != nil {
+		if err := l.readLog(words[8:]); err != nil {
 			return l, fmt.Errorf("%w: the line is %q: %w", errHolder, field, err)
 		}
 	}
@@ -83,7 +111,7 @@ func readLineVerdict(parts []rueidis.RedisMessage) (v lineVerdict, err error) {
 		return v, err
 	}
 	var paused, room, standsBy int64
-	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.quarantined, &v.quarantinedUntil, &v.clock, &room, &v.joined, &standsBy, &v.passed); err != nil {
+	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.quarantined, &v.quarantinedUntil, &v.clock, &room, &v.joined, &standsBy); err != nil {
 		return v, fmt.Errorf("of its line: %q: %w", text, err)
 	}
 	v.quantity, v.paused, v.room, v.standsBy = quantityOf(v.quantity), paused == 1, room == 1, standsBy == 1
@@ -109,38 +137,32 @@ func quantityOf(quantity int64) int64 {
 func (v *verdict) seen() firstcome.Campaign {
 	c := v.campaign()
 	c.Quantity, c.OpensAt, c.Paused = v.line.quantity, instant(v.opensAt), v.line.paused
-	c.Pace, c.Waitlist, c.Feed = v.line.paceNow(), v.line.standsBy, v.line.feed
+	c.Pace, c.Waitlist = v.line.paceNow(), v.line.standsBy
 	return c
 }
 
-// paceNow returns the pace at which a line is served: who is in line stays there without one, and whoever claims a campaign of a feed joins.
+// paceNow returns the pace at which a line is served: who is in line stays there without one.
 func (l *line) paceNow() *firstcome.Pace {
-	if l.pace == nil && (l.Waiting > 0 || l.feed != nil) {
+	if l.pace == nil && l.Waiting > 0 {
 		return &firstcome.Pace{}
 	}
 	return l.pace
 }
 
 // places adds to decisions where their users are in line.
-func (v *verdict) places(id firstcome.CampaignID, want string, decisions []firstcome.Decision) error {
+func (v *verdict) places(k *keys, want string, decisions []firstcome.Decision) error {
 	tickets, l := v.line.tickets, v.line.Line
 	waiting, last := l.Waiting-v.line.joined, l.LastTicket-v.line.joined
 	campaign, now := v.seen(), instant(v.now)
-	campaign.ID = id
-	var all *firstcome.Joins // of those who are to be appended to the feed
+	campaign.ID = k.id
+	logged := v.line.logOf(k, v.epoch, now)
 	for n := range decisions {
 		d := &decisions[n]
-		joins := d.Outcome == firstcome.Waiting && v.line.feed != nil
-		takes := want == wantIssue || d.Outcome == firstcome.Waiting && !joins
+		takes := want == wantIssue || d.Outcome == firstcome.Waiting
 		if takes && len(tickets) == 0 {
 			return fmt.Errorf("the claim script names too few tickets")
 		}
 		switch {
-		case joins:
-			if all == nil {
-				all = &firstcome.Joins{Campaign: campaign, Line: l}
-			}
-			d.Joins = all
 		case want == wantIssue:
 			waiting, tickets = tickets[0], tickets[1:]
 		case takes:
@@ -152,6 +174,7 @@ func (v *verdict) places(id firstcome.CampaignID, want string, decisions []first
 			then := l // the script says how the line is after all of them
 			then.LastTicket, then.Waiting = last, waiting
 			d.Place = campaign.Place(then, ticket, d.InForce, now)
+			d.Place.Log = logged
 		}
 		d.InLine = waiting
 	}
@@ -165,11 +188,15 @@ func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID,
 
 // Serve issues coupons to those next in line: see gate.Line.
 func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
-	v, err := g.verdict(ctx, id, wantServe, backlogArg(g.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return gate.Served{}, err
+	}
+	v, err := g.verdict(ctx, k, wantServe, backlogArg(g.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
 	if err != nil {
 		return gate.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
-	if !v.line.kept || v.line.feed != nil { // nobody is in line here
+	if !v.line.kept { // nobody is in line
 		return gate.Served{}, nil
 	}
 	return v.served(g, id)
@@ -199,7 +226,7 @@ func (v *verdict) served(g *Gate, id firstcome.CampaignID) (gate.Served, error) 
 // again returns when somebody in line can be served: see gate.Served.
 func (v *verdict) again() time.Duration {
 	l := &v.line
-	if l.Waiting == 0 && l.feed == nil {
+	if l.Waiting == 0 {
 		return 0
 	}
 	campaign, clock := v.seen(), instant(l.clock)
@@ -222,18 +249,25 @@ func (v *verdict) again() time.Duration {
 }
 
 // Leave takes a user out of the line: see gate.Places.
-func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	v, err := g.verdict(ctx, id, wantLeave, nothing, "0", []firstcome.UserID{user})
+func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
+	k, err := g.keysOf(ctx, id)
 	if err != nil {
-		return fmt.Errorf("leave the line of %s: %w", id, err)
+		return left, err
+	}
+	v, err := g.verdict(ctx, k, wantLeave, nothing, "0", []firstcome.UserID{user})
+	if err != nil {
+		return left, fmt.Errorf("leave the line of %s: %w", id, err)
 	}
 	switch firstcome.Outcome(v.outcomes[0] - '0') {
 	case firstcome.AlreadyIssued:
-		return firstcome.ErrServed
+		return left, firstcome.ErrServed
 	case firstcome.Waiting, firstcome.Closed: // it left now, or was not in line any more
-		return nil
+		if logged := v.line.logOf(k, v.epoch, instant(v.now)); logged != nil && len(v.line.tickets) == 2 {
+			left = firstcome.Place{Generation: v.line.tickets[0], Ticket: v.line.tickets[1], Log: logged}
+		}
+		return left, nil
 	}
-	return firstcome.ErrNoTicket
+	return left, firstcome.ErrNoTicket
 }
 
 // Lines calls each with the campaigns that have people in line: see gate.Line. The ledger says which may have.

@@ -52,7 +52,7 @@ func Open(ctx context.Context, options Options) (*Gate, error) {
 		standing: aboutLine(standingScript), memory: aboutCampaign(roomScript), freeze: aboutCampaign(freezeScript), empty: aboutCampaign(emptyScript),
 		carry: aboutLine(carryScript), switchScript: aboutCampaign(switchScript),
 		stopped: aboutCampaign(stoppedScript), verify: aboutCampaign(verifyScript),
-		begin: aboutLine(beginScript), leave: aboutLine(leaveScript), mark: aboutLine(markScript),
+		seat:    aboutCampaign(seatScript),
 		keyring: newKeyring(), remembers: newMemory(), lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow},
 	}
 	if err := g.check(ctx); err != nil {

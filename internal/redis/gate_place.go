@@ -19,12 +19,14 @@ type sight struct {
 	line
 	past   string
 	holder string // the entry of the coupon that the user holds, or empty
-	ticket int64  // with which the user is in line, or 0; where a feed keeps the line, through which they left
+	ticket int64  // with which the user is in line, or 0
 	// campaign is as claims see it at now, the gate's time.
 	campaign firstcome.Campaign
 	inForce  int64
 	now      time.Time
 	joined   time.Time // when who is next in line joined; only where no user is asked for
+	epoch    int64
+	logged   *firstcome.Logged // nil: the line has no log
 }
 
 // see runs the place script. Users has one user or none.
@@ -43,13 +45,14 @@ func (g *Gate) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 		return s, err
 	case word == "lost":
 		return s, errPart
-	case len(parts) != 19:
+	case len(parts) != 20:
 		return s, fmt.Errorf("the place script answered %q and %d parts", word, len(parts))
 	}
 	if s, err = readSight(parts); err != nil {
 		return s, fmt.Errorf("the place script's answer cannot be read: %w", err)
 	}
 	s.campaign.ID = id
+	s.logged = s.logOf(k, s.epoch, s.now)
 	return s, nil
 }
 
@@ -61,7 +64,7 @@ func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
 			return s, err
 		}
 	}
-	var n [16]int64
+	var n [17]int64
 	for i := range n {
 		if n[i], err = whole(parts[3+i]); err != nil {
 			return s, err
@@ -73,14 +76,14 @@ func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
 			return s, err
 		}
 	}
-	s.ticket, s.inForce, s.joined = n[0], n[7], instant(n[15])
+	s.ticket, s.inForce, s.joined, s.epoch = n[0], n[7], instant(n[15]), n[16]
 	clock, decidedAt := instant(n[1]), instant(n[8])
 	if s.now = clock; s.now.Before(decidedAt) {
 		s.now = decidedAt
 	}
 	c := &s.campaign
 	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed, c.ClosedAt = quantityOf(n[2]), instant(n[3]), instant(n[4]), n[5] == 1, n[6] == 1, instant(n[13])
-	c.Pace, c.Waitlist, c.Feed = s.paceNow(), s.waitlist, s.feed
+	c.Pace, c.Waitlist = s.paceNow(), s.waitlist
 	if until := instant(n[10]); clock.Before(until) { // stock is quarantined: see claim.lua
 		c.Waitlist = c.Waitlist && n[14] == 0
 		narrow(c, instant(n[11]), instant(n[12]))
@@ -100,7 +103,7 @@ func narrow(c *firstcome.Campaign, opensAt, closesAt time.Time) {
 
 // sendsAway returns why everybody in line is sent away, Closed or SoldOut, though nobody has written so; or 0.
 func (s *sight) sendsAway() firstcome.Outcome {
-	if s.LastTicket == 0 && !s.Begun {
+	if s.LastTicket == 0 {
 		return 0
 	}
 	if why := firstcome.Decide(s.campaign, s.now, s.inForce, false, true); why != firstcome.Waiting {
@@ -118,10 +121,12 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	case s.holder != "":
 		c, err := g.held(ctx, id, user, s.holder)
 		return firstcome.Place{}, c, err
-	case s.ticket == 0 || s.feed != nil || s.sendsAway() != 0:
+	case s.ticket == 0 || s.sendsAway() != 0:
 		return firstcome.Place{}, firstcome.Coupon{}, firstcome.ErrNoTicket
 	}
-	return s.campaign.Place(s.Line, s.ticket, s.inForce, s.now), firstcome.Coupon{}, nil
+	place := s.campaign.Place(s.Line, s.ticket, s.inForce, s.now)
+	place.Log = s.logged
+	return place, firstcome.Coupon{}, nil
 }
 
 // LineOf returns a campaign's line: see gate.Places.
@@ -139,7 +144,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 		}
 		state.Past = append(state.Past, gate.PastLine{
 			Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket,
-			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
+			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
 		})
 		state.Joined = time.Time{}
 		state.Line = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
@@ -159,7 +164,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 // readPast reads what a script says of a generation that ended.
 func readPast(text string) (p gate.PastLine, err error) {
 	words := strings.Fields(text)
-	if len(words) != 7 && len(words) != 8 {
+	if len(words) != 7 {
 		return p, fmt.Errorf("%w: of a line that ended it has %q", errHolder, text)
 	}
 	var at int64
@@ -171,11 +176,6 @@ func readPast(text string) (p gate.PastLine, err error) {
 		}
 	}
 	p.EndedAt = instant(at)
-	if len(words) == 8 {
-		if p.First, p.Begun, err = readFirst(words[7]); err != nil {
-			return p, fmt.Errorf("%w: of a line that ended it has %q", errHolder, text)
-		}
-	}
 	return p, nil
 }
 

@@ -18,8 +18,6 @@ import (
 //	line                 generation last_ticket served_through served waiting, as they are behind the script
 //	ended                generation reason ended_at last_ticket served_through served waiting, of a generation that ended
 //
-// Where a feed keeps the line, the offset of ticket 1 is behind each of them, or - if the generation has not begun.
-//
 // A script that ends a generation and issues nothing writes an entry without users.
 
 // tickets returns the generation and the tickets of so many users; 0 of those who were issued without a line.
@@ -60,38 +58,28 @@ func (e item) line() (r gate.LineReport, err error) {
 
 // pastOf returns a generation that ended from the words of the field ended.
 func pastOf(words []string) (p gate.PastLine, err error) {
-	if len(words) != 7 && len(words) != 8 {
+	if len(words) != 7 {
 		return p, errors.New("it has not seven words")
 	}
 	l, err := lineOf(slices.Concat(words[:1], words[3:]))
 	if err != nil {
 		return p, err
 	}
-	lost := words[1] == lostReason && l.Begun
-	if words[1] != firstcome.SoldOut.String() && words[1] != firstcome.Closed.String() && !lost {
+	if words[1] != firstcome.SoldOut.String() && words[1] != firstcome.Closed.String() {
 		return p, errors.New("that is no reason")
 	}
 	at, err := numbers(words[2:3])
-	if err != nil || at[0] == 0 || l.LastTicket == 0 && !l.Begun {
+	if err != nil || at[0] == 0 || l.LastTicket == 0 {
 		return p, errors.New("nobody was in it, or it did not end")
 	}
 	return gate.PastLine{
 		Generation: l.Generation, Reason: words[1], EndedAt: time.UnixMicro(at[0]).UTC(), LastTicket: l.LastTicket,
-		ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting, First: l.First, Begun: l.Begun,
+		ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
 	}, nil
 }
 
-// lostReason is why a generation ended whose feed was given up for another one.
-const lostReason = "lost"
-
-// lineOf returns a line from its five numbers, and where it begins if a feed keeps it. It refuses one that no line can be, as the ledger does.
+// lineOf returns a line from its five numbers. It refuses one that no line can be, as the ledger does.
 func lineOf(words []string) (l firstcome.Line, err error) {
-	if len(words) == 6 {
-		if l.First, l.Begun, err = readFirst(words[5]); err != nil {
-			return l, err
-		}
-		words = words[:5]
-	}
 	n, err := numbers(words)
 	switch {
 	case err != nil:

@@ -46,24 +46,6 @@ func TestEntriesSayWhatBecameOfALine(t *testing.T) {
 	}
 }
 
-func TestEntriesSayWhatBecameOfALineOfAFeed(t *testing.T) {
-	all := shares("redis:x", "c", "m", testSecret(t), []item{
-		{"1-1", map[string]string{"format": "1", "epoch": "1", "line": "3 0 0 0 0 -", "ended": "2 sold_out 1700000000000000 11 11 5 0 90"}},
-		{"2-1", map[string]string{"format": "1", "epoch": "1", "line": "4 0 0 0 0 -", "ended": "3 lost 1700000001000000 0 0 0 0 0"}},
-		{"3-1", map[string]string{"format": "1", "epoch": "1", "line": "4 2 2 1 0 120"}},
-	}, 10)
-	if len(all) != 1 || len(all[0].Garbage) > 0 {
-		t.Fatalf("they are %+v", all)
-	}
-	want := gate.LineReport{Line: firstcome.Line{Generation: 4, LastTicket: 2, ServedThrough: 2, Served: 1, First: 120, Begun: true}, Past: []gate.PastLine{
-		{Generation: 2, Reason: "sold_out", EndedAt: time.UnixMicro(1700000000000000).UTC(), LastTicket: 11, ServedThrough: 11, Served: 5, First: 90, Begun: true},
-		{Generation: 3, Reason: "lost", EndedAt: time.UnixMicro(1700000001000000).UTC(), Begun: true},
-	}}
-	if diff := cmp.Diff(want, all[0].Line); diff != "" {
-		t.Errorf("the line is reported otherwise (-want +got):\n%s", diff)
-	}
-}
-
 func TestF44EntriesThatSayNoLineAreGarbage(t *testing.T) {
 	secret := testSecret(t)
 	good := map[string]string{"format": "1", "epoch": "1", "at": "1", "terms": "1", "first": "1", "users": "a\nb", "generation": "1", "tickets": "1\n2"}
@@ -85,10 +67,6 @@ func TestF44EntriesThatSayNoLineAreGarbage(t *testing.T) {
 		"an end for no reason":             "ended=1 lost 1 2 1 1 1",
 		"an end at no time":                "ended=1 closed 0 2 1 1 1",
 		"the end of a line without people": "ended=1 closed 1 0 0 0 0",
-		"a line that begins nowhere":       "line=1 2 1 1 1 x",
-		"a line that begins before 0":      "line=1 2 1 1 1 -1",
-		"an end that begins nowhere":       "ended=1 closed 1 2 1 1 0 x",
-		"the end of what has not begun":    "ended=1 lost 1 2 1 1 0 -",
 	} {
 		name, value, _ := strings.Cut(field, "=")
 		fields := maps.Clone(good)

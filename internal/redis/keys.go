@@ -69,12 +69,11 @@ type keys struct {
 	journal string
 
 	// line is a stream, an entry for each ticket of the waiting line that has not ended: its id is GENERATION-TICKET, its
-	// fields the user and when they joined. It goes when its generation ends, or the campaign is retired. Without a pace there is none,
-	// nor where a feed keeps the line.
+	// fields the user and when they joined. It goes when its generation ends, or the campaign is retired. Without a pace there is none.
 	line string
 
 	// tickets is a hash from user to ticket, of those in line and of those who left or were sent away (see
-	// lua/line.lua). Until the campaign is retired. Where a feed keeps the line, of those who left, until its generation ends.
+	// lua/line.lua). Until the campaign is retired.
 	tickets string
 }
 

@@ -121,7 +121,7 @@ func lineCalls(g *redis.Gate) map[string]func(context.Context) error {
 		"a direct issue": func(ctx context.Context) error {
 			return stage.Err(g.Issue(ctx, gate.Order{Actor: "test"}, "c", crowd(1, 9)))
 		},
-		"a leave": func(ctx context.Context) error { return g.Leave(ctx, "c", "user-1") },
+		"a leave": func(ctx context.Context) error { return stage.Err(g.Leave(ctx, "c", "user-1")) },
 		"a close": func(ctx context.Context) error {
 			return stage.Err(g.Apply(ctx, firstcome.Change{Campaign: "c", Version: 3, Kind: firstcome.ChangeClose}))
 		},
@@ -217,7 +217,7 @@ func TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave(t *testing.T) {
 	if diff := cmp.Diff(before, s.dump()); diff != "" {
 		t.Errorf("something was written without memory (-before +after):\n%s", diff)
 	}
-	stage.Must(t, s.gate.Leave(t.Context(), "c", "user-1"))
+	stage.Must(t, stage.Err(s.gate.Leave(t.Context(), "c", "user-1")))
 	if state := keepsPlaces(t, s.gate); state.Line.Waiting != 2 || state.Line.LastTicket != 3 {
 		t.Errorf("the line is %+v", state.Line)
 	}
@@ -272,29 +272,23 @@ func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 
 // TestAGateThatARebuildFrozeSaysSo, and not that its server restarted.
 func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
-	all := map[string]*shop{"a line at the gate": newShop(t, services.Redis.Database(t), 100), "a line of a feed": newFedShop(t, services.Redis.Database(t))}
-	all["a line at the gate"].line(3)
-	for what, s := range all {
-		calls := lineCalls(s.gate)
-		if what == "a line of a feed" {
-			calls = fedCalls(s.gate)
-		}
-		was, err := s.do("HGET", keysOf[0], "run").ToString()
-		stage.Must(t, err)
-		restarted := func() error {
-			_, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
-			return err
-		}
-		s.do("HSET", keysOf[0], "run", "another")
-		if err := restarted(); !errors.Is(err, gate.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
-			t.Errorf("%s, after a restart: %v", what, err)
-		}
-		s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
-		s.refuses(calls, flow.ErrRebuilding)
-		s.do("HSET", keysOf[0], "run", was)
-		s.refuses(calls, flow.ErrRebuilding)
-		s.refuses(calls, gate.ErrUnverified) // so that nodes look at it
+	s := newShop(t, services.Redis.Database(t), 100)
+	s.line(3)
+	was, err := s.do("HGET", keysOf[0], "run").ToString()
+	stage.Must(t, err)
+	restarted := func() error {
+		_, err := s.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
+		return err
 	}
+	s.do("HSET", keysOf[0], "run", "another")
+	if err := restarted(); !errors.Is(err, gate.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
+		t.Errorf("after a restart: %v", err)
+	}
+	s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
+	s.refuses(lineCalls(s.gate), flow.ErrRebuilding)
+	s.do("HSET", keysOf[0], "run", was)
+	s.refuses(lineCalls(s.gate), flow.ErrRebuilding)
+	s.refuses(lineCalls(s.gate), gate.ErrUnverified) // so that nodes look at it
 }
 
 // TestF77WhatMayBeAnOlderLineIsNotTold has another run of Redis have decided last, as behind a restart: somebody of whom nothing is here

@@ -138,7 +138,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 			left[n] = errors.New("did not")
 			switch n % 4 {
 			case 0:
-				left[n] = g.Leave(ctx, "c", user)
+				left[n] = stage.Err(g.Leave(ctx, "c", user))
 			case 1:
 				d, err := g.Issue(ctx, gate.Order{Actor: "test"}, "c", []firstcome.UserID{user})
 				if err != nil {
@@ -299,7 +299,7 @@ func TestF78AFullLineRefusesNewcomersAndHurtsNobodyInIt(t *testing.T) {
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 0)})
 	users := crowd(0, 5)
 	s.want(s.gate, []firstcome.UserID{users[0], users[1], users[2], users[3], users[0], users[4]}, "waiting", "waiting", "waiting", "line_full", "waiting", "line_full")
-	stage.Must(t, s.gate.Leave(t.Context(), "c", users[1]))
+	stage.Must(t, stage.Err(s.gate.Leave(t.Context(), "c", users[1])))
 	s.want(s.gate, []firstcome.UserID{users[3], users[2], users[1]}, "waiting", "waiting", "line_full")
 	serveAll(t, s.gate)
 	s.want(s.gate, []firstcome.UserID{users[0], users[2], users[3], users[1]}, "already_issued:1", "already_issued:2", "already_issued:3", "waiting")
@@ -370,7 +370,7 @@ func TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), 3), stage.NewLedger("c")
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(3, 0)})
 	join(t, s.gate, 0, 5)
-	stage.Must(t, s.gate.Leave(t.Context(), "c", "user-1"))
+	stage.Must(t, stage.Err(s.gate.Leave(t.Context(), "c", "user-1")))
 	serveAll(t, s.gate)
 	state := keepsPlaces(t, s.gate)
 	s.drain(s.journal(), p.Take)

@@ -38,7 +38,7 @@ func TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile(t *
 			if n%5 > 0 {
 				return
 			}
-			err := g.Leave(context.Background(), "c", user)
+			err := stage.Err(g.Leave(context.Background(), "c", user))
 			if err != nil && !errors.Is(err, firstcome.ErrServed) && !errors.Is(err, firstcome.ErrNoTicket) {
 				t.Error(err)
 			}

@@ -32,6 +32,15 @@ func (g *Gate) Standing(ctx context.Context, r gate.Revision) error {
 	return wrap(err, "look whether the gate of %s stands", r.Campaign)
 }
 
+// Decides returns nil if the gate decides claims of a campaign, in this very epoch: see gate.Epochs.
+func (g *Gate) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
+	k, err := g.keysOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	return g.Standing(ctx, gate.Revision{Campaign: id, Marker: k.marker, Epoch: epoch, Version: unlimited, Drained: unlimited})
+}
+
 func (g *Gate) stands(ctx context.Context, k *keys) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -312,11 +321,11 @@ func (l *loading) end(ctx context.Context) error {
 }
 
 // Loading returns what loads an attempt's keys, which begin anew: put takes a coupon, and end says that all came. A coupon that is void
-// makes no holder; it says that its ticket is over, and without a number that its user left, with all tickets up to that one.
+// makes no holder; if it was issued to a ticket, it says that this is over.
 func (g *Gate) Loading(ctx context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	k := keysOf(r.Campaign, r.Marker)
 	to := k.loaded(r.Attempt)
-	holders, tickets, marks := &loading{gate: g, key: to.holders}, &loading{gate: g, key: to.tickets}, &marking{gate: g, r: r}
+	holders, tickets := &loading{gate: g, key: to.holders}, &loading{gate: g, key: to.tickets}
 	if err = g.removeLoaded(ctx, r); err == nil {
 		err = g.keepTickets(ctx, k, tickets)
 	}
@@ -327,12 +336,8 @@ func (g *Gate) Loading(ctx context.Context, r recovery.Rebuild) (put func(firstc
 		switch {
 		case c.VoidedAt.IsZero():
 			return wrap(holders.put(ctx, string(c.User), string(holderEntry(c))), "load %s", r.Campaign)
-		case c.Number == 0:
-			err := tickets.end(ctx) // those of the frozen gate come first: the later one stays
-			if err == nil {
-				err = marks.put(ctx, c)
-			}
-			return wrap(err, "load %s", r.Campaign)
+		case c.Ticket == 0:
+			return nil
 		}
 		return wrap(tickets.put(ctx, string(c.User), overEntry(c)), "load %s", r.Campaign)
 	}
@@ -340,9 +345,6 @@ func (g *Gate) Loading(ctx context.Context, r recovery.Rebuild) (put func(firstc
 		err := holders.end(ctx)
 		if err == nil {
 			err = tickets.end(ctx)
-		}
-		if err == nil {
-			err = marks.end(ctx)
 		}
 		return wrap(err, "load %s", r.Campaign)
 	}
@@ -364,20 +366,16 @@ func holderEntry(c firstcome.Coupon) []byte {
 // Switch puts what was loaded into the place of the frozen campaign. recovery.ErrOutdone and recovery.ErrMoved say that nothing was switched.
 func (g *Gate) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	k := g.keyring.renew(r.Campaign, r.Marker)
-	marks, err := g.loadedMarks(ctx, k.loaded(r.Attempt), fill.Feed)
-	if err != nil {
-		return wrap(err, "switch %s", r.Campaign)
-	}
 	args := []string{
 		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group,
-		whole10(fill.DecidedAt.UnixMicro()), whole10(marks),
+		whole10(fill.DecidedAt.UnixMicro()),
 		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
 		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
 		"opened_at", micros(fill.OpenedAt), "sold_out_at", micros(fill.SoldOutAt), "closed_at", micros(fill.ClosedAt),
 	}
-	args = append(args, lineFields(fill, marks)...)
+	args = append(args, lineFields(fill)...)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := g.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied
@@ -446,7 +444,7 @@ func (g *Gate) Stopped(ctx context.Context, r gate.Revision) (s recovery.Stopped
 	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
 	if field, _ := parts[17].ToString(); field != "" {
 		if l, err := readLine(field); err == nil {
-			s.Line, s.Pace, s.Waitlist, s.Feed = true, l.pace, l.waitlist, l.feed
+			s.Line, s.Pace, s.Waitlist, s.Log = true, l.pace, l.waitlist, l.log
 		}
 	}
 	decidedAt, err := whole(parts[18])

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -62,6 +64,51 @@ func (g *Gate) carryPage(ctx context.Context, r recovery.Rebuild, generation int
 	return c, last, nil
 }
 
+// Seat loads people into an attempt's new line, who are in the order of their tickets, in a generation that no ticket is of yet.
+// recovery.ErrOutdone: a later attempt froze the campaign.
+func (g *Gate) Seat(ctx context.Context, r recovery.Rebuild, generation int64, people []recovery.Waiting) error {
+	k := keysOf(r.Campaign, r.Marker)
+	for page := range slices.Chunk(people, carryPage) {
+		args := []string{whole10(r.Attempt), whole10(generation)}
+		for _, one := range page {
+			args = append(args, string(one.User), whole10(one.Ticket), whole10(one.At.UnixMicro()))
+		}
+		if err := g.seatPage(ctx, append(k.all(), k.loaded(r.Attempt).all()...), args); err != nil {
+			return wrap(err, "load the line of %s", r.Campaign)
+		}
+	}
+	return nil
+}
+
+func (g *Gate) seatPage(ctx context.Context, keys, args []string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := g.seat.Exec(ctx, g.client, keys, args).ToArray()
+	if err != nil {
+		return classify(err)
+	}
+	switch word, _ := answer[0].ToString(); word {
+	case "seated":
+		return nil
+	case "outdone":
+		return recovery.ErrOutdone
+	default:
+		return fmt.Errorf("the seat script answered %q", word)
+	}
+}
+
+// Carried calls each with those whom an attempt carried over into its new line, in the order of their tickets.
+func (g *Gate) Carried(ctx context.Context, r recovery.Rebuild, each func(recovery.Waiting) error) error {
+	err := eachEntry(g.stream(ctx, keysOf(r.Campaign, r.Marker).loaded(r.Attempt).line), scanPage, func(e rueidis.XRangeEntry) error {
+		t, err := readInLine(e)
+		if err != nil {
+			return err
+		}
+		return each(recovery.Waiting{User: t.User, Ticket: t.Number, At: t.JoinedAt})
+	})
+	return wrap(err, "read who was carried over of %s", r.Campaign)
+}
+
 // keepTickets copies the frozen campaign's tickets as they are. A ticket of an older generation counts as ended.
 func (g *Gate) keepTickets(ctx context.Context, k *keys, to *loading) error {
 	err := g.eachField(ctx, k.tickets, func(user, entry string) error {
@@ -83,9 +130,9 @@ func isOfAnotherType(err error) bool {
 }
 
 // lineFields returns the fields of the campaign's hash that have the line, if there ever was one: see lua/line.lua.
-func lineFields(fill recovery.Refill, marks int64) []string {
+func lineFields(fill recovery.Refill) []string {
 	l := fill.Line
-	if fill.Pace == nil && fill.Feed == nil && l.Generation <= 1 {
+	if fill.Pace == nil && l.Generation <= 1 {
 		return nil
 	}
 	pace, due := "-", int64(0)
@@ -96,8 +143,8 @@ func lineFields(fill recovery.Refill, marks int64) []string {
 		due = l.Due.UnixMicro()
 	}
 	field := fmt.Sprintf("%d %d %d %d %d %d %s %s", l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, due, pace, flag(fill.Waitlist))
-	if fill.Feed != nil {
-		field = fmt.Sprintf("%s %s %s %d", field, feedArg(fill.Feed), firstText(l.First, l.Begun), marks)
+	if fill.Log != nil {
+		field = fmt.Sprintf("%s %s %d", field, logArg(fill.Log), l.Generation)
 	}
 	fields := []string{"line", field}
 	if len(fill.Past) > 0 {
@@ -111,9 +158,6 @@ func pastField(past []gate.PastLine) string {
 	lines := make([]string, len(past))
 	for n, p := range past {
 		lines[n] = fmt.Sprintf("%d %s %d %d %d %d %d", p.Generation, p.Reason, p.EndedAt.UnixMicro(), p.LastTicket, p.ServedThrough, p.Served, p.Waiting)
-		if p.Begun {
-			lines[n] += " " + firstText(p.First, true)
-		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -46,12 +46,8 @@ var (
 	createdScript string
 	//go:embed lua/place.lua
 	placeScript string
-	//go:embed lua/begin.lua
-	beginScript string
-	//go:embed lua/leave.lua
-	leaveScript string
-	//go:embed lua/mark.lua
-	markScript string
+	//go:embed lua/seat.lua
+	seatScript string
 	//go:embed lua/look.lua
 	lookScript string
 	//go:embed lua/rights.lua

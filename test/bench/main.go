@@ -25,7 +25,6 @@ func main() {
 	syncs := flag.String("synced", "", "be that one, behind a queue that syncs a page of each batch to this file")
 	locking := flag.String("locking", "", "be the one that decides in transactions of the ledger of this URL")
 	script := flag.String("script", "", "be the one that decides by a plain script at the Redis of this URL")
-	appends := flag.String("appends", "", "be the one that appends a record to the topic of this URL")
 	connections := flag.Int("connections", 64, "connections of that one to the ledger")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -40,8 +39,6 @@ func main() {
 		err = serveLocking(ctx, *listen, *locking, *connections)
 	case *script != "":
 		err = serveScripting(ctx, *listen, *script)
-	case *appends != "":
-		err = serveAppending(ctx, *listen, *appends)
 	default:
 		err = run(ctx, &bench{only: *only, rounds: *rounds, claims: *claims, holders: *holders})
 	}

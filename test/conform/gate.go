@@ -259,10 +259,6 @@ func setTerms(terms *firstcome.Terms, id firstcome.CampaignID, words []string) e
 			}
 		case "waitlist":
 			terms.Waitlist = value == "yes"
-		case "feed":
-			var partition int64
-			partition, err = strconv.ParseInt(value, 10, 32)
-			terms.Feed = &firstcome.Feed{Topic: string(id), Partition: int32(partition)}
 		default:
 			err = fmt.Errorf("a vector has no term %q", name)
 		}
@@ -306,8 +302,6 @@ func spell(decisions []firstcome.Decision) string {
 		switch {
 		case d.Outcome.HasCoupon():
 			word += ":" + strconv.FormatInt(d.Coupon.Number, 10)
-		case d.Joins != nil:
-			word += spellJoins(d.Joins)
 		case d.Outcome == firstcome.Waiting:
 			word += fmt.Sprintf(":%d.%d+%d", d.Place.Generation, d.Place.Ticket, d.Place.Ahead)
 		case d.Outcome == 0:

@@ -14,7 +14,6 @@ type modelLine struct {
 	queue  []waiter
 	joined map[firstcome.UserID]bool // whose tickets have ended
 	past   []gate.PastLine
-	left   map[firstcome.UserID]int64 // of a feed: through which ticket of this generation
 }
 
 // A waiter is somebody in line.
@@ -69,9 +68,9 @@ func (l *modelLine) gone(user firstcome.UserID) {
 	l.joined[user] = true
 }
 
-// away returns what sends everybody in line away at now, or 0. A generation of which no ticket was given, or may be in a feed, does not end.
+// away returns what sends everybody in line away at now, or 0. A generation of which no ticket was given does not end.
 func (m *model) away(now time.Time) firstcome.Outcome {
-	if m.LastTicket == 0 && !m.Begun {
+	if m.LastTicket == 0 {
 		return 0
 	}
 	if o := firstcome.Decide(m.asSeen(), now, int64(len(m.holds)), false, true); o != firstcome.Waiting {
@@ -100,14 +99,13 @@ func (m *model) sendAway(now time.Time, changed bool) {
 // finish ends the generation.
 func (m *model) finish(why string, at time.Time) {
 	m.past = append([]gate.PastLine{m.ended(why, at)}, m.past...)
-	m.left = nil
 	m.Line = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}
 }
 
 func (m *model) ended(why string, at time.Time) gate.PastLine {
 	return gate.PastLine{
 		Generation: m.Generation, Reason: why, EndedAt: at, LastTicket: m.LastTicket,
-		ServedThrough: m.ServedThrough, Served: m.Served, Waiting: m.Waiting, First: m.First, Begun: m.Begun,
+		ServedThrough: m.ServedThrough, Served: m.Served, Waiting: m.Waiting,
 	}
 }
 

@@ -83,7 +83,7 @@ func (m *model) asSeen() firstcome.Campaign {
 		c.ClosesAt = m.wasCloses
 	}
 	c.Waitlist = c.Waitlist && !m.wasSoldOut
-	if c.Pace == nil && (len(m.queue) > 0 || m.Feed != nil) {
+	if c.Pace == nil && len(m.queue) > 0 {
 		c.Pace = &firstcome.Pace{}
 	}
 	return c
@@ -148,9 +148,6 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 		number = m.issue(user, now, waiter{}, direct).Number
 		m.leave(user, true)
 	case firstcome.Waiting:
-		if m.Feed != nil { // it is for others to append them
-			break
-		}
 		ticket := m.join(user, now)
 		d.Place = seen.Place(m.Line, ticket, int64(len(m.holds)), now)
 	}

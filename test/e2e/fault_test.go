@@ -81,13 +81,6 @@ func (p *process) awaitFault(fault string) {
 	})
 }
 
-// killAt has a process die at a point, and starts another in its place.
-func (f *fleet) killAt(at point.Point) {
-	f.t.Helper()
-	f.plan("kill", at)
-	f.replace(f.struck("kill"))
-}
-
 // during does something while a process stands still at a point.
 func (f *fleet) during(at point.Point, do func()) {
 	f.t.Helper()
@@ -125,9 +118,31 @@ func (f *fleet) suffers(c *crowd, blows ...blow) {
 
 func (f *fleet) suffer(b blow) {
 	f.t.Helper()
+	f.foresee(b)
+	f.bear(b)
+}
+
+// foresee plans a blow.
+func (f *fleet) foresee(b blow) {
+	f.t.Helper()
+	f.plan(b.fault(), b.at)
+}
+
+// bear waits for a blow that is planned.
+func (f *fleet) bear(b blow) {
+	f.t.Helper()
+	p := f.struck(b.fault())
 	if b.server == nil {
-		f.killAt(b.at)
+		f.replace(p)
 		return
 	}
-	f.during(b.at, func() { stage.Must(f.t, b.server.Restart(f.t.Context())) })
+	stage.Must(f.t, b.server.Restart(f.t.Context()))
+	p.thaw()
+}
+
+func (b blow) fault() string {
+	if b.server == nil {
+		return "kill"
+	}
+	return "stop"
 }

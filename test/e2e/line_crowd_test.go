@@ -123,7 +123,8 @@ type lineCrowd struct {
 	campaign string
 	start    time.Time
 	all      []visitor
-	topic    bool         // a topic keeps the line: who claims again has another ticket, and the first one counts
+	anew     bool         // the gate is made anew, of the line's log: it goes on in other generations, and numbers are lost
+	others   int64        // who have tickets, too
 	joined   atomic.Int64 // who have heard what became of their first claim
 	ended    atomic.Int64 // who have heard what became of them in the end
 	done     sync.WaitGroup
@@ -134,9 +135,9 @@ func come(f *fleet, campaign string, visitors int) *lineCrowd {
 	return (&lineCrowd{t: f.t, calls: newEntrance(f), campaign: campaign, all: make([]visitor, visitors)}).come()
 }
 
-// comeToTopic is come where a topic keeps the line.
-func comeToTopic(f *fleet, campaign string, visitors int) *lineCrowd {
-	return (&lineCrowd{t: f.t, calls: newEntrance(f), campaign: campaign, all: make([]visitor, visitors), topic: true}).come()
+// comeToLose is come where the gate will be made anew.
+func comeToLose(f *fleet, campaign string, visitors int) *lineCrowd {
+	return (&lineCrowd{t: f.t, calls: newEntrance(f), campaign: campaign, all: make([]visitor, visitors), anew: true}).come()
 }
 
 func (c *lineCrowd) come() *lineCrowd {
@@ -179,7 +180,7 @@ func (c *lineCrowd) wait(ctx context.Context, v *visitor, n int, at client.Place
 		if err != nil || again.Place == nil {
 			return again, err
 		}
-		if again.Ticket != at.Ticket && !c.topic || again.Ticket < at.Ticket || again.Generation != at.Generation {
+		if again.Ticket != at.Ticket || again.Generation != at.Generation && !c.anew {
 			return again, fmt.Errorf("the claim that is repeated has ticket %d.%d", again.Generation, again.Ticket)
 		}
 	}
@@ -194,12 +195,14 @@ func (c *lineCrowd) wait(ctx context.Context, v *visitor, n int, at client.Place
 // leave leaves the line until it is known whether that came in time.
 func (c *lineCrowd) leave(ctx context.Context, v *visitor, at client.Place) (gone bool, err error) {
 	for {
-		err = c.calls.Leave(ctx, c.campaign, v.user, at)
+		err = c.calls.Leave(ctx, c.campaign, v.user)
 		switch p := isProblem(err); {
 		case err == nil:
 			return true, nil
 		case p != nil && p.Status == http.StatusConflict:
 			return false, nil
+		case p != nil && p.Status == http.StatusNotFound && c.anew: // the log says that they left, who heard 503
+			return true, nil
 		case p != nil && p.Status < http.StatusInternalServerError:
 			return false, err
 		}
@@ -212,7 +215,7 @@ func (c *lineCrowd) leave(ctx context.Context, v *visitor, at client.Place) (gon
 }
 
 // verdict waits until everybody knows, and holds what they know against the ledger, which has coupons without a void, and
-// against each other.
+// against each other. Of a gate that was made anew, everybody has the ticket that they were told, and numbers may be lost.
 func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 	c.t.Helper()
 	c.awaitEnds()
@@ -222,9 +225,11 @@ func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 		of[k.UserID] = k
 		return nil
 	}))
-	for n, k := range coupons {
-		if k.Number != int64(n+1) || k.State != "in_force" || k.Ticket == nil || k.Generation == nil {
-			c.t.Fatalf("in the place of number %d is %+v", n+1, k)
+	last := int64(0)
+	for _, k := range coupons {
+		next := k.Number == last+1 || c.anew && k.Number > last
+		if last = k.Number; !next || k.State != "in_force" || k.Ticket == nil || k.Generation == nil {
+			c.t.Fatalf("a coupon that should be the next is %+v", k)
 		}
 	}
 	outcomes := map[string]int{}
@@ -237,8 +242,7 @@ func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 			v.ticket = *kept.Ticket // the claim whose answer was lost has it
 		}
 		switch {
-		case told != holds, told && (v.coupon.Number != kept.Number || v.coupon.Code != kept.Code || *kept.Generation != 1),
-			told && (*kept.Ticket > v.ticket || *kept.Ticket < v.ticket && !c.topic), // the answer to an earlier claim may have been lost
+		case told != holds, told && (v.coupon.Number != kept.Number || v.coupon.Code != kept.Code || *kept.Ticket != v.ticket || *kept.Generation != 1 && !c.anew),
 			!told && v.outcome != left && v.outcome != client.SoldOut:
 			c.t.Errorf("%s, with ticket %d, is told %s in the end, %+v; the ledger has number %d", v.user, v.ticket, v.outcome, v.coupon, kept.Number)
 		}
@@ -257,13 +261,8 @@ func (c *lineCrowd) awaitEnds() {
 	c.done.Wait()
 }
 
-// holdsEarlier tells whether a visitor was served with an earlier ticket than the one that they were told.
-func holdsEarlier(of map[string]client.Coupon, v *visitor) bool {
-	k, holds := of[v.user]
-	return holds && *k.Ticket < v.ticket
-}
-
-// inOrder wants that tickets were given without a gap in the order of the claims, and that numbers follow them exactly.
+// inOrder wants that tickets were given without a gap in the order of the claims, and that numbers follow them exactly. A gate that was made anew
+// has gaps, of who was never told. Its numbers follow within a generation: who was served and not recorded is served again, with the same ticket.
 func (c *lineCrowd) inOrder(of map[string]client.Coupon) {
 	c.t.Helper()
 	var told []*visitor
@@ -273,19 +272,19 @@ func (c *lineCrowd) inOrder(of map[string]client.Coupon) {
 		}
 	}
 	slices.SortFunc(told, func(a, b *visitor) int { return int(a.ticket - b.ticket) })
-	number, unknown := int64(0), int64(len(c.all)-len(told))
+	number, unknown := map[int64]int64{}, int64(len(c.all)-len(told))+c.others // the last number of each generation
 	for n, v := range told {
-		if gap := v.ticket - int64(n+1); gap < 0 || gap > unknown && !c.topic {
+		if gap := v.ticket - int64(n+1); gap < 0 || gap > unknown && !c.anew {
 			c.t.Fatalf("%s has ticket %d, and %d visitors have one before it, of %d who were told", v.user, v.ticket, n, len(told))
 		}
-		if c.topic && holdsEarlier(of, v) {
-			continue // whose earlier claim was appended, and its answer lost
+		k, holds := of[v.user]
+		if !holds {
+			continue
 		}
-		if k, holds := of[v.user]; holds && k.Number <= number {
-			c.t.Errorf("ticket %d has number %d, behind number %d", v.ticket, k.Number, number)
-		} else if holds {
-			number = k.Number
+		if before := number[*k.Generation]; k.Number <= before {
+			c.t.Errorf("ticket %d has number %d, behind number %d", v.ticket, k.Number, before)
 		}
+		number[*k.Generation] = k.Number
 	}
 	first := time.Duration(1<<63 - 1) // when somebody behind was answered
 	for _, v := range slices.Backward(told) {

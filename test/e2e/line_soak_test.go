@@ -37,26 +37,28 @@ func TestF71P9EverybodyInLineKeepsTheirPlaceWhileProcessesAreKilledAtRandom(t *t
 	}
 }
 
-// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledAtRandom is TestF71P9 of a line in a topic, whose broker is killed too.
+// TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledAtRandom is TestF71P9 of a line that has a log in a topic, whose broker is
+// killed too.
 func TestF46F71P9ALineInATopicKeepsEveryPlaceWhileProcessesAreKilledAtRandom(t *testing.T) {
 	const visitors, quantity, perSecond = 10_000, 5_000, 10
-	for _, s := range fedSetups() {
+	for _, s := range logged() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			broker := services.Kafka.Server(t)
 			topic := lines(t, broker.URL(), "lines")
 			d := s.deploy(t, "--line", topic)
 			d.createLine("spring", quantity, perSecond)
-			crowd, random := comeToTopic(d.fleet, "spring", visitors), seed.Rand(t)
+			crowd, random := come(d.fleet, "spring", visitors), seed.Rand(t)
 			d.killWhileServing(crowd, rounds(4, 20), random)
 			stage.Must(t, broker.Restart(t.Context()))
 			d.killWhileServing(crowd, rounds(2, 10), random)
 			crowd.awaitJoined(t, visitors)
 			d.setPace("spring", map[string]any{})
+			crowd.isLogged(topic)
 			coupons := crowd.verdict()
 			t.Logf("%d coupons within %v", len(coupons), time.Since(crowd.start))
 			wantIssued(t, coupons, quantity)
-			d.auditWithLine(topic)
+			d.audit()
 		})
 	}
 }

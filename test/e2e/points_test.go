@@ -59,7 +59,7 @@ type hit struct {
 // asks are what an operator asks of a process whose point claims do not reach.
 var asks = map[point.Point]func(ctx context.Context, c *client.Client, id string, times int64) error{
 	point.Numbered: raise, point.Applied: raise,
-	point.Begun: rebuild, point.Frozen: rebuild, point.Emptied: rebuild, point.Loaded: rebuild,
+	point.Begun: rebuild, point.Frozen: rebuild, point.Folded: rebuild, point.Emptied: rebuild, point.Loaded: rebuild,
 	point.Waited: rebuild, point.Ended: rebuild, point.Switched: rebuild,
 }
 
@@ -75,7 +75,8 @@ func rebuild(ctx context.Context, c *client.Client, id string, _ int64) error {
 func everyPoint() []point.Point {
 	return []point.Point{
 		point.Decided, point.Taken, point.Committed, point.Given, point.Settled, point.Numbered, point.Applied,
-		point.Begun, point.Frozen, point.Emptied, point.Loaded, point.Waited, point.Ended, point.Switched, point.Adopted, point.Brought, point.Served,
+		point.Begun, point.Frozen, point.Folded, point.Emptied, point.Loaded, point.Waited, point.Ended, point.Switched,
+		point.Adopted, point.Brought, point.Joined, point.Appended, point.Served,
 	}
 }
 
@@ -121,7 +122,7 @@ func TestF18F20F21F23F41F71WhoDiesOrIsFrozenAtAFaultPointLosesNothing(t *testing
 				}
 				t.Run(fmt.Sprintf("%d: %s, %s at pass %d", n, s.name, fault, passes), func(t *testing.T) {
 					t.Parallel()
-					r := &pointRound{fleet: s.single(t), fault: fault, passes: passes, answer: s.answer, topic: s.topic}
+					r := &pointRound{fleet: s.single(t, s.logs(t)...), fault: fault, passes: passes, answer: s.answer, topic: s.topic}
 					for _, p := range pointsOf(s, fault) {
 						h := r.reach(p)
 						r.hits = append(r.hits, h)
@@ -140,13 +141,23 @@ func TestF18F20F21F23F41F71WhoDiesOrIsFrozenAtAFaultPointLosesNothing(t *testing
 	}
 }
 
-// single starts one node that does all.
-func (s setup) single(t *testing.T) *fleet {
+// logs are arguments of nodes whose lines have logs, where they may and coupons pass no topic.
+func (s setup) logs(t *testing.T) []string {
+	t.Helper()
+	if !s.redis || s.topic {
+		return nil
+	}
+	return []string{"--line", lines(t, services.Kafka.Database(t), services.Unique("lines-of-points"))}
+}
+
+// single starts one node that does all, with more arguments.
+func (s setup) single(t *testing.T, more ...string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, args: []string{"--ledger", s.ledger.Database(t)}, nodes: make([]*process, 1)}
 	if s.redis {
 		f.args = append(f.args, "--gate", services.Redis.Database(t))
 	}
+	f.args = append(f.args, more...)
 	if s.topic {
 		topic := services.Kafka.Database(t)
 		awaitGroups(t, topic)
@@ -164,8 +175,15 @@ func (r *pointRound) reach(at point.Point) *hit {
 	r.t.Helper()
 	plan := fmt.Sprintf("%s%s:%s:%d", faultVariable, r.fault, at, r.passes)
 	h := &hit{at: at, process: serve(r.t, launch{faults: plan, args: r.args, env: r.env})}
-	if at == point.Served {
+	switch at {
+	case point.Served:
 		r.reachServed(h)
+		return h
+	case point.Joined, point.Appended:
+		r.reachLog(h)
+		return h
+	case point.Folded:
+		r.reachFolded(h)
 		return h
 	}
 	r.create(string(at), 10_000_000, r.answer)
@@ -208,6 +226,48 @@ func (r *pointRound) reachServed(h *hit) {
 	h.awaitFault(r.fault)
 	r.node(0).thaw()
 	r.setPace(string(h.at), map[string]any{}) // the rest goes as fast as it can
+}
+
+// reachLog has people join by the process until it is there. Others come then, behind the one whose place nobody was told.
+func (r *pointRound) reachLog(h *hit) {
+	r.t.Helper()
+	id := string(h.at)
+	r.createLine(id, 10_000, 1)
+	ctx, cancel := context.WithCancel(r.t.Context())
+	joined := int64(0)
+	var first sync.WaitGroup
+	first.Go(func() {
+		for ; ctx.Err() == nil; joined++ {
+			_, _ = h.calls.Claim(ctx, id, fmt.Sprint("first-", joined)) // whoever is at the point answers nobody
+		}
+	})
+	h.awaitFault(r.fault)
+	cancel()
+	first.Wait()
+	h.line = come(r.fleet, id, 100)
+	h.line.others = joined
+	r.setPace(id, map[string]any{})
+}
+
+// reachFolded has the process rebuild the gate of a line until it is there. The other node takes over.
+func (r *pointRound) reachFolded(h *hit) {
+	r.t.Helper()
+	const visitors = 100
+	id := string(h.at)
+	r.createLine(id, 10_000, 1)
+	h.line = comeToLose(r.fleet, id, visitors)
+	waitFor(r.t, "visitors in line", func() bool { return h.line.joined.Load() == visitors })
+	ctx, cancel := context.WithCancel(r.t.Context())
+	var operator sync.WaitGroup
+	operator.Go(func() {
+		for ctx.Err() == nil {
+			_ = rebuild(ctx, h.calls, id, 0)
+		}
+	})
+	h.awaitFault(r.fault)
+	cancel()
+	operator.Wait()
+	r.setPace(id, map[string]any{})
 }
 
 // ofRecorders are the points at which a recorder has entries of a journal, or has just settled them.

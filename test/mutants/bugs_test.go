@@ -73,6 +73,206 @@ var mutants = []mutant{
 		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
 	},
 	{
+		bug:  "a place is told before the log has it",
+		file: "internal/flow/teller.go", old: "if err := t.log.Append(ctx, id, records); err != nil {", new: "if err := error(nil); err != nil {",
+		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a place is told in an epoch that has ended",
+		file: "internal/flow/teller.go", old: "if err := t.Decides(ctx, id, records[0].Epoch); err != nil {", new: "if err := error(nil); err != nil {",
+		pkg: whole, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
+	},
+	{
+		bug:  "who left hears so before the log does",
+		file: "internal/flow/teller.go", old: "if err == nil && left.Log != nil {", new: "if err != nil && left.Log != nil {",
+		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a node without the log tells places that have one",
+		file: "internal/flow/teller.go", old: "return fmt.Errorf(\"%w: start each node with the same --line\", firstcome.ErrLineLogAway)", new: "return nil",
+		pkg: "./internal/flow", test: "TestANodeWithoutTheLogTellsNoPlaceThatHasOne",
+	},
+	{
+		bug:  "a place counts as told that was told in the epoch before",
+		file: "internal/flow/teller.go", old: "l.epoch == p.Log.Epoch && ", new: "",
+		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a place counts as told that somebody had in another generation",
+		file: "internal/flow/teller.go", old: " && l.generation == p.Generation", new: "",
+		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a claim is told its place without the log",
+		file: "internal/flow/drain.go", old: "case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil", new: "case decisions[n].Outcome == 0 && i.limits.Teller != nil",
+		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "the log of another campaign of the same id has people in line",
+		file: "internal/recovery/fold.go", old: "if r.Marker != marker {", new: "if r.Marker == \"\" {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "what a log has from before its beginning counts",
+		file: "internal/recovery/fold.go", old: "known && offset < begin {", new: "known && offset < min(0, begin) {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "a place counts that a frozen node appended in an epoch that had ended",
+		file: "internal/recovery/fold.go", old: "r.Epoch < now || ", new: "",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "a recovery forgets who joined before the last epoch",
+		file: "internal/recovery/fold.go", old: "if e.generation != e.began {", new: "if true {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "people are in line again of a generation that ended within an epoch",
+		file: "internal/recovery/fold.go", old: "if e.generation != e.began {", new: "if false {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "people are in line again of a generation that the ledger knows as sold out",
+		file: "internal/recovery/fold.go", old: "if e.generation <= ended {", new: "if e.generation < 0 {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who left is in line again",
+		file: "internal/recovery/fold.go", old: "case !left[user].Before(p.Ticket):", new: "case false:",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who left and joined again is not in line",
+		file: "internal/recovery/fold.go", old: "case !left[user].Before(p.Ticket):", new: "case left[user].Number > 0:",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who was served is in line again once the coupon is void",
+		file: "internal/recovery/fold.go", old: "!of.Before(p.Ticket) || ", new: "of.Number < 0 || ",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who got a coupon directly is in line again once it is void",
+		file: "internal/recovery/fold.go", old: " || c.IssuedAt.After(p.at)", new: "",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "two people have one ticket",
+		file: "internal/recovery/fold.go", old: "if len(people) > 0 && people[len(people)-1].Ticket == one.Ticket {", new: "if false {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "of two people with one ticket the earlier epoch's keeps it",
+		file: "internal/recovery/fold.go", old: "cmp.Compare(places[b].epoch, places[a].epoch)", new: "cmp.Compare(places[a].epoch, places[b].epoch)",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "a gate is frozen before anybody knows whether the log can be read",
+		file: "internal/recovery/attempt.go", old: "\t\ta.reach,\n", new: "",
+		pkg: whole, test: "TestF77WithoutItsLogALineIsLeftAlone",
+	},
+	{
+		bug:  "a rebuild does not read the log of the line",
+		file: "internal/recovery/attempt.go", old: "\t\ta.read,\n", new: "",
+		pkg: whole, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
+	},
+	{
+		bug:  "a rebuilt line has no log",
+		file: "internal/recovery/line.go", old: "a.loaded.Log, a.loaded.LogEpoch = a.logged, a.folded.Epoch", new: "a.loaded.LogEpoch = a.folded.Epoch",
+		pkg: whole, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
+	},
+	{
+		bug:  "the ledger does not know where the new epoch begins in the log",
+		file: "internal/recovery/line.go", old: "history.Log.First = end", new: "_ = end",
+		pkg: whole, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
+	},
+	{
+		bug:  "a rebuilt line has a generation of which the log says that it ended",
+		file: "internal/recovery/line.go", old: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1", new: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1",
+		pkg: whole, test: "TestF77AGenerationThatSoldOutIsNotInLineAgain",
+	},
+	{
+		bug:  "a recovery reads the log before it freezes the gate",
+		file: "internal/recovery/attempt.go", old: "		a.freeze,\n		a.compare,\n		a.adopt,\n		a.bringBack,\n		a.read,\n", new: "		a.read,\n		a.freeze,\n		a.compare,\n		a.adopt,\n		a.bringBack,\n",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
+		bug:  "who is logged anew is so in the epoch that ends",
+		file: "internal/recovery/line.go", old: "a.loaded.Carried.Generation, a.Rebuild.Epoch+1", new: "a.loaded.Carried.Generation, a.Rebuild.Epoch",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
+		bug:  "the gate's time goes back behind that of the log",
+		file: "internal/recovery/line.go", old: "if a.folded.Latest.After(a.frozen.DecidedAt) {", new: "if false {",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
+		bug:  "a line that is logged anew has nobody in its log",
+		file: "internal/recovery/line.go", old: "\t\terr = a.append(ctx, log)\n", new: "",
+		pkg: whole, test: "TestTheLogOfALineIsMadeAnew",
+	},
+	{
+		bug:  "a place is told that was appended where the log does not count",
+		file: "internal/kafka/linelog.go", old: "if first := records[n].First; r.Offset < first {", new: "if first := records[n].First; r.Offset < min(0, first) {",
+		pkg: "./internal/kafka", test: "TestAPartitionThatEndsBeforeItsLogIsToldAndRefused",
+	},
+	{
+		bug:  "a place is appended to another topic of the name",
+		file: "internal/kafka/linelog.go", old: "case log.Topic != l.id:", new: "case false:",
+		pkg: "./internal/kafka", test: "TestATopicOfLogsThatWasMadeAgainIsToldAndRefused",
+	},
+	{
+		bug:  "a log that was made again is whole",
+		file: "internal/kafka/linelog.go", old: "case log.Topic != is.id:", new: "case false:",
+		pkg: "./internal/kafka", test: "TestATopicOfLogsThatWasMadeAgainIsToldAndRefused",
+	},
+	{
+		bug:  "a log whose records were deleted is whole",
+		file: "internal/kafka/linelog.go", old: "case is.starts[p] > log.First:", new: "case false:",
+		pkg: "./internal/kafka", test: "TestALogWhoseRecordsWereDeletedIsToldAndRefused",
+	},
+	{
+		bug:  "a recovery believes a log whose records were deleted while it read",
+		file: "internal/kafka/linelog.go", old: "_, err = l.has(ctx, id, log, end) // else", new: "_, _ = l.has(ctx, id, log, end) // else",
+		pkg: "./internal/kafka", test: "TestRecordsThatAreDeletedWhileALogIsReadFailTheReading",
+	},
+	{
+		bug:  "each claim waits for a broker that is away",
+		file: "internal/kafka/linelog.go", old: "case time.Now().Before(rest.until):", new: "case false:",
+		pkg: "./internal/kafka", test: "TestALogThatIsAwayHoldsUpNobodyForLong",
+	},
+	{
+		bug:  "terms that are set again begin the log of a line anew",
+		file: "internal/ledger/line_log.go", old: "case epoch == 0: // terms", new: "case epoch < 0: // terms",
+		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
+	},
+	{
+		bug:  "a reconciled ledger looks for a line in the log of before",
+		file: "internal/ledger/line_log.go", old: "case !log.Same(*h.Log): // by", new: "case false: // by",
+		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
+	},
+	{
+		bug:  "a line at Redis gets another log while people are in it",
+		file: "internal/redis/lua/apply.lua", old: "if line and line.log == '' and ARGV[13] ~= ''", new: "if line and ARGV[13] ~= ''",
+		pkg: "./internal/redis", test: "TestALineGetsItsLogOnce",
+	},
+	{
+		bug:  "a campaign that gets a pace has no log of its line",
+		file: "internal/operate/operate.go", old: "if edit(t); t.Pace != nil && t.Log == nil {", new: "if edit(t); false {",
+		pkg: "./internal/operate", test: "TestTheLineOfACampaignThatGetsAPaceIsLogged",
+	},
+	{
+		bug:  "a line that has a log gets another one",
+		file: "internal/operate/operate.go", old: "if edit(t); t.Pace != nil && t.Log == nil {", new: "if edit(t); t.Pace != nil && log != nil {",
+		pkg: "./internal/operate", test: "TestTheLineOfACampaignThatGetsAPaceIsLogged",
+	},
+	{
+		bug:  "a line that had no log gets one in the middle",
+		file: "internal/operate/operate.go", old: "before.Pace != nil || after.Pace == nil {", new: "after.Pace == nil {",
+		pkg: "./internal/operate", test: "TestTheLineOfACampaignThatGetsAPaceIsLogged",
+	},
+	{
 		bug:  "a place in line is repeated from memory",
 		file: "internal/flow/queue.go", old: "!d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0", new: "!d.Outcome.HasCoupon() && d.Lease > 0",
 		pkg: "./internal/flow", test: "TestAPlaceInLineIsNeverRepeated",
@@ -96,66 +296,6 @@ var mutants = []mutant{
 		bug:  "a change begins while leases are granted",
 		file: "internal/operate/operate.go", old: "return o.issuer.Change(id, func() error {", new: "return func(do func() error) error { return do() }(func() error {",
 		pkg: "./internal/operate", test: "TestEveryChangeEndsTheLeasesBeforeItBegins",
-	},
-	{
-		bug:  "an edit of another term sends away who is in line of a lost topic",
-		file: "internal/operate/operate.go", old: "over || after.Pace == asked && had.Partition >= 0", new: "over",
-		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
-	},
-	{
-		bug:  "a pace that is set to what it is gives no other partition",
-		file: "internal/ledger/campaigns.go", old: "if same := terms; s.hasFeed(terms.Feed) {", new: "if same := terms; true {",
-		pkg: "./internal/operate", test: "TestACampaignWhoseTopicIsLostGetsAnotherPartitionByItsPace",
-	},
-	{
-		bug:  "whoever heard that the line closed hears that it was lost",
-		file: "internal/ledger/line.go", old: "case why != 0:\n\t\tat = from", new: "case why != 0 && from.hasFeed(to.Feed):\n\t\tat = from",
-		pkg: "./internal/operate", test: "TestACampaignThatGoesOnGetsAPartitionAgain",
-	},
-	{
-		bug:  "of two operators at once the slower one loses the line that the other began",
-		file: "internal/operate/operate.go", old: "t.Feed != nil && *t.Feed == had {", new: "t.Feed != nil {",
-		pkg: "./internal/operate", test: "TestOfTwoOperatorsAtOnceOneGivesThePartition",
-	},
-	{
-		bug:  "a copy of a campaign's terms has the partition of that campaign",
-		file: "internal/operate/operate.go", old: "\t\treturn nil, nil\n\t}\n\tif err := terms.Check()", new: "\t\treturn terms.Feed, nil\n\t}\n\tif err := terms.Check()",
-		pkg: "./internal/operate", test: "TestACopyOfTermsHasAFeedOfItsOwn",
-	},
-	{
-		bug:  "a node passes people over whom it looks for in a partition that the campaign no longer has",
-		file: "internal/kafka/line_serve.go", old: "*turned.Feed != f.feed {", new: "*turned.Feed != f.feed && false {",
-		pkg: whole, test: "TestRecordsThatKafkaDeletedAreToldUntilThePaceIsSet",
-	},
-	{
-		bug:  "a node that is behind takes records that were served for lost ones",
-		file: "internal/kafka/line_serve.go", old: "f.line.Generation == turn.Generation && f.line.Serving() == turn.From", new: "true",
-		pkg: whole, test: "TestANodeThatIsBehindTakesServedRecordsForNoLoss",
-	},
-	{
-		bug:  "a stream that tells a place in a topic loses its proof",
-		file: "internal/api/streams.go", old: "to.Proof = was.Proof", new: "",
-		pkg: "./internal/api", test: "TestAStreamOfAPlaceInATopicTellsItsEnd",
-	},
-	{
-		bug:  "a node without the topic says of a good proof that it is none",
-		file: "internal/api/claim.go", old: "case s.Proofs == nil:\n\t\treturn flow.ErrNoLine", new: "case s.Proofs == nil && false:\n\t\treturn flow.ErrNoLine",
-		pkg: "./internal/api", test: "TestANodeWithoutTheTopicSaysNothingOfALineThere",
-	},
-	{
-		bug:  "a campaign says that nobody is in its line, which is in a topic",
-		file: "internal/api/counted.go", old: "c.Line.Waiting, c.mute = line.Line.Waiting", new: "_, c.mute = line.Line.Waiting",
-		pkg: "./internal/api", test: "TestAPlaceInATopicIsFoundByItsProof",
-	},
-	{
-		bug:  "the access log has the query",
-		file: "internal/api/accesslog.go", old: `"route", r.Pattern`, new: `"route", r.RequestURI`,
-		pkg: "./internal/api", test: "TestNoLogHasAProof",
-	},
-	{
-		bug:  "the client follows a place without its proof",
-		file: "client/stream.go", old: ", query: proof([]Place{f.place})", new: "",
-		pkg: "./client", test: "TestFollowTakesTheOutcomeFromTheStream",
 	},
 	{
 		bug:  "a holder is told sold out from memory",
@@ -206,41 +346,6 @@ var mutants = []mutant{
 		bug:  "a line at Redis is served from stock that is quarantined",
 		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - quarantined, line.waiting", new: "quantity - in_force, line.waiting",
 		pkg: "./internal/redis", test: "LinesConform",
-	},
-	{
-		bug:  "a turn of a feed that is late is served again at Redis",
-		file: "internal/redis/lua/claim.lua", old: "and tonumber(from) == line.through + 1", new: "and tonumber(from) <= line.through + 1",
-		pkg: "./internal/redis", test: "LinesOfFeedsConform",
-	},
-	{
-		bug:  "a turn of a feed that is late is served again in SQL",
-		file: "internal/ledger/line_fed.go", old: " && turn.From == s.line.Serving()", new: "",
-		pkg: "./internal/ledger", test: "TestTheSQLiteGatesLinesOfFeedsConform",
-	},
-	{
-		bug:  "who left the line of a feed is served at Redis",
-		file: "internal/redis/lua/claim.lua", old: " or line.left(tickets[n]) >= before + n", new: "",
-		pkg: "./internal/redis", test: "LinesOfFeedsConform",
-	},
-	{
-		bug:  "each of a user's tickets in one turn gets a coupon",
-		file: "internal/redis/lua/claim.lua", old: "if is_over[n] or new[user] then", new: "if is_over[n] then",
-		pkg: "./internal/redis", test: "LinesOfFeedsConform",
-	},
-	{
-		bug:  "a generation of a feed begins once more",
-		file: "internal/redis/lua/begin.lua", old: "if not line.first and generation", new: "if generation",
-		pkg: "./internal/redis", test: "LinesOfFeedsConform",
-	},
-	{
-		bug:  "people stay in line in a feed that nobody reads any more",
-		file: "internal/redis/lua/apply.lua", old: "  if line.first then\n    line.finish('lost', now)\n    tell()\n  end\n", new: "",
-		pkg: "./internal/redis", test: "LinesOfFeedsConform",
-	},
-	{
-		bug:  "the audit does not miss who left at the gate",
-		file: "internal/audit/gate_fed.go", old: "(at.Generation != one.Generation || at.Number < one.Through)", new: "at.Generation > one.Generation",
-		pkg: "./internal/audit", test: "TestEveryBreachOfTheLineOfAFeedAtAGateIsFound",
 	},
 	{
 		bug:  "a dead letter leaves the journal without a flag",
@@ -494,21 +599,6 @@ var mutants = []mutant{
 		bug:  "a ledger is not taken for an older one by its version",
 		file: "internal/recovery/age.go", old: "case s.Version > r.Version:", new: "case false:",
 		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
-	},
-	{
-		bug:  "a rebuild forgets who left the line of a feed",
-		file: "internal/ledger/rebuild_refill.go", old: "return refillLeaver(take, each)", new: "return ctx.Err()",
-		pkg: whole, test: "TestF77ALineOfAFeedLosesNobody",
-	},
-	{
-		bug:  "a gate begins a generation of a feed elsewhere than the ledger",
-		file: "internal/gate/router_fed.go", old: "return gate.Begin(ctx, id, feed, line.Generation, line.First)", new: "return gate.Begin(ctx, id, feed, line.Generation, first)",
-		pkg: whole, test: "TestP9TheLedgersWordIsWhereAGenerationBegins",
-	},
-	{
-		bug:  "a rebuild goes on with an offset of the partition before",
-		file: "internal/ledger/line_fed_remote.go", old: "if err == nil && s.line.Begun {", new: "if err == nil && s.line.Generation < 0 {",
-		pkg: whole, test: "TestF75AnotherFeedEndsTheGenerationAtBoth",
 	},
 	{
 		bug:  "a reconciled ledger stays in its older epoch",

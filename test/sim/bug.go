@@ -9,6 +9,7 @@ import (
 // A kind of towns is what may happen in them besides.
 type kind struct {
 	putsBack bool // the ledger is put back to a backup
+	logs     bool // there is a waiting line, which is logged in a topic
 }
 
 // A bug is a mistake that a test plants, to see that the schedules find it: a part of the models, or between models and rooms, that is
@@ -20,17 +21,20 @@ type bug struct {
 	// stall begins questions. The node that asks the last one, after the others were asked in their order, stands still before it asks, for so
 	// long that another node takes over.
 	stall []string
+	// script is what happens, before the calm end; nil: what the seed says.
+	script script
 	// models spoils them before anything happens.
 	models func(*town)
 	// The others return what takes the place of a part of a node.
-	gate    func(*wire, gated) gated                     // what a node asks at the gate
-	claims  func(*wire, gate.Decider) gate.Decider       // what its Issuer asks
-	drains  func(*wire, gate.Drains) gate.Drains         // what its Waiter asks
-	keeper  func(*wire, flow.Keeper) flow.Keeper         // what its Recorder asks
-	book    func(*wire, flow.ChangeBook) flow.ChangeBook // what its Changer asks of the ledger
-	applier func(*wire, gate.Applier) gate.Applier       // and of the gate
-	remade  func(*Gate) recovery.Gate                    // the gate, as its Machine asks it
-	refills func(*Ledger) rebuilds                       // and the ledger
+	gate    func(*wire, gated) gated                         // what a node asks at the gate
+	claims  func(*wire, gate.Decider) gate.Decider           // what its Issuer asks
+	drains  func(*wire, gate.Drains) gate.Drains             // what its Waiter asks
+	keeper  func(*wire, flow.Keeper) flow.Keeper             // what its Recorder asks
+	book    func(*wire, flow.ChangeBook) flow.ChangeBook     // what its Changer asks of the ledger
+	applier func(*wire, gate.Applier) gate.Applier           // and of the gate
+	remade  func(*Gate) recovery.Gate                        // the gate, as its Machine asks it
+	refills func(*Ledger) rebuilds                           // and the ledger
+	log     func(*town, recovery.LineLogs) recovery.LineLogs // where lines are logged
 	// heedless has whoever records settle entries whatever epoch they are of.
 	heedless bool
 	// deaf has nodes go on at a gate though they know that its epoch has ended.

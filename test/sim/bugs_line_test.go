@@ -39,9 +39,9 @@ func (m muddled) Serve(ctx context.Context, id firstcome.CampaignID, limit int) 
 }
 
 // Leave is gate.Places'.
-func (m muddled) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+func (m muddled) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	if m.leave != nil {
-		return m.leave(user)
+		return firstcome.Place{}, m.leave(user)
 	}
 	return m.gated.Leave(ctx, id, user)
 }

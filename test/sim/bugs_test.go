@@ -264,7 +264,10 @@ func TestThePlantedBugsAreFound(t *testing.T) {
 	for n := range putBackBugs {
 		putBackBugs[n].kind.putsBack = true
 	}
-	for _, b := range slices.Concat(bugs, rebuildBugs, lineBugs, putBackBugs) {
+	for n := range logBugs {
+		logBugs[n].kind.logs = true
+	}
+	for _, b := range slices.Concat(bugs, rebuildBugs, lineBugs, putBackBugs, logBugs) {
 		t.Run(b.name, func(t *testing.T) {
 			for from := b.seed; from < b.seed+within; from++ {
 				if breaches, _ := schedule(t, from, &b); len(breaches) > 0 {

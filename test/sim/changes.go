@@ -61,7 +61,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	c, err := g.whole(change.Campaign)
 	if g.logs[change.Campaign] == nil && change.Version == 1 {
 		g.logs[change.Campaign] = &[]happening{}
-		c, err = &course{run: g.run.ID, epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}, log: g.logs[change.Campaign], queue: newQueue()}, nil
+		c, err = &course{run: g.run.ID, epoch: change.Epoch, holders: map[firstcome.UserID]firstcome.Coupon{}, refused: map[int64]bool{}, log: g.logs[change.Campaign], began: 1, queue: newQueue()}, nil
 		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
 		c.Quantity = change.Terms.Quantity // a new campaign gives nothing back
 	}
@@ -110,6 +110,9 @@ func (c *course) apply(change firstcome.Change, clock, now time.Time, quarantine
 			c.quarantine(clock, quarantine)
 		}
 		c.stock = max(0, c.stock+change.Terms.Quantity-c.Quantity) // a lower quantity is taken from what is quarantined first
+		if c.Log != nil {
+			change.Terms.Log = c.Log // from where the epoch begins
+		}
 		c.Terms, c.termsVersion = change.Terms, change.Version
 		c.lined = c.lined || c.Pace != nil
 	case firstcome.ChangePause, firstcome.ChangeResume:

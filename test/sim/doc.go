@@ -34,6 +34,10 @@
 // In every other town there is a waiting line: operators set its pace, change it and take it away, users join, ask for their place and leave,
 // and each node serves whoever is next.
 //
+// In towns of another kind the line is logged in a topic, which does not answer for a while, is made again, or lacks its oldest records; one of the
+// nodes may know none. The gate's server loses more then, and people are in line for long. Some interleavings are scripts instead (script.go): each
+// says what happens in which order, what is kept back meanwhile, and leaves the rest to some seeds.
+//
 // In the end nothing fails any more, and a schedule has to come to rest: everybody claims once more, the journal is empty, and the gate has
 // every change.
 //
@@ -42,7 +46,7 @@
 // gate.go decides, line.go keeps who waits, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
 // numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
 // server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
-// does is what the scripts and the SQL of that step say. old.go has the server whose place a replica took, and reconcile.go the steps in which a ledger that was
+// does is what the scripts and the SQL of that step say. topic.go keeps the log of lines. old.go has the server whose place a replica took, and reconcile.go the steps in which a ledger that was
 // put back takes over what the gate has.
 //
 // # The promises
@@ -53,6 +57,23 @@
 // else is given its numbers, what is not recorded when its epoch ends is lost, and a node that knows that it has ended tells nobody a number
 // of it. Behind a reconcile everybody has what they were told, and no number is given twice. Where ledger and gate both went back, what
 // neither of them has is forgotten, and the rest is held against them. A test plants bugs, one after the other, and wants each to be found.
+//
+// A place in a line that is logged is held against more, whatever the gate's server and the ledger lose (history_log.go): whoever was told it is in
+// line behind each recovery, with that ticket and in that order, unless their ticket ended; nobody is who was told that they left, whose
+// generation was sent away as the ledger knows, who was served as the ledger knows, or whom an earlier recovery did not find; nobody is twice,
+// and no ticket is two users'. A rebuild that goes without the log, as a reconcile does, has who was in line at the frozen gate instead. What a
+// deposed server tells a node that is cut off is a limit, so no such town has two servers.
+//
+// The bugs of such lines have the numbers of these invariants:
+//
+//	1  a place is told behind the append and the check that its epoch decides
+//	2  the records of an epoch count from where it begins to where the next one does; of one that the ledger forgot, from the first
+//	3  of an epoch the highest generation counts; if it began with that, so does the epoch before; none that has ended by the ledger
+//	4  of a user the highest ticket counts, unless it was given back, or a coupon ended it
+//	5  of two users with one ticket the one of the later epoch keeps it
+//	6  new epochs, generations and tickets are above all that ledger and log have
+//	7  where an epoch begins is noted with it
+//	8  a node without a log tells nobody a place
 //
 // A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
 package sim

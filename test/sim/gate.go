@@ -54,6 +54,7 @@ type course struct {
 	refused             map[int64]bool // versions
 	seen                time.Time      // the latest instant that a later one may not be before
 	lined               bool           // it ever had a pace
+	began               int64          // the generation of the line with which the epoch began
 	quarantined
 	queue
 	log *[]happening // of Gate.logs
@@ -218,6 +219,7 @@ func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 		joins := c.ticketOf(user) == 0
 		ticket := c.join(user, now)
 		d.Place = seen.Place(c.line, ticket, c.inForce(), now)
+		d.Place.Log = c.logged(now)
 		if joins {
 			c.did(happening{came: user, ticket: ticketName{c.line.Generation, d.Place.Ticket}})
 		}

@@ -24,6 +24,7 @@ type history struct {
 	backs    []time.Time                // when stock came back
 	breaches []breach
 	lineup   lineup
+	promised promised
 	stop     *asked // the last pause or close that was answered, after which nobody may be given anything; nil: none
 }
 
@@ -40,6 +41,7 @@ type asked struct {
 	outcome        firstcome.Outcome // 0: an error, or nobody told them
 	number         int64
 	over           bool
+	heard          bool  // they heard the answer
 	stray          bool  // it may be what a server said whose epoch had ended
 	refused        bool  // the node knew before that its gate is in an epoch that has ended
 	knew           int64 // the epoch of which the node knew before
@@ -221,6 +223,7 @@ func (h *history) end(a *asked) (hears bool) {
 		h.town.say("  … which", a.name, "never hears")
 		return false
 	}
+	a.heard = true
 	return true
 }
 
@@ -249,6 +252,9 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 		return
 	}
 	h.waits(a)
+	if d.Outcome == firstcome.Waiting && h.town.topic != nil {
+		h.isTold(a, d.Place)
+	}
 	if d.Outcome == firstcome.Waiting {
 		return
 	}

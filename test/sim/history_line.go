@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A lineup is the line as it should be, by what the gate did: who came first stands first.
@@ -19,6 +18,9 @@ type lineup struct {
 // lined takes over what happened to the line.
 func (h *history) lined(now happening, g *Gate) {
 	l := &h.lineup
+	if h.town.topic != nil {
+		h.tracks(now)
+	}
 	switch {
 	case now.came != "":
 		if slices.Contains(l.people, now.came) {
@@ -59,16 +61,18 @@ func (h *history) lined(now happening, g *Gate) {
 // or were, as the ledger knows. A generation that has ended by the ledger is not carried over.
 func (h *history) carried(was happening, c *course) {
 	a := h.town.ledger.campaigns[campaign]
-	over := slices.ContainsFunc(a.line.Past, func(p gate.PastLine) bool { return p.Generation >= was.generation && p.Reason != reasonLost })
+	over := a.sentAway(was.generation)
 	passed := func(p inLine) bool {
 		_, holds := c.holders[p.user]
 		return holds || slices.ContainsFunc(a.coupons, func(one stored) bool { return one.User == p.user && one.Ticket > 0 })
 	}
-	should, is := slices.DeleteFunc(was.lined, passed), slices.DeleteFunc(slices.Clone(c.people), passed)
+	should, is := slices.DeleteFunc(slices.Clone(was.lined), passed), slices.DeleteFunc(slices.Clone(c.people), passed)
 	if over {
 		should = nil
 	}
-	if !slices.Equal(should, is) {
+	if h.town.topic != nil {
+		h.recovered(was, c)
+	} else if !slices.Equal(should, is) {
 		h.breach("P9", "%v were in line at the frozen gate, and after a rebuild %v are", should, is)
 	}
 	h.lineup.people, h.lineup.served = nil, nil
@@ -140,12 +144,18 @@ func (h *history) waits(a *asked) {
 func (t *town) leave(p *person, n *node) {
 	ctx, a := t.begin(p, n, "to leave")
 	go func() {
-		err := n.places.Leave(ctx, campaign, firstcome.UserID(p.name))
+		_, err := n.places.Leave(ctx, campaign, firstcome.UserID(p.name))
 		said := "done"
 		if err != nil {
 			said = "error"
 		}
 		t.post(n, show(n.name, "tells", p.name, "of leaving:", said), func() {
+			defer func() {
+				if how, is := t.promised.ended[firstcome.UserID(p.name)]; is && err == nil && a.heard {
+					how.left = how.number == 0 && !how.sent
+					t.promised.ended[firstcome.UserID(p.name)] = how
+				}
+			}()
 			if always, _ := t.until(a).stands(firstcome.UserID(a.name)); t.end(a) && err == nil && always && !a.stray && !t.over(a) {
 				t.breach("P9", "%s was told that they left, and was in line all the time", a.name)
 			}
@@ -185,6 +195,8 @@ func (h *history) placed(a *asked, at firstcome.Place, held firstcome.Coupon, er
 		}
 	case err == nil && !ever:
 		h.breach("P9", "%s was told to have ticket %d, and was not in line", a.name, at.Ticket)
+	case err == nil && h.town.topic != nil:
+		h.isTold(a, at)
 	case errors.Is(err, firstcome.ErrNoTicket) && always && !h.over(a):
 		h.breach("P9", "%s was told to have no ticket, and was in line all the time", a.name)
 	}

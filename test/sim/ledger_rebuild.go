@@ -162,9 +162,6 @@ func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(f
 	err = l.of(id, func(a *account) error {
 		mark = l.mark(a)
 		for _, c := range a.coupons {
-			if !c.VoidedAt.IsZero() && c.Ticket == 0 {
-				continue
-			}
 			if err := each(c.Coupon); err != nil {
 				return err
 			}
@@ -180,7 +177,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	defer l.mu.Unlock()
 	for id, a := range l.campaigns {
 		all = append(all, gate.Revision{
-			Campaign: id, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
+			Campaign: id, Marker: marker, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
 			Reconciling: a.reconciling() != nil, Unmade: a.applied == 0 && a.highest() == 0,
 		})
 	}
@@ -208,7 +205,7 @@ func (l *Ledger) begin(a *account, actor string) (r recovery.Rebuild, err error)
 	left := !a.rebuildingAt.IsZero()
 	a.attempt, a.rebuildingAt = l.nextAttempt(a.attempt), l.Clock()
 	return recovery.Rebuild{
-		Campaign: a.ID, Attempt: a.attempt, Epoch: a.epoch, Version: a.Version, Drained: a.drained, Actor: actor, InForce: a.inForce(), Left: left,
+		Campaign: a.ID, Marker: marker, Attempt: a.attempt, Epoch: a.epoch, Version: a.Version, Drained: a.drained, Actor: actor, InForce: a.inForce(), Left: left,
 	}, nil
 }
 
@@ -259,7 +256,7 @@ func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded rec
 		if err := l.conclude(a, 0); err != nil {
 			return err
 		}
-		fill = l.nextEpoch(a, frozen, loaded.Carried)
+		fill = l.nextEpoch(a, frozen, loaded)
 		return nil
 	})
 	return fill, err
@@ -280,12 +277,12 @@ func (l *Ledger) conclude(a *account, inForce int64) error {
 }
 
 // nextEpoch ends an epoch: every number that may have been given, and that nobody has, is lost.
-func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, carried recovery.Carried) recovery.Refill {
+func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, loaded recovery.Loaded) recovery.Refill {
 	ended := max(a.ceiling, a.highest())
 	if frozen.Through > 0 {
 		ended = max(frozen.Through, a.highest())
 	}
-	a.epoch++
+	a.epoch = max(a.epoch, loaded.LogEpoch) + 1
 	lost := int64(0)
 	for n := a.drained + 1; n <= ended; n++ {
 		if a.coupon(n) == nil && !l.dead(n) {
@@ -295,9 +292,11 @@ func (l *Ledger) nextEpoch(a *account, frozen recovery.Frozen, carried recovery.
 	}
 	a.drained, a.ceiling, a.rebuildingAt = ended, ended, time.Time{}
 	a.decidedAt = later(a.decidedAt, frozen.DecidedAt)
-	a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeRebuild})
-	lostPlaces := a.carry(frozen.Line, carried)
+	a.applied = l.number(a, firstcome.Change{Kind: firstcome.ChangeRebuild, Epoch: a.epoch, Terms: firstcome.Terms{Log: loaded.Log}})
+	a.changes[a.applied-1].anew = loaded.Anew
+	lostPlaces := a.carry(frozen.Line, loaded.Carried)
 	begins := a.Campaign
+	begins.Log = loaded.Log
 	for _, c := range a.coupons {
 		if !c.Direct && (begins.OpenedAt.IsZero() || c.IssuedAt.Before(begins.OpenedAt)) {
 			begins.OpenedAt = c.IssuedAt
@@ -326,7 +325,7 @@ func (a *account) carry(frozen firstcome.Line, carried recovery.Carried) (lostPl
 		return lostPlaces
 	}
 	a.line.Past = slices.Insert(a.line.Past, 0, gate.PastLine{Generation: l.Generation, Reason: reasonLost, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting})
-	*l = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
+	*l = firstcome.Line{Generation: max(l.Generation+1, carried.Generation), Due: l.Due}
 	if carried.People > 0 {
 		l.LastTicket, l.ServedThrough, l.Waiting = carried.Last, carried.First-1, carried.People
 	}

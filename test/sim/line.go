@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -8,14 +9,16 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A queue is the waiting line of a course.
 type queue struct {
 	line   firstcome.Line
-	people []inLine                  // in the order of their tickets
-	joined map[firstcome.UserID]bool // who had a ticket that has ended
-	past   []gate.PastLine           // newest first
+	people []inLine                        // in the order of their tickets
+	joined map[firstcome.UserID]bool       // who had a ticket that has ended
+	left   map[firstcome.UserID]ticketName // of the epoch, that they gave back last, or were sent away with
+	past   []gate.PastLine                 // newest first
 }
 
 // A ticketName names a ticket for ever.
@@ -29,7 +32,7 @@ type inLine struct {
 }
 
 func newQueue() queue {
-	return queue{line: firstcome.Line{Generation: 1}, joined: map[firstcome.UserID]bool{}}
+	return queue{line: firstcome.Line{Generation: 1}, joined: map[firstcome.UserID]bool{}, left: map[firstcome.UserID]ticketName{}}
 }
 
 // ticketOf returns the ticket with which a user is in line, or 0.
@@ -125,6 +128,7 @@ func (c *course) sendAway(now time.Time, changed bool) (ended []gate.PastLine) {
 	c.past = append(slices.Clone(ended), c.past...)
 	for _, p := range c.people {
 		c.joined[p.user] = true
+		c.left[p.user] = ticketName{c.line.Generation, p.ticket}
 	}
 	c.people, c.line = nil, firstcome.Line{Generation: c.line.Generation + 1, Due: c.line.Due}
 	return ended
@@ -279,6 +283,7 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 			none = true
 		default:
 			p = c.asSeen().Place(c.line, ticket, c.inForce(), now)
+			p.Log = c.logged(now)
 		}
 	})
 	if none {
@@ -288,7 +293,7 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 }
 
 // Leave is gate.Places'.
-func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
+func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
 	refused := g.of(id, func(c *course) {
 		if err = g.verified(c); err != nil {
 			return
@@ -301,6 +306,7 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 		case ticket > 0 && seen.away(now) == 0:
 			c.release(clock, g.Quarantine)
 			c.stop(user, false)
+			c.left[user] = ticketName{c.line.Generation, ticket}
 			c.seen = now
 			c.did(happening{went: user})
 		case holds:
@@ -308,11 +314,27 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 		case ticket == 0 && !c.joined[user]:
 			err = firstcome.ErrNoTicket
 		}
+		if gone := c.left[user]; err == nil && gone.generation >= c.began {
+			left = firstcome.Place{Generation: gone.generation, Ticket: gone.number, Log: c.logged(now)}
+		}
 	})
-	if refused != nil {
-		return refused
+	return left, cmp.Or(refused, err)
+}
+
+// logged returns what the log of the line has to have of a ticket that has not ended at an instant, or that was given back; nil: it has no log.
+func (c *course) logged(at time.Time) *firstcome.Logged {
+	if c.Log == nil {
+		return nil
 	}
-	return err
+	return &firstcome.Logged{LineLog: *c.Log, Marker: marker, Epoch: c.epoch, Began: c.began, At: at}
+}
+
+// Decides is gate.Gate's.
+func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, epoch int64) error {
+	if at, _ := g.last(id); at > epoch {
+		return recovery.ErrAhead
+	}
+	return cmp.Or(g.outlived(id, epoch), g.stands(id))
 }
 
 // LineOf is gate.Places'.

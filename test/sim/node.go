@@ -71,6 +71,14 @@ func (t *town) boot(name string) *node {
 	}
 	machine := recovery.New(book, end, recovery.Events{})
 	machine.Auto = t.auto()
+	var places flow.LineLog
+	if t.topic != nil && t.unable != name {
+		machine.Log = logs{t.topic, at}
+		if b.log != nil {
+			machine.Log = b.log(t, machine.Log)
+		}
+		places = machine.Log
+	}
 	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), gate.ErrStaleEpoch) }
 	n.epoch = func() int64 { return machine.Epoch(campaign) }
 	over := &gate.Router{Book: book, Watch: machine}
@@ -84,8 +92,9 @@ func (t *town) boot(name string) *node {
 	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, gate.Applier(over)), nil)
 	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded})
 	lines := flow.NewDispatcher(over, flow.DispatchLimits{})
-	n.issuer = flow.NewIssuer(put(b.claims, at, gate.Decider(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
-	n.places = over
+	teller := flow.NewTeller(over, places)
+	n.issuer = flow.NewIssuer(put(b.claims, at, gate.Decider(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
+	n.places = teller
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
 	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, g, unasked{machine})
 	if b.kind.putsBack {

@@ -15,6 +15,7 @@ import (
 type deed struct {
 	firstcome.Change
 	refused bool
+	anew    bool // of a rebuild: all that was logged before says nothing any more
 }
 
 // Create makes a campaign: its change 1, which its gate lacks yet.

@@ -33,6 +33,10 @@ func (t *town) mayPutBack() bool {
 
 // putBack has the ledger go back to its backup, and now and then the gate lose the campaign with it. Then what is in neither is forgotten.
 func (t *town) putBack() {
+	t.putBackTo(t.IntN(4) == 0)
+}
+
+func (t *town) putBackTo(lose bool) {
 	t.say("the ledger is put back to a backup")
 	t.puts, t.outages = t.puts+1, t.outages+1
 	for _, name := range t.names {
@@ -42,8 +46,9 @@ func (t *town) putBack() {
 	}
 	t.pending = nil // the nodes stopped long ago
 	t.ledger.archive = t.saved.copied()
+	t.promised.seen = min(t.promised.seen, t.ledger.campaigns[campaign].Version)
 	_, gone := t.whole()
-	if !gone && t.IntN(4) == 0 {
+	if !gone && lose {
 		t.say("the gate's server loses the campaign")
 		t.broken, gone = true, true
 		t.gate.loses(campaign)
@@ -70,7 +75,10 @@ func (h *history) forgets() {
 			i.voided = 0
 		}
 	}
-	h.asked, h.stop, h.lineup = nil, nil, lineup{}
+	h.asked, h.stop = nil, nil
+	if h.lineup.owners = nil; h.town.topic == nil { // else a log still says who is in line
+		h.lineup = lineup{}
+	}
 	h.backs = append(h.backs, h.looks[len(h.looks)-1].from)
 }
 

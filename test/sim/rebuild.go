@@ -22,7 +22,7 @@ func (m *memory) copied() memory {
 	for id, c := range m.campaigns {
 		one := *c
 		one.holders, one.refused = maps.Clone(c.holders), maps.Clone(c.refused)
-		one.people, one.joined = slices.Clone(c.people), maps.Clone(c.joined)
+		one.people, one.joined, one.left = slices.Clone(c.people), maps.Clone(c.joined), maps.Clone(c.left)
 		other.campaigns[id] = &one
 	}
 	return other
@@ -124,7 +124,7 @@ func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, 
 	}
 	return recovery.Stopped{
 		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.ceiling, ClosedAt: c.ClosedAt, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
-		InForce: c.inForce(), Holders: c.inForce(), Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
+		InForce: c.inForce(), Holders: c.inForce(), Log: c.Log, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
 		DecidedAt: c.seen, Line: c.lined, Pace: c.Pace, Waitlist: c.Waitlist,
 	}, nil
 }
@@ -231,7 +231,7 @@ func (g *Gate) Loading(_ context.Context, r recovery.Rebuild) (put func(firstcom
 		defer g.mu.Unlock()
 		if l := g.load(r); c.VoidedAt.IsZero() {
 			l.holders[c.User] = c
-		} else {
+		} else if c.Ticket > 0 {
 			l.over[c.User] = c
 		}
 		return nil
@@ -279,6 +279,34 @@ func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried re
 	return carried, nil
 }
 
+// Carried is recovery.Gate's.
+func (g *Gate) Carried(_ context.Context, r recovery.Rebuild, each func(recovery.Waiting) error) error {
+	g.mu.Lock()
+	people := slices.Clone(g.load(r).people)
+	g.mu.Unlock()
+	for _, p := range people {
+		if err := each(recovery.Waiting{User: p.user, Ticket: p.ticket, At: p.at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Seat is recovery.Gate's.
+func (g *Gate) Seat(_ context.Context, r recovery.Rebuild, _ int64, people []recovery.Waiting) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.campaigns[r.Campaign]; c == nil || c.frozen != r.Attempt {
+		return recovery.ErrOutdone
+	}
+	l := g.load(r)
+	l.people = nil
+	for _, p := range people {
+		l.people = append(l.people, inLine{p.User, p.Ticket, p.At})
+	}
+	return nil
+}
+
 // Switch is recovery.Gate's.
 func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	g.mu.Lock()
@@ -298,9 +326,10 @@ func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, 
 		Campaign: fill.Campaign, run: g.run.ID, attempt: r.Attempt, termsVersion: fill.TermsVersion, epoch: fill.Epoch, ceiling: fill.Ceiling,
 		last: fill.LastNumber, drained: fill.LastNumber, holders: maps.Clone(l.holders), refused: map[int64]bool{}, seen: later(fill.DecidedAt, clock), log: c.log,
 		lined: fill.Pace != nil || fill.Line.Generation > 1,
-		queue: queue{line: fill.Line, people: slices.Clone(l.people), joined: map[firstcome.UserID]bool{}, past: slices.Clone(fill.Past)},
+		queue: queue{line: fill.Line, people: slices.Clone(l.people), joined: map[firstcome.UserID]bool{}, left: map[firstcome.UserID]ticketName{}, past: slices.Clone(fill.Past)},
 	}
 	made.line.Generation = max(1, made.line.Generation)
+	made.began = made.line.Generation
 	for user := range l.over {
 		made.joined[user] = true
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -127,6 +128,7 @@ func (l *Ledger) adopt(a *account, g recovery.Stopped, voids int64) error {
 		terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
 		if g.Line {
 			terms.Pace, terms.Waitlist = g.Pace, g.Waitlist
+			terms.Log = cmp.Or(g.Log, terms.Log) // from where the gate's epoch begins
 		}
 		a.Paused, a.Closed, a.ClosedAt = g.Paused, g.Closed, g.ClosedAt
 	}
@@ -135,7 +137,7 @@ func (l *Ledger) adopt(a *account, g recovery.Stopped, voids int64) error {
 	}
 	terms.Quantity = max(terms.Quantity, a.inForce()-voids)
 	a.applied = a.Version
-	made := l.number(a, firstcome.Change{Kind: firstcome.ChangeReconcile, Terms: terms, Paused: a.Paused, Closed: a.Closed, ClosedAt: a.ClosedAt})
+	made := l.number(a, firstcome.Change{Kind: firstcome.ChangeReconcile, Epoch: max(a.epoch, g.Epoch), Terms: terms, Paused: a.Paused, Closed: a.Closed, ClosedAt: a.ClosedAt})
 	a.Terms, a.termsVersion = terms, made
 	a.epoch, a.ceiling = max(a.epoch, g.Epoch), max(a.ceiling, g.Ceiling, g.LastNumber)
 	return nil

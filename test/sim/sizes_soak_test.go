@@ -12,3 +12,6 @@ const livedTwice = 1000
 
 // putBack is how many are lived through in which the ledger is put back.
 func putBack() uint64 { return uint64(stage.Rounds(2000, 200_000)) }
+
+// logged is how many are lived through whose line is logged.
+func logged() uint64 { return uint64(stage.Rounds(2000, 500_000)) }

@@ -10,3 +10,6 @@ const livedTwice = 100
 
 // putBack is how many are lived through in which the ledger is put back.
 func putBack() uint64 { return 400 }
+
+// logged is how many are lived through whose line is logged.
+func logged() uint64 { return 400 }

@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A town is one campaign with everybody who has to do with it: users who claim, operators who change it, nodes, and the models of
@@ -20,6 +21,7 @@ type town struct {
 	*world
 	bug *bug
 	backup
+	logging
 	gate  *Gate
 	front gated // the gate, as nodes ask it
 	server
@@ -38,6 +40,9 @@ type town struct {
 
 // the campaign.
 const campaign = firstcome.CampaignID("c")
+
+// marker is the campaign's: see firstcome.Change.
+const marker = "m"
 
 // A person is a user or an operator: they ask one thing after the other.
 type person struct {
@@ -59,13 +64,17 @@ func build(drawn *rand.Rand, b *bug) *town {
 	t.durable = t.IntN(2) == 0
 	t.paced = t.IntN(2) == 0
 	t.follows = !t.durable && t.IntN(2) == 0
+	t.paced = t.paced || b.kind.logs
+	if b.kind.logs { // what a cut-off node tells of a deposed server is lost with it: a limit
+		t.follows = false
+	}
 	if b.kind.putsBack { // what arrives late arrives at another ledger, and of two servers none is the one to be asked
 		t.follows, t.lost = false, 0
 	}
 	t.gate.becomes(t.gate.memory, t.another())
 	t.ledger = NewLedger(time.Now)
 	t.ledger.Backlog = int64(t.IntN(4)) // 0: no limit
-	t.history = &history{town: t}
+	t.history = &history{town: t, promised: newPromised()}
 	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
 	newcomers := 0
 	if t.follows {
@@ -92,6 +101,12 @@ func build(drawn *rand.Rand, b *bug) *town {
 	if t.paced {
 		terms.Pace = t.pace()
 		terms.Waitlist = terms.Pace != nil && t.IntN(3) == 0
+	}
+	if b.kind.logs {
+		t.logs(&terms)
+	}
+	if b.script != nil {
+		t.scripted(&terms)
 	}
 	must(t.ledger.Create(context.Background(), "", campaign, terms))
 	made, err := t.ledger.Pending(context.Background(), campaign)
@@ -123,13 +138,17 @@ func must(err error) {
 // live lives through the schedule: so many steps with faults, then without, until everybody has an answer and nothing is on its way. A
 // town that never comes to rest is a breach.
 func (t *town) live() {
+	for _, act := range t.bug.script {
+		act(t)
+	}
+	t.held = nil
 	for n := 100 + t.IntN(300); n > 0 && !t.rests(); n-- {
 		t.step()
 	}
 	t.say("from here on nothing fails any more")
 	t.calm = true
 	for n := 0; !t.rests() || !t.asksLast; n++ {
-		if n > 4000 {
+		if n > 12000 {
 			a := t.ledger.campaigns[campaign]
 			t.breach("P5", "something never ends: %d entries in the journal, %d of %d changes at the gate", len(t.gate.journal), a.applied, a.Version)
 			break
@@ -194,6 +213,9 @@ func (t *town) offers() (all []*event) {
 	if old := t.old.Load(); old != nil && !time.Now().Before(old.until) {
 		offer("the old server follows the new one", t.heal)
 	}
+	if t.topic != nil && t.topic.away && (t.calm || !time.Now().Before(t.back)) {
+		offer("the topic answers again", func() { t.topic.away = false })
+	}
 	at := t.awake()
 	for _, p := range t.people {
 		switch {
@@ -229,6 +251,8 @@ func (t *town) fail() {
 		t.crashes(at[t.IntN(len(at))])
 	case t.mayPutBack() && t.percent(1):
 		t.putBack()
+	case t.topic != nil && t.IntN(4) == 0 && t.percent(1):
+		t.failTopic()
 	case len(at) > 0 && !t.older && t.percent(t.freeze):
 		n := at[t.IntN(len(at))]
 		t.freezes(n)
@@ -352,7 +376,7 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 // rests tells whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
-	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.stands() == nil && !t.rolledBack() &&
+	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.stands() == nil && !t.rolledBack() && !t.damaged() &&
 		!slices.ContainsFunc(t.people, func(p *person) bool { return p.left > 0 && p.name != owner || p.busy != nil })
 }
 
@@ -367,7 +391,7 @@ func (t *town) needed() bool {
 	if t.rolledBack() {
 		return !t.ledger.campaigns[campaign].underWay(time.Now())
 	}
-	return !t.auto() && (!t.gate.named || errors.Is(t.stands(), gate.ErrStaleEpoch)) || t.lose > 0 && t.percent(1)
+	return t.damaged() || !t.auto() && (!t.gate.named || errors.Is(t.stands(), gate.ErrStaleEpoch)) || t.lose > 0 && t.percent(1)
 }
 
 // rebuild has the owner order a rebuild.
@@ -380,9 +404,12 @@ func (t *town) rebuild(p *person, n *node) {
 		})
 		return
 	}
-	ifLost := t.IntN(2) == 0 // drawn here: what is asked for runs beside the next step
+	ordered := recovery.Order{IfLost: t.IntN(2) == 0} // drawn here: what is asked for runs beside the next step
+	if t.damaged() || t.topic != nil && t.IntN(4) == 0 {
+		ordered = recovery.Order{WithoutLog: true}
+	}
 	t.change(p, n, "a rebuild", func(ctx context.Context) (ledger.Status, error) {
-		_, err := n.operator.Rebuild(ctx, p.name, campaign, ifLost)
+		_, err := n.operator.Rebuild(ctx, p.name, campaign, ordered)
 		return ledger.Status{}, err
 	})
 }

@@ -132,6 +132,12 @@ func spell(value any, err error) string {
 		return show("epoch", v.Epoch)
 	case recovery.Carried:
 		return show(v.People, "wait, and", v.Passed, "were served")
+	case seats:
+		return v.String()
+	case []recordAt:
+		return spellRead(v)
+	case recovery.LineHistory:
+		return show(v.Log.Topic, "from", v.Log.First, "and epochs at", v.Epochs)
 	case []firstcome.Change:
 		return show(len(v), "changes")
 	}
@@ -307,9 +313,17 @@ func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstco
 }
 
 // Leave is gate.Places'.
-func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
-	_, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (struct{}, error) { return struct{}{}, r.at().Leave(ctx, id, user) })
-	return err
+func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
+	at, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (at stand, err error) {
+		at.place, err = r.at().Leave(ctx, id, user)
+		return at, err
+	})
+	return at.place, err
+}
+
+// Decides is gate.Gate's.
+func (r remote) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
+	return order(ctx, r.wire, "the gate", show("whether epoch", epoch, "decides"), func() error { return r.at().Decides(ctx, id, epoch) })
 }
 
 func numbers(coupons []firstcome.Coupon) (all []int64) {
@@ -370,6 +384,11 @@ func (p paper) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 // CouponOf and Holders are gate.Book's.
 func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	return p.Book.CouponOf(ctx, id, user)
+}
+
+// LogDirect is gate.Book's: nobody reads the audit log.
+func (paper) LogDirect(context.Context, gate.Order, firstcome.CampaignID, []firstcome.Decision) error {
+	return nil
 }
 
 // Pending is flow.ChangeBook's.

@@ -123,6 +123,28 @@ func (r remote) Carry(ctx context.Context, b recovery.Rebuild, generation int64)
 	return ask(ctx, r.wire, "the gate", show("to carry its line over, for attempt", b.Attempt), func() (recovery.Carried, error) { return r.made().Carry(ctx, b, generation) })
 }
 
+// Carried is recovery.Gate's.
+func (r remote) Carried(ctx context.Context, b recovery.Rebuild, each func(recovery.Waiting) error) error {
+	all, err := ask(ctx, r.wire, "the gate", show("who was carried over, for attempt", b.Attempt), func() (all seats, err error) {
+		err = r.made().Carried(ctx, b, func(one recovery.Waiting) error {
+			all = append(all, one)
+			return nil
+		})
+		return all, err
+	})
+	for n := 0; err == nil && n < len(all); n++ {
+		err = each(all[n])
+	}
+	return err
+}
+
+// Seat is recovery.Gate's.
+func (r remote) Seat(ctx context.Context, b recovery.Rebuild, generation int64, people []recovery.Waiting) error {
+	return order(ctx, r.wire, "the gate", show("to seat", seats(people), "for attempt", b.Attempt), func() error {
+		return r.made().Seat(ctx, b, generation, people)
+	})
+}
+
 // Switch is recovery.Gate's.
 func (r remote) Switch(ctx context.Context, b recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	return order(ctx, r.wire, "the gate", show("to switch to attempt", b.Attempt, "and epoch", fill.Epoch), func() error {
@@ -234,6 +256,14 @@ func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stop
 	return ask(ctx, p.wire, "the ledger", show("to adopt what the gate has at version", gate.Version, "and to void", numbers(absent)), func() (recovery.Adopted, error) {
 		return p.rebuilds.Adopt(ctx, r, gate, absent, whole)
 	})
+}
+
+// LineHistory is recovery.Ledger's.
+func (p paper) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
+	if p.Ledger.bare(id) {
+		return recovery.LineHistory{}, nil
+	}
+	return ask(ctx, p.wire, "the ledger", "where the line is logged", func() (recovery.LineHistory, error) { return p.rebuilds.LineHistory(ctx, id) })
 }
 
 // GoesOn is recovery.Ledger's.

@@ -19,6 +19,7 @@ type world struct {
 	mu      sync.Mutex // guards what follows
 	pending []*event
 	stall   []string // see bug
+	held    []string // what begins so does not happen: see script
 }
 
 // A weather is how much goes wrong in a schedule, in percent of the steps.
@@ -94,7 +95,7 @@ func (w *world) next(offers []*event) *event {
 	defer w.mu.Unlock()
 	ready := offers
 	for _, e := range w.pending {
-		if e.of == nil || !e.of.frozen.Load() {
+		if (e.of == nil || !e.of.frozen.Load()) && !slices.ContainsFunc(w.held, func(what string) bool { return strings.HasPrefix(e.name, what) }) {
 			ready = append(ready, e)
 		}
 	}

@@ -243,7 +243,7 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 	return held, err
 }
 
-// State is gate.Counters'.
+// State is gate.Epochs'.
 func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
 	err = g.of(id, func(c *Course) {
 		state = gate.State{
@@ -256,6 +256,11 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.Sta
 		g.Set(func() { err = g.States(id, &state) })
 	}
 	return state, err
+}
+
+// Decides is gate.Epochs'.
+func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, _ int64) error {
+	return g.of(id, func(*Course) {})
 }
 
 // DrainedThrough is gate.Drains'.

@@ -185,7 +185,7 @@ func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.
 }
 
 // Leave is gate.Places'.
-func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (err error) {
+func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
 	known := g.of(id, func(c *Course) {
 		now := g.now(c)
 		_, ends := c.ending(now, false)
@@ -204,7 +204,7 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 	if known != nil {
 		err = known
 	}
-	return err
+	return left, err
 }
 
 // LineOf is gate.Places'.

@@ -115,7 +115,7 @@ func (o *Operator) Place(ctx context.Context, id firstcome.CampaignID, user firs
 }
 
 // Leave is gate.Places'.
-func (o *Operator) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
+func (o *Operator) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	return o.Gates[0].Leave(ctx, id, user)
 }
 
@@ -205,8 +205,7 @@ func (o *Operator) SetTerms(ctx context.Context, id firstcome.CampaignID, edit f
 		return firstcome.ErrClosed
 	}
 	samePace := terms.Pace == c.Pace || terms.Pace != nil && c.Pace != nil && *terms.Pace == *c.Pace
-	sameFeed := terms.Feed == c.Feed || terms.Feed != nil && c.Feed != nil && *terms.Feed == *c.Feed
-	if samePace && sameFeed && terms.Waitlist == c.Waitlist && terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
+	if samePace && terms.Waitlist == c.Waitlist && terms.Quantity == c.Quantity && terms.OpensAt.Equal(c.OpensAt) && terms.ClosesAt.Equal(c.ClosesAt) {
 		return nil
 	}
 	refused, err := o.change(ctx, c, firstcome.Change{Kind: firstcome.ChangeTerms, Terms: terms})

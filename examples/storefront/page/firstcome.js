@@ -14,29 +14,12 @@ export async function start() {
 const campaign = () => `/v1/campaigns/${encodeURIComponent(session.campaign)}`;
 const own = () => `${campaign()}/claims/${encodeURIComponent(session.user_id)}`;
 
-// Where a topic of Kafka keeps the line, a place there is found by the proof that the claim was answered with. It is kept over reloads, and
-// opens nothing without the user's token.
-const kept = () => `proof ${session.campaign} ${session.user_id}`;
-const proof = (more) => {
-  const text = localStorage.getItem(kept());
-  const query = new URLSearchParams({ ...(text && { proof: text }), ...more }).toString();
-  return query && `?${query}`;
-};
-
-// keep keeps the proof of a place, and forgets it with an answer that has none.
-function keep(answer) {
-  if (unknown(answer)) return answer;
-  if (answer.body.proof) localStorage.setItem(kept(), answer.body.proof);
-  else localStorage.removeItem(kept());
-  return answer;
-}
-
 export const readCampaign = () => ask("GET", campaign());
 // readClaim reads the user's claim, and how a place ended that the user is not in any longer.
-export const readClaim = async (place) => keep(await ask("GET", own() + proof(place && { place: `${place.generation}.${place.ticket}` })));
+export const readClaim = (place) => ask("GET", own() + (place ? `?place=${place.generation}.${place.ticket}` : ""));
 export const readWallet = () => ask("GET", `/v1/users/${encodeURIComponent(session.user_id)}/coupons`);
-export const claim = async () => keep(await ask("POST", `${campaign()}/claims`, { user_id: session.user_id }));
-export const leave = async () => keep(await ask("DELETE", own() + proof()));
+export const claim = () => ask("POST", `${campaign()}/claims`, { user_id: session.user_id });
+export const leave = () => ask("DELETE", own());
 const readLine = () => send("GET", `${campaign()}/line`, undefined, true);
 
 const longest = 20_000; // ms: firstcome answers a claim within 15 s
@@ -108,7 +91,7 @@ async function listen(heard, each, signal) {
   let timer = hears();
   try {
     const both = AbortSignal.any([signal, dead.signal]);
-    const response = await fetch(`${session.server}${own()}/events${proof()}`, { headers, cache: "no-store", credentials: "omit", signal: both });
+    const response = await fetch(`${session.server}${own()}/events`, { headers, cache: "no-store", credentials: "omit", signal: both });
     if (response.status === 401) {
       await start(); // the token was over
       return true;

@@ -27,8 +27,7 @@ WHERE k.id = :campaign
 SELECT p.generation, p.ended_at, p.reason
 FROM campaigns k JOIN past_lines p ON p.campaign_id = k.id
 WHERE k.id = :campaign AND NOT CASE
-    WHEN p.reason = 'lost' THEN k.gate <> 'ledger' OR k.feed_topic IS NOT NULL
-        AND EXISTS (SELECT 1 FROM changes h WHERE h.campaign_id = :campaign AND h.kind IN ('terms', 'reconcile') AND h.changed_at = p.ended_at)
+    WHEN p.reason = 'lost' THEN k.gate <> 'ledger'
     WHEN p.reason = 'sold_out' THEN k.gate <> 'ledger'
         OR EXISTS (SELECT 1 FROM changes h WHERE h.campaign_id = :campaign AND h.kind = 'terms' AND h.changed_at = p.ended_at)
         OR EXISTS (SELECT 1 FROM coupons c WHERE c.campaign_id = :campaign AND c.issued_at = p.ended_at)
@@ -68,7 +67,7 @@ SELECT generation, ticket, user_id, at, SUM(coupon) AS coupons, SUM(issued) AS t
 FROM (
     SELECT COALESCE(c.generation, 0) AS generation, COALESCE(c.ticket, 0) AS ticket, c.user_id, c.issued_at AS at, 1 AS coupon, 0 AS issued
     FROM campaigns k CROSS JOIN coupons c
-    WHERE k.id = :campaign AND k.gate = 'ledger' AND k.feed_topic IS NULL AND c.campaign_id = :campaign AND (c.ticket IS NOT NULL OR c.generation IS NOT NULL)
+    WHERE k.id = :campaign AND k.gate = 'ledger' AND c.campaign_id = :campaign AND (c.ticket IS NOT NULL OR c.generation IS NOT NULL)
     UNION ALL
     SELECT generation, ticket, user_id, ended_at, 0, 1
     FROM tickets WHERE campaign_id = :campaign AND outcome = 'issued'
@@ -91,11 +90,11 @@ ORDER BY t.generation, t.ticket;
 -- The campaign's row counts the tickets of its generation, and the row of one that ended those of that one. Each ticket up to served_through has ended, and no other before it.
 -- says: generation {generation} counts {last_ticket} tickets, {served} served and {waiting} in line, and each up to {served_through} ended; by the tickets it is {its_last}, {its_served} and {its_waiting}, and up to {least} to {most}
 WITH says AS (
-    SELECT generation, last_ticket, served, waiting, served_through FROM campaigns WHERE id = :campaign AND gate = 'ledger' AND feed_topic IS NULL
+    SELECT generation, last_ticket, served, waiting, served_through FROM campaigns WHERE id = :campaign AND gate = 'ledger'
     UNION ALL
     SELECT p.generation, p.last_ticket, p.served, p.waiting, p.served_through
     FROM campaigns k JOIN past_lines p ON p.campaign_id = k.id
-    WHERE k.id = :campaign AND k.gate = 'ledger' AND k.feed_topic IS NULL
+    WHERE k.id = :campaign AND k.gate = 'ledger'
 ),
 has AS (
     SELECT generation, MAX(ticket) AS last_ticket,
@@ -116,17 +115,17 @@ WHERE last_ticket <> its_last OR served <> its_served OR waiting <> its_waiting 
 ORDER BY generation;
 
 -- name: unknown_generation
--- There are tickets of generations only that there were, and none where a topic or another gate keeps the line.
+-- There are tickets of generations only that there were, and none where another gate keeps the line.
 -- says: there are tickets of the generation {generation}, and no row of it
 SELECT DISTINCT t.generation
 FROM campaigns k JOIN tickets t ON t.campaign_id = k.id
 WHERE k.id = :campaign
-  AND (k.gate <> 'ledger' OR k.feed_topic IS NOT NULL
+  AND (k.gate <> 'ledger'
     OR t.generation <> k.generation AND NOT EXISTS (SELECT 1 FROM past_lines p WHERE p.campaign_id = :campaign AND p.generation = t.generation))
 ORDER BY t.generation;
 
 -- name: served_through
--- Where another gate or a topic keeps the line, it says how far each generation is served. No coupon is of a later ticket, and there are at most as many as were served. The row of a lost
+-- Where another gate keeps the line, it says how far each generation is served. No coupon is of a later ticket, and there are at most as many as were served. The row of a lost
 -- generation has only what the ledger knew by then.
 -- says: {coupons} coupons were issued to tickets of the generation {generation}, up to {last_ticket}, and {served} were served, up to {served_through}
 WITH says AS (
@@ -141,8 +140,8 @@ has AS (
 )
 SELECT h.generation, h.coupons, h.last_ticket, s.served, s.served_through
 FROM campaigns k CROSS JOIN has h LEFT JOIN says s ON s.generation = h.generation
-WHERE k.id = :campaign AND (k.gate <> 'ledger' OR k.feed_topic IS NOT NULL)
-  AND (s.generation IS NULL OR (s.reason <> 'lost' OR k.feed_topic IS NOT NULL) AND (h.last_ticket > s.served_through OR h.coupons > s.served))
+WHERE k.id = :campaign AND k.gate <> 'ledger'
+  AND (s.generation IS NULL OR s.reason <> 'lost' AND (h.last_ticket > s.served_through OR h.coupons > s.served))
 ORDER BY h.generation;
 
 -- name: served_elsewhere
@@ -176,17 +175,3 @@ CROSS JOIN (SELECT generation, ended_at, LAG(ended_at) OVER (ORDER BY generation
 LEFT JOIN (SELECT generation, MAX(issued_at) AS issued_at FROM coupons WHERE campaign_id = :campaign AND ticket IS NOT NULL GROUP BY generation) c ON c.generation = p.generation
 WHERE k.id = :campaign AND k.gate <> 'ledger' AND (p.ended_at < p.earlier_at OR p.ended_at < c.issued_at)
 ORDER BY p.generation;
-
--- name: in_a_topic
--- Where a topic keeps the line, the ledger has only tickets that have ended, and none of a generation that has not begun.
--- says: generation {generation} counts {last_ticket} tickets, {waiting} in line, {served} served and each up to {served_through} ended; it begins at the offset {begins}
-SELECT s.generation, s.last_ticket, s.waiting, s.served, s.served_through, s.begins
-FROM (
-    SELECT generation, last_ticket, waiting, served, served_through, line_first AS begins FROM campaigns WHERE id = :campaign AND feed_topic IS NOT NULL
-    UNION ALL
-    SELECT p.generation, p.last_ticket, p.waiting, p.served, p.served_through, p.first
-    FROM campaigns k JOIN past_lines p ON p.campaign_id = k.id
-    WHERE k.id = :campaign AND k.feed_topic IS NOT NULL
-) s
-WHERE s.begins IS NULL AND s.last_ticket > 0 OR s.begins IS NOT NULL AND (s.last_ticket <> s.served_through OR s.waiting <> 0) OR s.served > s.served_through
-ORDER BY s.generation;

@@ -5,8 +5,8 @@
 --       3 the change's version, 4 its kind: terms, pause, resume, close or void
 --       of terms: 5 quantity, 6 opens_at, 7 closes_at ('' for none), 8 the epoch of a new campaign,
 --       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
---       or '' for not at all, 11 the pace, '' for none, 12 waitlist: 1 or 0, 13 the topic and the partition of the feed that
---       keeps the line, with a space between, '' for none: a line has one from its beginning, or never
+--       or '' for not at all, 11 the pace, '' for none, 12 waitlist: 1 or 0, 13 the topic, the partition and the first offset of the
+--       line's log, with spaces between, '' for none. A line that has a log keeps it
 --       of void: 5 number, 6 user
 --       The last one is the highest number that may be given from then on: see docs/adr/0034; '' for any
 -- Returns {word, …}
@@ -32,7 +32,7 @@ local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'de
 if not c or instead and c[20] then return instead end
 local function new_line()
   local line = '1 0 0 0 0 0 ' .. (ARGV[11] == '' and '-' or ARGV[11]) .. ' ' .. ARGV[12]
-  return ARGV[13] == '' and line or line .. ' ' .. ARGV[13] .. ' - 0'
+  return ARGV[13] == '' and line or line .. ' ' .. ARGV[13] .. ' 1'
 end
 local holders = redis.call('HLEN', holders_key)
 local leftovers = holders + redis.call('XLEN', journal_key)
@@ -56,7 +56,7 @@ if not known then
     'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
     'decided_at', whole(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '',
     'run', this_run(), 'ceiling', ARGV[#ARGV], 'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
-  if ARGV[11] ~= '' or ARGV[13] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
+  if ARGV[11] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
   return {'applied'}
 end
 local line = line_of(c[15])
@@ -141,7 +141,7 @@ if kind == 'void' then
   -- This goes first: it may be refused for lack of rights, and alone it only delays.
   redis.call('HSET', campaign_key, 'quarantined_until', whole(quarantined_until))
   redis.call('HDEL', holders_key, user)
-  if #entry >= SERVED and not line.feed then redis.call('HSET', tickets_key, user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
+  if #entry >= SERVED then redis.call('HSET', tickets_key, user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
   return write('in_force', whole(in_force - 1))
 end
 
@@ -160,18 +160,12 @@ if opens_earlier or opens_again then
   was_closes_at = was.closes_at < math.huge and was.closes_at or nil
 end
 quarantined = math.max(0, quarantined + (to_quantity - quantity)) -- in this order no sum is above 2^53
-if (ARGV[11] ~= '' or ARGV[13] ~= '') and not line then line = line_of(new_line()) end
+if ARGV[11] ~= '' and not line then line = line_of(new_line()) end
 local paced -- before
 if line then
   paced, line.pace, line.waitlist = line.pace, tonumber(ARGV[11]), ARGV[12] == '1'
 end
-if line and line.feed and ARGV[13] ~= '' and ARGV[13] ~= line.feed then -- nobody reads the old one any more
-  if line.first then
-    line.finish('lost', now)
-    tell()
-  end
-  line.feed = ARGV[13]
-end
+if line and line.log == '' and ARGV[13] ~= '' then line.log = ' ' .. ARGV[13] .. ' ' .. whole(line.generation) end
 send_away(c[14] == '1', to_closes_at, to_quantity, now)
 if paced and not line.pace and line.waiting > 0 then tell() end -- nodes that start look for a line here
 local sold_out_at = tonumber(c[13]) and c[13] or to_quantity <= in_force and whole(now) or ''

@@ -7,32 +7,29 @@
 --       3 the channel that wakes recorders, 4 the campaign's id
 --       5 how long returned stock is quarantined, in microseconds
 --       6 what the users want: claim a coupon; issue, which passes the line, the opening and a pause; or leave the line. Or serve, and the users are
---         those next in line. Or turn, and the users are in the line that a feed keeps, one behind the other; an empty one is
---         nobody
---       7 of claim how many people may be in line, of serve how many are served at most, of turn its generation and the
---         first user's ticket, with a space between
+--         those next in line
+--       7 of claim how many people may be in line, of serve how many are served at most
 --       8 the ledger's epoch, as far as is known; 0: it is not
 --       9 an epoch, and 10 the highest number of it that the gate told this node
 --       11 and following: the users
 -- Returns one of
 --   {'lost'}  part of what the gate knew of the campaign is gone
 --   {'behind', epoch}  the epoch here has ended by the ledger, so another gate decides
---   {'unfed'} of turn: no feed keeps the line
 --   {'decided', outcomes, first, now, version, terms_version, epoch, opens_at, closes_at,
 --    quarantined, in_force, opened_at, sold_out_at, closed_at, {entry, …}, line…}
 --     all as they are after the batch:
 --     outcomes  a digit for each user; 0: not decided, because the backlog or the line is full. Of leave: waiting, they left now;
---               closed, they were not in line any more; 0, they never joined. Of turn and serve none.
---               Where a feed keeps the line, who hears waiting did not join it here
+--               closed, they were not in line any more; 0, they never joined. Of serve none
 --     first     the number of the first user who was issued a coupon; the others follow
 --     entry     of each user who holds a coupon, in order, with 1 before it if the ledger surely has it, else 0
 --     line      only if the campaign ever had a pace:
 --               the field line;
 --               quantity, paused, what is quarantined, until when, the clock, 0 if the backlog is full, how many joined, 1 if people
---               stand by, and how many tickets of a turn ended without a coupon, with spaces between;
+--               stand by, with spaces between;
 --               why the generation ended, or '';
---               of claim the tickets of those who wait; of issue how many were in line after each user; of serve and turn the
---               tickets that were issued, and in a last value their users
+--               of claim the tickets of those who wait; of issue how many were in line after each user; of leave the generation and the
+--               ticket that the user had last, if the line has a log and this is not older than the epoch; of serve the tickets that were issued, and in a last
+--               value their users
 --
 -- Numbers and instants are whole and below 2^53, so Lua's doubles hold them. A window that ends after the year
 -- 2255 is rounded to some microseconds, which the clock will not see. Everything that can fail
@@ -69,7 +66,6 @@ local was_sold_out, line, ceiling, version = c[20] == '1', line_of(c[21]), tonum
 if redis.call('HLEN', holders_key) ~= in_force or last_number < drained or line and line.torn() then return {'lost'} end
 -- Where nobody is in line, whoever serves it changes nothing.
 local idle = want == 'serve' and (not line or line.waiting == 0)
-if want == 'turn' and not (line and line.feed) then return {'unfed'} end
 
 -- The gate's time never goes back before an instant that the campaign has seen.
 local now = tonumber(clock)
@@ -130,14 +126,6 @@ if want == 'serve' and not idle and before_stock == ISSUED and line.waiting > 0 
   if #list < users then return {'lost'} end
 end
 
--- A turn is of the generation that has begun, and begins with the ticket that is next. Nobody of any other is served.
-local in_turn = false
-if want == 'turn' then
-  local of, from = string.match(ARGV[7], '^(%d+) (%d+)$')
-  in_turn = before_stock == ISSUED and line.first and tonumber(of) == line.generation and tonumber(from) == line.through + 1
-  if not in_turn then users = 0 end
-end
-
 -- Read. A key of another type ends the script here, before the first write.
 redis.call('XLEN', journal_key)
 local function of_users(key)
@@ -147,8 +135,7 @@ local function of_users(key)
   end)
   return found
 end
-local unasked = want == 'serve' or line and line.feed and want ~= 'turn' -- of tickets
-local holds, tickets = of_users(holders_key), line and (unasked and {} or of_users(tickets_key))
+local holds, tickets = of_users(holders_key), line and (want == 'serve' and {} or of_users(tickets_key))
 
 -- A drained number is recorded unless its entry has a flag: see settle.lua.
 local function recorded(entry) return unflagged(entry) and struct.unpack('>I6', entry) <= drained end
@@ -158,43 +145,11 @@ local outcomes, entries, winners, pairs_of, new = {}, {}, {}, {}, {}
 local places, joined, joined_pairs = {}, {}, {} -- joined has tickets, by user, and the users in their order
 local stopped, over = {}, {} -- of tickets that ended before their turn: their ids, and users and entries
 local suffix = struct.pack('>I7I4', now, direct and terms_version + DIRECT or terms_version)
-local lined = line and want == 'claim' and (line.pace or line.waiting > 0 or line.feed)
+local lined = line and want == 'claim' and (line.pace or line.waiting > 0)
 -- Where nodes may still repeat sold_out, who joins here would hear there that they have not.
 local taken = was_sold_out and in_force + quarantined or in_force
 
--- The tickets of a turn end in their order, until one has to wait for the pace or for stock. Nobody's tickets, those of
--- holders and those of who left wait for neither.
-local passed = 0
-if in_turn then
-  local wanted, seen, is_over, before = 0, {}, {}, line.through
-  for n = 1, users do
-    local user = list[before_first + n]
-    is_over[n] = user == '' or holds[n] or line.left(tickets[n]) >= before + n
-    if not is_over[n] and not seen[user] then
-      seen[user], wanted = true, wanted + 1
-    end
-  end
-  local turns = line.take(read, math.max(0, math.min(quantity - in_force - quarantined, wanted, may_issue)))
-  for n = 1, users do
-    local user, ticket = list[before_first + n], before + n
-    if is_over[n] or new[user] then
-      passed = passed + 1
-      if user ~= '' and (holds[n] or new[user]) then line.served = line.served + 1 end
-    elseif #winners == turns then
-      break
-    else
-      winners[#winners + 1], places[#places + 1] = user, ticket
-      new[user] = struct.pack('>I6', last_number + #winners) .. suffix .. line.entry(ticket)
-      pairs_of[#pairs_of + 1] = user
-      pairs_of[#pairs_of + 1] = new[user]
-      line.served = line.served + 1
-    end
-    line.through, line.last = ticket, ticket
-  end
-  line.ends(nil, in_force + #winners >= quantity, now)
-end
-
-for n = 1, want == 'turn' and 0 or users do
+for n = 1, users do
   local user = list[before_first + n]
   local entry, outcome = holds[n], before_stock
   local ticket = line and (next_tickets[n] or joined[user] or line.live(tickets[n]))
@@ -212,8 +167,6 @@ for n = 1, want == 'turn' and 0 or users do
   elseif outcome == ISSUED and lined then
     if taken >= quantity and not line.stands_by then
       outcome = SOLD_OUT
-    elseif line.feed then
-      outcome = WAITING
     elseif line.waiting >= limit then
       outcome = UNDECIDED
     else
@@ -249,15 +202,15 @@ for n = 1, want == 'turn' and 0 or users do
     end
     if outcome == ISSUED then line.ends(nil, in_force + #winners >= quantity, now) end
     if want == 'issue' then places[n] = line.waiting
+    elseif want == 'leave' then places = {line.last_of(tickets[n])}
     elseif outcome == WAITING or outcome == ISSUED then places[#places + 1] = ticket end
   end
 end
 
 -- Write.
 local won = #winners
-local serves = want == 'serve' or want == 'turn'
 local fields = {}
-local opens = not opened_at and is_open and (want == 'claim' or want == 'issue' or (want == 'turn' and won or users) > 0)
+local opens = not opened_at and is_open and (want ~= 'serve' and want ~= 'leave' or users > 0)
 local changed = line and line.moved()
 if won > 0 or opens or changed or phase(now) ~= phase(decided_at) then fields = {'decided_at', whole(now)} end
 if opens then
@@ -276,7 +229,7 @@ if #fields > 0 and not idle then
   local kept = redis.pcall('HSET', campaign_key, unpack(fields))
   -- Without memory holders are still found, and refusals are still true.
   local failed = type(kept) == 'table' and kept.err
-  if failed and (won > 0 or #joined > 0 or want == 'turn' or not string.find(kept.err, 'OOM', 1, true)) then return kept end
+  if failed and (won > 0 or #joined > 0 or not string.find(kept.err, 'OOM', 1, true)) then return kept end
   if failed then changed = false -- whoever looks next finds the generation ended as well
   elseif opens then opened_at = now end
 end
@@ -294,7 +247,7 @@ if won > 0 or changed and line.ended then
     add('users', table.concat(winners, '\n'))
     if direct then add('direct', '1') end
   end
-  if line then line.tell(add, serves and won > 0 and places) end
+  if line then line.tell(add, want == 'serve' and won > 0 and places) end
   local appended = redis.pcall('XADD', journal_key, '*', unpack(entry))
   if type(appended) == 'table' and appended.err then return appended end
 end
@@ -320,7 +273,7 @@ local reply = {'decided', table.concat(outcomes), whole(last_number + 1), whole(
 if line then
   local full = backlog ~= '' and last_number + won - drained >= tonumber(backlog) or last_number + won >= ceiling and in_force + won < quantity
   reply[16] = line.field()
-  reply[17] = table.concat({whole(quantity), paused and '1' or '0', whole(quarantined), whole(quarantined_until), whole(read), full and '0' or '1', whole(#joined), line.stands_by and '1' or '0', whole(passed)}, ' ')
-  reply[18], reply[19], reply[20] = line.why or '', places, serves and winners or {}
+  reply[17] = table.concat({whole(quantity), paused and '1' or '0', whole(quarantined), whole(quarantined_until), whole(read), full and '0' or '1', whole(#joined), line.stands_by and '1' or '0'}, ' ')
+  reply[18], reply[19], reply[20] = line.why or '', places, want == 'serve' and winners or {}
 end
 return reply

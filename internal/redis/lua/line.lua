@@ -3,16 +3,14 @@
 -- The counters of a line are one field of the campaign's hash, line: generation, last ticket, served through, served,
 -- waiting, due, pace and waitlist, apart by spaces. A campaign that never had a pace has none. The counters decide: what the
 -- keys line and tickets have of another generation, or of tickets up to served through, says nothing any more.
--- Four more words follow in the field of a line that a feed keeps: the feed's topic and its partition; the offset of
--- ticket 1, - while the generation has not begun; and how many users have an entry in tickets. There is no stream then,
--- nobody waits here, and the last ticket is the one that ended last.
+-- Four more words follow in the field of a line that has a log in Kafka: the topic's id and the partition; the offset and the
+-- generation with which the epoch began. The scripts keep them as they are.
 --
 --   line     (stream)  an entry for each ticket that has not ended, GENERATION-TICKET; its fields are the user and the
 --                      gate's time at which they joined
 --   tickets  (hash)    user -> generation and ticket of those in line, and of those who were sent away, which are of an older
 --                      generation. With OVER behind them: of those who left, got a coupon past the line, or whose coupon was
---                      voided. Those who were served have none. Of a line that a feed keeps: of those who left, with OVER,
---                      through which ticket; the hash goes when the generation ends
+--                      voided. Those who were served have none
 
 local TICKET = 12 -- bytes of an entry in tickets without that byte
 local OVER = '\1'
@@ -27,23 +25,16 @@ local function line_of(field)
     tonumber(words[4]), tonumber(words[5]), tonumber(words[6])
   l.pace, l.waitlist = tonumber(words[7]), words[8] == '1' -- no pace is '-'
   l.stands_by = l.waitlist -- but where claims hear sold_out while stock is quarantined
-  if words[9] ~= '' then
-    local feed, first, marks = string.match(words[9] or '', '^ (%S+ %-?%d+) (%S+) (%d+)$')
-    l.feed, l.first, l.marks = feed, tonumber(first), tonumber(marks)
-    if not feed then l.generation = nil end
-  end
+  l.log = words[9]
+  if l.log ~= '' and not string.match(l.log or '', '^ %S+ %d+ %-?%d+ %d+$') then l.generation = nil end
 
   -- counters are what the journal says of the line.
   function l.counters()
     return table.concat({whole(l.generation), whole(l.last), whole(l.through), whole(l.served), whole(l.waiting)}, ' ')
   end
 
-  -- begins is what the journal says besides of a line that a feed keeps.
-  function l.begins() return l.feed and ' ' .. (l.first and whole(l.first) or '-') or '' end
-
   function l.field()
-    local field = l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.waitlist and '1' or '0')
-    return l.feed and field .. ' ' .. l.feed .. l.begins() .. ' ' .. whole(l.marks) or field
+    return l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.waitlist and '1' or '0') .. l.log
   end
 
   function l.moved() return l.field() ~= before end
@@ -51,7 +42,7 @@ local function line_of(field)
   -- torn tells whether the keys have fewer people than the counters: a part is gone.
   function l.torn()
     local people, tickets = redis.call('XLEN', line_key), redis.call('HLEN', tickets_key)
-    return not l.generation or people < l.waiting or tickets < (l.marks or l.waiting)
+    return not l.generation or people < l.waiting or tickets < l.waiting
   end
 
   -- live returns the ticket of an entry in tickets, if it has not ended.
@@ -61,11 +52,12 @@ local function line_of(field)
     return generation == l.generation and ticket > l.through and ticket or nil
   end
 
-  -- left returns through which ticket of this generation of a feed the user of an entry in tickets left, or 0.
-  function l.left(entry)
-    if not entry then return 0 end
+  -- last_of returns the generation and the ticket of an entry in tickets, or nothing if it is older than the epoch of a line that has a log.
+  function l.last_of(entry)
+    local began = tonumber(string.match(l.log, '(%d+)$'))
+    if not entry or not began then return end
     local generation, ticket = struct.unpack('>I6I6', entry)
-    return generation == l.generation and ticket or 0
+    if generation >= began then return generation, ticket end
   end
 
   function l.entry(ticket) return struct.pack('>I6I6', l.generation, ticket) end
@@ -85,24 +77,23 @@ local function line_of(field)
     if l.waiting == 0 then l.through = l.last end
   end
 
-  -- ends ends the generation if tickets of it were given, or may be in a feed, and the campaign has been closed since an
+  -- ends ends the generation if tickets of it were given, and the campaign has been closed since an
   -- instant, or every coupon is in force now and nobody stands by. Whoever is in line is sent away.
   function l.ends(closed_since, is_full, now)
     local why = closed_since and 'closed' or is_full and not l.stands_by and 'sold_out'
-    if why and (l.last > 0 or l.first) then l.finish(why, closed_since or now) end
+    if why and l.last > 0 then l.finish(why, closed_since or now) end
   end
 
   -- finish ends the generation. Then l.ended is what the journal says of it, and l.past what is told.
   function l.finish(why, at)
     l.why = why
-    l.ended = whole(l.generation) .. ' ' .. why .. ' ' .. whole(at) .. ' ' .. string.match(l.counters(), '^%d+ (.*)$') .. l.begins()
+    l.ended = whole(l.generation) .. ' ' .. why .. ' ' .. whole(at) .. ' ' .. string.match(l.counters(), '^%d+ (.*)$')
     local lines = {l.ended}
     for told in string.gmatch(redis.call('HGET', campaign_key, 'past') or '', '[^\n]+') do
       if #lines < PAST then lines[#lines + 1] = told end
     end
     l.past = table.concat(lines, '\n')
-    l.generation, l.last, l.through, l.served, l.waiting, l.first = l.generation + 1, 0, 0, 0, 0, nil
-    if l.feed then l.marks = 0 end
+    l.generation, l.last, l.through, l.served, l.waiting = l.generation + 1, 0, 0, 0, 0
     prefix = whole(l.generation) .. '-'
   end
 
@@ -129,7 +120,7 @@ local function line_of(field)
       add('generation', string.match(before, '^%d+'))
       add('tickets', table.concat(texts, '\n'))
     end
-    add('line', l.counters() .. l.begins())
+    add('line', l.counters())
     if l.ended then add('ended', l.ended) end
   end
 
@@ -143,7 +134,7 @@ local function line_of(field)
     redis.call('HSET', campaign_key, 'line', l.field())
     if not l.ended then return end
     redis.call('HSET', campaign_key, 'past', l.past)
-    redis.pcall('UNLINK', l.feed and tickets_key or line_key) -- what is left of it says nothing any more
+    redis.pcall('UNLINK', line_key) -- what is left of it says nothing any more
   end
 
   return l

@@ -43,9 +43,6 @@ CREATE TABLE IF NOT EXISTS campaigns (
     served        BIGINT         NOT NULL DEFAULT 0,
     waiting       BIGINT         NOT NULL DEFAULT 0,
     due_at        BIGINT,
-    feed_topic    VARBINARY(64),
-    feed_partition BIGINT,
-    line_first    BIGINT,
     decided_at    BIGINT         NOT NULL,
     created_at    BIGINT         NOT NULL,
     opened_at     BIGINT,
@@ -58,9 +55,6 @@ CREATE TABLE IF NOT EXISTS campaigns (
     -- Says whether people are in line, and finds the campaigns where they are.
     has_line      BOOLEAN AS (waiting > 0) VIRTUAL,
     INDEX campaigns_with_line (has_line, gate, id),
-    -- P9: while a topic keeps its line, a campaign has a partition to itself.
-    UNIQUE INDEX campaigns_p9_a_partition (feed_topic, feed_partition),
-    CONSTRAINT p9_a_feed CHECK (line_first IS NULL OR feed_topic IS NOT NULL AND waiting = 0),
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position)),
     CONSTRAINT p9_a_place_is_kept CHECK (served >= 0 AND waiting >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
@@ -105,14 +99,6 @@ CREATE TABLE IF NOT EXISTS tickets (
     CONSTRAINT p9_ended CHECK ((ended_at IS NULL) = (outcome IS NULL))
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
-CREATE TABLE IF NOT EXISTS leavers (
-    campaign_id VARBINARY(64)  NOT NULL,
-    generation  BIGINT         NOT NULL CHECK (generation > 0),
-    user_id     VARBINARY(128) NOT NULL,
-    through     BIGINT         NOT NULL CHECK (through > 0),
-    PRIMARY KEY (campaign_id, generation, user_id)
-) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
-
 CREATE TABLE IF NOT EXISTS past_lines (
     campaign_id    VARBINARY(64)  NOT NULL,
     generation     BIGINT         NOT NULL CHECK (generation > 0),
@@ -122,9 +108,8 @@ CREATE TABLE IF NOT EXISTS past_lines (
     waiting        BIGINT         NOT NULL CHECK (waiting >= 0),
     reason         VARBINARY(16)  NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       BIGINT         NOT NULL,
-    first          BIGINT,
     PRIMARY KEY (campaign_id, generation),
-    CONSTRAINT p9_every_ticket CHECK ((last_ticket > 0 OR reason = 'lost' OR first IS NOT NULL) AND served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
+    CONSTRAINT p9_every_ticket CHECK ((last_ticket > 0 OR reason = 'lost') AND served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) ENGINE = InnoDB, CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS facts (

@@ -38,9 +38,6 @@ CREATE TABLE campaigns (
     served        INTEGER NOT NULL DEFAULT 0,
     waiting       INTEGER NOT NULL DEFAULT 0,
     due_at        INTEGER,
-    feed_topic    TEXT,
-    feed_partition INTEGER,
-    line_first    INTEGER,
     decided_at    INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     opened_at     INTEGER,
@@ -50,12 +47,8 @@ CREATE TABLE campaigns (
     forgotten_at  INTEGER,
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position)),
-    CONSTRAINT p9_a_feed CHECK (line_first IS NULL OR feed_topic IS NOT NULL AND waiting = 0),
     CONSTRAINT p9_a_place_is_kept CHECK (served >= 0 AND waiting >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) STRICT, WITHOUT ROWID;
-
--- P9: while a topic keeps its line, a campaign has a partition to itself.
-CREATE UNIQUE INDEX campaigns_p9_a_partition ON campaigns (feed_topic, feed_partition);
 
 -- Finds the campaigns with people in line.
 CREATE INDEX campaigns_with_line ON campaigns (gate, id) WHERE waiting > 0;
@@ -102,14 +95,6 @@ CREATE UNIQUE INDEX tickets_p9_one_per_user ON tickets (user_id, campaign_id, ge
 -- Finds the users who left, and those who already held a coupon when their turn came.
 CREATE INDEX tickets_left ON tickets (user_id, campaign_id) WHERE outcome IN ('left', 'already_issued');
 
-CREATE TABLE leavers (
-    campaign_id TEXT    NOT NULL REFERENCES campaigns (id),
-    generation  INTEGER NOT NULL CHECK (generation > 0),
-    user_id     TEXT    NOT NULL,
-    through     INTEGER NOT NULL CHECK (through > 0),
-    PRIMARY KEY (campaign_id, generation, user_id)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE past_lines (
     campaign_id    TEXT    NOT NULL REFERENCES campaigns (id),
     generation     INTEGER NOT NULL CHECK (generation > 0),
@@ -119,9 +104,8 @@ CREATE TABLE past_lines (
     waiting        INTEGER NOT NULL CHECK (waiting >= 0),
     reason         TEXT    NOT NULL CHECK (reason IN ('sold_out', 'closed', 'lost')),
     ended_at       INTEGER NOT NULL,
-    first          INTEGER,
     PRIMARY KEY (campaign_id, generation),
-    CONSTRAINT p9_every_ticket CHECK ((last_ticket > 0 OR reason = 'lost' OR first IS NOT NULL) AND served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
+    CONSTRAINT p9_every_ticket CHECK ((last_ticket > 0 OR reason = 'lost') AND served >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE facts (

@@ -1,0 +1,174 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/point"
+)
+
+// reach looks whether the log of the line can be read, before anything is frozen: without it nobody knows who is in line. A ledger that is
+// older than the gate may not know of the log yet.
+func (a *attempt) reach(ctx context.Context) error {
+	if a.reconciled != nil || a.WithoutLog {
+		return nil
+	}
+	return a.reaches(ctx, a.Campaign)
+}
+
+// reaches returns why the log of a campaign's line cannot be read; nil: it can, or there is none.
+func (r *Machine) reaches(ctx context.Context, id firstcome.CampaignID) error {
+	history, err := r.book.LineHistory(ctx, id)
+	if err == nil && history.Log != nil {
+		_, err = r.endOf(ctx, id, history)
+	}
+	return err
+}
+
+// errNoLog says that a campaign's line has a log which this node does not know.
+var errNoLog = fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
+
+// endOf returns where the log ends. One that ends before an epoch begins there has lost records.
+func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history LineHistory) (end int64, err error) {
+	if r.Log == nil {
+		return 0, errNoLog
+	}
+	if end, err = r.Log.End(ctx, id, *history.Log); err != nil {
+		return 0, err
+	}
+	for epoch, begin := range history.Epochs {
+		if begin > end {
+			return 0, fmt.Errorf("%w: it ends at offset %d, and epoch %d begins at %d: firstcome gate rebuild %s --without-line-log takes the line from what the gate still has",
+				firstcome.ErrLineLogLost, end, epoch, begin, id)
+		}
+	}
+	return end, nil
+}
+
+// read reads the log of the line, up to an end that is behind all that anybody was told of the frozen gate. A ledger that was older knows by now
+// that there is one.
+func (a *attempt) read(ctx context.Context) error {
+	history, err := a.book.LineHistory(ctx, a.Campaign)
+	if err != nil || (history.Log == nil) == (a.logged == nil) && a.moved > 0 {
+		return err // when the ledger is loaded again, the log is read again only if the line got one meanwhile
+	}
+	if history.Log == nil || a.WithoutLog {
+		a.logged = history.Log
+		return nil
+	}
+	end, err := a.endOf(ctx, a.Campaign, history)
+	if err != nil {
+		return err
+	}
+	a.folded, err = foldAll(a.Marker, history, func(each func(int64, flow.LineRecord) error) error {
+		return a.Log.Read(ctx, a.Campaign, *history.Log, end, each)
+	})
+	if err != nil {
+		return err
+	}
+	history.Log.First = end
+	a.logged = history.Log
+	if a.folded.Latest.After(a.frozen.DecidedAt) { // the gate's time goes on from there
+		a.frozen.DecidedAt = a.folded.Latest
+	}
+	point.Reach(point.Folded)
+	return nil
+}
+
+// foldAll folds what read reads.
+func foldAll(marker string, history LineHistory, read func(each func(int64, flow.LineRecord) error) error) (*Folded, error) {
+	var failed error
+	folded := Fold(marker, history, func(yield func(int64, flow.LineRecord) bool) {
+		failed = read(func(offset int64, r flow.LineRecord) error {
+			yield(offset, r)
+			return nil
+		})
+	})
+	return folded, failed
+}
+
+// carry takes those over by the new keys who are in line still: by the log, where the line has one, or by the frozen gate.
+func (a *attempt) carry(ctx context.Context) (err error) {
+	switch {
+	case a.folded != nil:
+		err = a.seat(ctx)
+	case a.frozen.Line.Generation > a.loaded.Ended: // a gate that does not know that a generation ended is older
+		a.loaded.Carried, err = a.gate.Carry(ctx, a.Rebuild, max(a.frozen.Line.Generation, a.loaded.Mark.Generation)+1)
+	}
+	if err == nil && a.WithoutLog && a.logged != nil {
+		err = a.logAnew(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	point.Reach(point.Loaded)
+	return nil
+}
+
+// seat has those in line in the new keys who are so by the log.
+func (a *attempt) seat(ctx context.Context) error {
+	people, last, passed := a.folded.People(a.loaded.Ended)
+	generation := max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1
+	a.loaded.Carried = Carried{Generation: generation, Last: last, People: int64(len(people)), Passed: passed}
+	if len(people) > 0 {
+		a.loaded.First = people[0].Ticket
+	}
+	a.loaded.Log, a.loaded.LogEpoch = a.logged, a.folded.Epoch
+	return a.gate.Seat(ctx, a.Rebuild, generation, people)
+}
+
+// logAnew logs those anew who were carried over from the frozen gate, wherever the log is now. While it does not answer, they stay in line all
+// the same, in an epoch of which nobody knows where it begins in the log, and each is appended before they are told their place again.
+func (a *attempt) logAnew(ctx context.Context) error {
+	a.loaded.Carried.Generation = max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1
+	a.loaded.Log = &firstcome.LineLog{Topic: a.logged.Topic, Partition: a.logged.Partition, First: unknownOffset}
+	if a.Log == nil {
+		return nil
+	}
+	log, err := a.Log.Place(ctx, a.Campaign)
+	if err == nil {
+		err = a.append(ctx, log)
+	}
+	if errors.Is(err, firstcome.ErrLineLogAway) {
+		return nil
+	}
+	a.loaded.Log, a.loaded.Anew = &log, true
+	return err
+}
+
+// unknownOffset stands for the offset at which an epoch begins, where nobody knows it.
+const unknownOffset = -1
+
+// append appends those who were carried over.
+func (a *attempt) append(ctx context.Context, log firstcome.LineLog) error {
+	var some []flow.LineRecord
+	give := func() error {
+		if len(some) == 0 {
+			return nil
+		}
+		err := a.Log.Append(ctx, a.Campaign, some)
+		some = some[:0]
+		return err
+	}
+	generation, epoch := a.loaded.Carried.Generation, a.Rebuild.Epoch+1
+	if a.reconciled != nil {
+		epoch = a.reconciled.Adopted.Epoch + 1
+	}
+	err := a.gate.Carried(ctx, a.Rebuild, func(one Waiting) error {
+		some = append(some, flow.LineRecord{
+			Logged: firstcome.Logged{LineLog: log, Marker: a.Marker, Epoch: epoch, Began: generation, At: one.At},
+			Ticket: firstcome.Ticket{Generation: generation, Number: one.Ticket}, User: one.User,
+		})
+		if len(some) < giveAtOnce {
+			return nil
+		}
+		return give()
+	})
+	if err == nil {
+		err = give()
+	}
+	return err
+}
