@@ -32,11 +32,11 @@ type agingGate struct {
 	hangs        chan struct{}
 }
 
-// set changes it.
 func (g *agingGate) LineHistory(context.Context, firstcome.CampaignID) (recovery.LineHistory, error) {
 	return recovery.LineHistory{}, nil
 }
 
+// set changes it.
 func (g *agingGate) set(do func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
