@@ -35,9 +35,9 @@ type TellerGate interface {
 //
 //	gate: a ticket → log: append → gate: does the epoch still decide? → told
 //
-// A recovery reads the log up to an end, behind which it has frozen the gate. So if the epoch still decides after the append, each later recovery
-// finds the record. If it does not, nobody was told anything, and whoever asks again hears how it is then. Only the Teller tells places: of
-// claims, and as gate.Places.
+// A recovery freezes the gate before it looks where the log ends, and reads the log up to there. So if the epoch still decides after the append,
+// each later recovery finds the record. If the epoch does not decide, nobody was told a place, and a user who asks again gets the answer of the
+// next epoch. Only the Teller tells places: those of claims, and those of gate.Places.
 type Teller struct {
 	TellerGate
 	log LineLog // nil: this node has none
@@ -60,13 +60,13 @@ func NewTeller(gate TellerGate, log LineLog) *Teller {
 	return &Teller{TellerGate: gate, log: log, told: map[firstcome.CampaignID]*toldLine{}}
 }
 
-// A Telling is a place that its user is to be told.
+// A Telling is a place that its user will be told.
 type Telling struct {
 	User  firstcome.UserID
 	Place firstcome.Place
 }
 
-// Told tells whether a place may be told without Tell.
+// Told reports whether a place may be told without Tell.
 func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool {
 	if p.Log == nil {
 		return true
@@ -128,7 +128,7 @@ func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Li
 	return nil
 }
 
-// Place is that of gate.Places. An error may say that the place is not in the log yet: it is kept, and told later.
+// Place implements gate.Places. An error may say that the place is not in the log yet: it is kept, and told later.
 func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	place, coupon, err := t.TellerGate.Place(ctx, id, user)
 	if err == nil && coupon.Number == 0 {
@@ -137,7 +137,7 @@ func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 	return place, coupon, err
 }
 
-// Leave is that of gate.Places. Nobody hears that they left before the log says so.
+// Leave implements gate.Places. Nobody hears that they left before the log says so.
 func (t *Teller) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	left, err := t.TellerGate.Leave(ctx, id, user)
 	if err == nil && left.Log != nil {

@@ -113,7 +113,7 @@ func (l *LineLog) connects(client *kgo.Client, id, was string) bool {
 	return true
 }
 
-// look asks how the topic is. If it is not found yet, or was made again, it connects anew, because a client goes on with the topic that it knows.
+// look asks how the topic is. If it is not found yet, or was made again, it connects again, because a client goes on with the topic that it knows.
 func (l *LineLog) look(ctx context.Context) (found, error) {
 	if client, was := l.connection(); client != nil {
 		is, err := l.topic.look(ctx, client)
@@ -200,7 +200,7 @@ func (t *topic) another(is string, id firstcome.CampaignID, log firstcome.LineLo
 
 // lostLog returns a firstcome.ErrLineLogLost that says why, and what an operator can do.
 func lostLog(id firstcome.CampaignID, why string, args ...any) error {
-	return fmt.Errorf("%w: %s: firstcome gate rebuild %s --without-line-log takes the line from what the gate still has, and logs it anew",
+	return fmt.Errorf("%w: %s: firstcome gate rebuild %s --without-line-log takes the line from what the gate still has, and logs it again",
 		firstcome.ErrLineLogLost, fmt.Sprintf(why, args...), id)
 }
 

@@ -43,8 +43,8 @@ type stand struct {
 // Fold folds the records of a campaign's log, by offset, into who is in line. marker is the campaign's: records of another campaign of its id
 // say nothing.
 //
-// The records of an epoch count from where it begins up to where the next one begins. One that the ledger has forgotten begins with its first
-// record. Behind a record of a later epoch none of an earlier one counts: its node was frozen, and told nobody anything.
+// The records of an epoch count from where the epoch begins up to where the next one begins. An epoch that the ledger has forgotten begins with
+// its first record. After a record of a later epoch no record of a stale epoch counts: its node was frozen, and told nobody a place.
 func Fold(marker string, history LineHistory, records iter.Seq2[int64, flow.LineRecord]) *Folded {
 	f := &Folded{epochs: map[int64]*foldedEpoch{}, coupons: map[firstcome.UserID][]firstcome.Coupon{}}
 	begins := slices.SortedFunc(maps.Keys(history.Epochs), func(a, b int64) int { return cmp.Compare(history.Epochs[a], history.Epochs[b]) })
@@ -116,11 +116,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// People returns who is in line, in the order of their tickets, the last ticket that the log has, and how many others were in line and have got
-// a coupon since. No generation up to ended is in line any more.
+// People returns the users who are in line, in the order of their tickets, the last ticket that the log has, and how many other users were in
+// line and have got a coupon since. Generations up to ended are over, as the ledger knows.
 //
-// Of an epoch only the highest generation is in line. If the epoch began with it, it has people of the epoch before, and so on. Where two users
-// have one ticket, as after a ledger was put back, the one of the later epoch keeps it, and the other goes to the end.
+// Only the highest generation of an epoch is in line. If the epoch began with that generation, people of the epoch before are in it, too, and so
+// on. Two users may have one ticket after a ledger was put back: the one of the later epoch keeps it, and the other goes to the end.
 func (f *Folded) People(ended int64) (people []Waiting, last, passed int64) {
 	type place struct {
 		firstcome.Ticket

@@ -19,7 +19,7 @@ func (a *attempt) reach(ctx context.Context) error {
 	return a.reaches(ctx, a.Campaign)
 }
 
-// reaches returns why the log of a campaign's line cannot be read; nil: it can, or there is none.
+// reaches returns why the log of a campaign's line cannot be read; nil if it can, or if there is none.
 func (r *Machine) reaches(ctx context.Context, id firstcome.CampaignID) error {
 	history, err := r.book.LineHistory(ctx, id)
 	if err == nil && history.Log != nil {
@@ -120,8 +120,8 @@ func (a *attempt) seat(ctx context.Context) error {
 	return a.gate.Seat(ctx, a.Rebuild, generation, people)
 }
 
-// logAnew logs those anew who were carried over from the frozen gate, wherever the log is now. While it does not answer, they stay in line all
-// the same, in an epoch of which nobody knows where it begins in the log, and each is appended before they are told their place again.
+// logAnew logs the people again who were carried over from the frozen gate, wherever the log is now. If the log does not answer, they stay in
+// line all the same. Then nobody knows where the epoch begins in the log, and each place is appended before it is told again.
 func (a *attempt) logAnew(ctx context.Context) error {
 	a.loaded.Carried.Generation = max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1
 	a.loaded.Log = &firstcome.LineLog{Topic: a.logged.Topic, Partition: a.logged.Partition, First: unknownOffset}

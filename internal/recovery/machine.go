@@ -218,7 +218,7 @@ type Order struct {
 	// IfLost leaves a gate as it is that decides: nodes rebuild a campaign by themselves once the server has the gate's name again. A gate in a
 	// stale epoch does not decide.
 	IfLost bool
-	// WithoutLog takes the line from what the gate still has, though its log in Kafka should say who is in line, and logs it anew.
+	// WithoutLog takes the line from what the gate still has, though its log in Kafka should say who is in line, and logs it again.
 	WithoutLog bool
 }
 
