@@ -231,20 +231,17 @@ func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records [
 	if err != nil {
 		return err
 	}
-	all := make([]*kgo.Record, 0, len(records))
-	for n := range records {
-		all = append(all, lineRecordOf(id, log.Partition, &records[n]))
-	}
+	all := lineRecordsOf(id, records)
 	if err := appendAll(ctx, client, all); err != nil {
-		err = away(l.topic.explain(fmt.Errorf("append %d places of %s to the topic %s: %w", len(all), id, l.topic.name, err)))
+		err = away(l.topic.explain(fmt.Errorf("append %d places of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
 		if ctx.Err() == nil { // else the caller was in a hurry, which says nothing of the topic
 			l.fails(log.Partition, err)
 			l.alarms.Tell(id, err)
 		}
 		return err
 	}
-	for n, r := range all {
-		if first := records[n].First; r.Offset < first {
+	for _, r := range all {
+		if first := log.First; r.Offset < first {
 			err := lostLog(id, "a place has the offset %d of the partition %d of the topic %s, and the epoch's begin at %d: Kafka has lost records, or the topic was made again",
 				r.Offset, log.Partition, l.topic.name, first)
 			l.alarms.Tell(id, err)
@@ -299,9 +296,7 @@ func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstco
 	begin[log.Partition], is.ends[log.Partition] = log.First, end
 	var refused error
 	err = l.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
-		if read, ok := readLineRecord(id, r); ok {
-			refused = each(r.Offset, read)
-		}
+		refused = readLineRecord(id, r, func(read flow.LineRecord) error { return each(r.Offset, read) })
 		return refused
 	}, ctx.Err, kgo.KeepControlRecords())
 	switch {

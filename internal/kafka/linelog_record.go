@@ -10,36 +10,60 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A lineRecord is the value of a record in the log of a line. The record's key is the campaign.
+// A lineRecord is the value of a record in the log of a line: places that a gate gave in one answer. The record's key is the campaign.
 type lineRecord struct {
-	Marker     string           `json:"marker"`
-	Epoch      int64            `json:"epoch"`
-	Began      int64            `json:"began"`
-	Generation int64            `json:"generation"`
-	Ticket     int64            `json:"ticket"`
-	User       firstcome.UserID `json:"user"`
-	At         int64            `json:"at"` // microseconds since 1970
-	Left       bool             `json:"left,omitempty"`
+	Marker     string             `json:"marker"`
+	Epoch      int64              `json:"epoch"`
+	Began      int64              `json:"began"`
+	Generation int64              `json:"generation"`
+	At         int64              `json:"at"` // microseconds since 1970
+	Left       bool               `json:"left,omitempty"`
+	Tickets    []int64            `json:"tickets"`
+	Users      []firstcome.UserID `json:"users"` // of the tickets
 }
 
-// lineRecordOf returns a record as a partition has it.
-func lineRecordOf(id firstcome.CampaignID, partition int32, r *flow.LineRecord) *kgo.Record {
-	value, err := json.Marshal(lineRecord{r.Marker, r.Epoch, r.Began, r.Generation, r.Number, r.User, r.At.UnixMicro(), r.Left})
-	if err != nil {
-		panic(err) // it has texts and numbers
+// placesInRecord bounds how many places one record has, so that it is far smaller than a broker allows.
+const placesInRecord = 1000
+
+// lineRecordsOf returns places as a partition has them: those that follow each other, and differ in user and ticket only, are one record.
+func lineRecordsOf(id firstcome.CampaignID, places []flow.LineRecord) (all []*kgo.Record) {
+	for len(places) > 0 {
+		r := &places[0]
+		is := lineRecord{Marker: r.Marker, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
+		n := 0
+		for ; n < min(len(places), placesInRecord); n++ {
+			one := &places[n]
+			if one.Logged != r.Logged || one.Generation != r.Generation || one.Left != r.Left {
+				break
+			}
+			is.Tickets, is.Users = append(is.Tickets, one.Number), append(is.Users, one.User)
+		}
+		value, err := json.Marshal(is)
+		if err != nil {
+			panic(err) // it has texts and numbers
+		}
+		all = append(all, &kgo.Record{Partition: r.Partition, Key: []byte(id), Value: value})
+		places = places[n:]
 	}
-	return &kgo.Record{Partition: partition, Key: []byte(id), Value: value}
+	return all
 }
 
-// readLineRecord returns what a record says of a campaign. ok reports whether it says anything: whoever else writes to the topic is passed over.
-func readLineRecord(id firstcome.CampaignID, record *kgo.Record) (r flow.LineRecord, ok bool) {
+// readLineRecord calls each with the places that a record has of a campaign. A record that somebody else wrote has none.
+func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(flow.LineRecord) error) error {
 	var is lineRecord
-	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.Marker == "" || is.Epoch < 1 || is.Generation < 1 || is.Ticket < 1 {
-		return r, false
+	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.Marker == "" || is.Epoch < 1 || is.Generation < 1 || len(is.Tickets) != len(is.Users) {
+		return nil
 	}
-	user, err := firstcome.ParseUserID(string(is.User))
-	return flow.LineRecord{
-		Logged: firstcome.Logged{Marker: is.Marker, Epoch: is.Epoch, Began: is.Began, At: time.UnixMicro(is.At).UTC()},
-		Ticket: firstcome.Ticket{Generation: is.Generation, Number: is.Ticket}, User: user, Left: is.Left,
-	}, err == nil
+	logged := firstcome.Logged{Marker: is.Marker, Epoch: is.Epoch, Began: is.Began, At: time.UnixMicro(is.At).UTC()}
+	for n, ticket := range is.Tickets {
+		user, wrong := firstcome.ParseUserID(string(is.Users[n]))
+		if wrong != nil || ticket < 1 {
+			continue
+		}
+		r := flow.LineRecord{Logged: logged, Ticket: firstcome.Ticket{Generation: is.Generation, Number: ticket}, User: user, Left: is.Left}
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -113,7 +113,7 @@ func (s *logStage) has(id firstcome.CampaignID, log firstcome.LineLog, want []fl
 	end, last := s.end(id, log), int64(-1)
 	var got []flow.LineRecord
 	stage.Must(s.t, s.Read(s.t.Context(), id, log, end, func(offset int64, r flow.LineRecord) error {
-		if offset <= last || offset < log.First || offset >= end {
+		if offset < last || offset < log.First || offset >= end {
 			s.t.Errorf("the offset %d comes behind %d, and the records are those from %d to before %d", offset, last, log.First, end)
 		}
 		if last = offset; !slices.Contains(got, r) {

@@ -159,7 +159,7 @@ func (a *attempt) append(ctx context.Context, log firstcome.LineLog) error {
 	}
 	err := a.gate.Carried(ctx, a.Rebuild, func(one Waiting) error {
 		some = append(some, flow.LineRecord{
-			Logged: firstcome.Logged{LineLog: log, Marker: a.Marker, Epoch: epoch, Began: generation, At: one.At},
+			Logged: firstcome.Logged{LineLog: log, Marker: a.Marker, Epoch: epoch, Began: generation, At: a.frozen.DecidedAt},
 			Ticket: firstcome.Ticket{Generation: generation, Number: one.Ticket}, User: one.User,
 		})
 		if len(some) < giveAtOnce {

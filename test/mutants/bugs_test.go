@@ -214,7 +214,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a place is told that was appended where the log does not count",
-		file: "internal/kafka/linelog.go", old: "if first := records[n].First; r.Offset < first {", new: "if first := records[n].First; r.Offset < min(0, first) {",
+		file: "internal/kafka/linelog.go", old: "if first := log.First; r.Offset < first {", new: "if first := log.First; r.Offset < min(0, first) {",
 		pkg: "./internal/kafka", test: "TestAPartitionThatEndsBeforeItsLogIsToldAndRefused",
 	},
 	{
