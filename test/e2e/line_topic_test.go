@@ -170,9 +170,6 @@ func (s *soloist) insistOnClaim(id, user string) (answer client.Answer) {
 	s.t.Helper()
 	stage.Must(s.t, s.insist(func() (err error) {
 		answer, err = s.calls.Claim(s.t.Context(), id, user)
-		if err != nil {
-			println("DBG", user, err.Error())
-		}
 		return err
 	}))
 	return answer
