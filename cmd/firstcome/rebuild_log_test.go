@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type paperLog struct {
 	topic   string
 	records []flow.LineRecord
 	away    bool
+	full    bool // it takes no records
 }
 
 func (p *paperLog) answers(log firstcome.LineLog) error {
@@ -35,8 +37,8 @@ func (p *paperLog) answers(log firstcome.LineLog) error {
 }
 
 func (p *paperLog) Append(_ context.Context, _ firstcome.CampaignID, records []flow.LineRecord) error {
-	if err := p.answers(records[0].LineLog); err != nil {
-		return err
+	if err := p.answers(records[0].LineLog); err != nil || p.full {
+		return cmp.Or(err, firstcome.ErrLineLogAway)
 	}
 	p.records = append(p.records, records...)
 	return nil
@@ -272,8 +274,9 @@ func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 		lose func(l *logging)
 		want error
 	}{
-		"Kafka is away":            {func(l *logging) { l.log.away = true }, firstcome.ErrLineLogAway},
-		"the topic was made again": {func(l *logging) { *l.log = paperLog{topic: "again"} }, firstcome.ErrLineLogLost},
+		"Kafka is away":                               {func(l *logging) { l.log.away = true }, firstcome.ErrLineLogAway},
+		"the topic was made again":                    {func(l *logging) { *l.log = paperLog{topic: "again"} }, firstcome.ErrLineLogLost},
+		"the topic was made again, and takes nothing": {func(l *logging) { *l.log = paperLog{topic: "again", full: true} }, firstcome.ErrLineLogLost},
 		"the log was cut": {func(l *logging) {
 			l.do("FLUSHALL")
 			l.mends()
@@ -304,7 +307,7 @@ func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 			generation := fmt.Sprint(done.Epoch)
 			stage.Same(t, "places", []string{generation + ".2+0", generation + ".5+3"}, l.places("user-1", "user-4"))
 			l.tells()
-			l.log.away = false
+			l.log.away, l.log.full = false, false
 			for _, user := range people("user-", 5)[1:] {
 				stage.Must(t, l.told(user))
 			}

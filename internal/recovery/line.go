@@ -121,7 +121,8 @@ func (a *attempt) seat(ctx context.Context) error {
 }
 
 // logAnew logs the people again who were carried over from the frozen gate, wherever the log is now. If the log does not answer, they stay in
-// line all the same. Then nobody knows where the epoch begins in the log, and each place is appended before it is told again.
+// line all the same, and each place is appended before it is told again. Then nobody knows where the epoch begins in the log. But a log that is
+// lost never comes back: the next one begins even if it takes no records yet, as a topic that was just made again.
 func (a *attempt) logAnew(ctx context.Context) error {
 	a.loaded.Carried.Generation = max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1
 	a.loaded.Log = &firstcome.LineLog{Topic: a.logged.Topic, Partition: a.logged.Partition, First: unknownOffset}
@@ -130,7 +131,10 @@ func (a *attempt) logAnew(ctx context.Context) error {
 	}
 	log, err := a.Log.Place(ctx, a.Campaign)
 	if err == nil {
-		err = a.append(ctx, log)
+		_, before := a.Log.End(ctx, a.Campaign, *a.logged)
+		if err = a.append(ctx, log); errors.Is(err, firstcome.ErrLineLogAway) && errors.Is(before, firstcome.ErrLineLogLost) {
+			err = nil
+		}
 	}
 	if errors.Is(err, firstcome.ErrLineLogAway) {
 		return nil
