@@ -209,7 +209,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a line that is logged anew has nobody in its log",
-		file: "internal/recovery/line.go", old: "\t\terr = a.append(ctx, log)\n", new: "",
+		file: "internal/recovery/line.go", old: "if err = a.append(ctx, log); errors.Is(", new: "if errors.Is(",
 		pkg: whole, test: "TestTheLogOfALineIsMadeAnew",
 	},
 	{
