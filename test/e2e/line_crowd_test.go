@@ -252,6 +252,15 @@ func (c *lineCrowd) verdict() (coupons []client.Coupon) {
 	return coupons
 }
 
+// awaitJoined waits until so many people have heard what became of their first claim. It fails if a minute passes in which nobody new hears: for
+// all of a crowd of thousands a busy machine takes longer.
+func (c *lineCrowd) awaitJoined(t *testing.T, want int) {
+	t.Helper()
+	for now := c.joined.Load(); now < int64(want); now = c.joined.Load() {
+		waitFor(t, "one more of the crowd", func() bool { return c.joined.Load() > now })
+	}
+}
+
 // awaitEnds waits until all visitors know, as long as there are more and more of them.
 func (c *lineCrowd) awaitEnds() {
 	c.t.Helper()

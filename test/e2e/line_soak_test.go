@@ -82,15 +82,6 @@ func (d *deployment) killWhileServing(c *lineCrowd, kills int, random *rand.Rand
 	return counted
 }
 
-// awaitJoined waits until so many people have heard what became of their first claim. It fails if a minute passes in which nobody new hears: for
-// all of a crowd of thousands a busy machine takes longer.
-func (c *lineCrowd) awaitJoined(t *testing.T, want int) {
-	t.Helper()
-	for now := c.joined.Load(); now < int64(want); now = c.joined.Load() {
-		waitFor(t, "one more of the crowd", func() bool { return c.joined.Load() > now })
-	}
-}
-
 // awaitService waits until somebody in line is served, and returns how many were. Two looks that are 30 ms apart at most show a service that
 // is still fresh. On a machine so busy that ten looks show none, any service will do. Behind the last one it waits no longer.
 func (d *deployment) awaitService(calls *client.Client, id string) (served int64) {
