@@ -60,7 +60,7 @@ func (c *Client) RebuildIfLost(ctx context.Context, id string) (Rebuilt, error) 
 }
 
 // RebuildWithoutLineLog is Rebuild without reading the log of the campaign's line, for when Kafka has lost that, or does not come back. The
-// line that the gate still has is carried over and logged anew; places that only the log has are lost.
+// line that the gate still has is carried over and logged again; places that only the log has are lost.
 func (c *Client) RebuildWithoutLineLog(ctx context.Context, id string) (Rebuilt, error) {
 	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("without_line_log", "1")})
 }

@@ -321,7 +321,7 @@ type Breaches struct {
 // A Breach is a promise broken, and how.
 type Breach struct {
 	Promise string `json:"promise"`         // P1 to P9, or what they rest on
-	Query   string `json:"query,omitempty"` // of firstcome audit --print-sql; empty: no query found it
+	Query   string `json:"query,omitempty"` // of firstcome audit --print-sql; empty if no query found it
 	Text    string `json:"text"`
 }
 

@@ -85,7 +85,7 @@ func printBreaches(t terminal, b audit.Breaches) {
 	}
 }
 
-// breachLine is a breach as people read it: the promise, the query that found it, and what it says.
+// breachLine is a breach as people read it: the promise, the query that found it, and its text.
 func breachLine(b audit.Breach) string {
 	if b.Query == "" {
 		return b.Promise + ": " + b.Text

@@ -68,7 +68,7 @@ func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []strin
 
 type gateRebuildCmd struct {
 	chosenGates    `set:"all=that the gate has lost, or whose epoch has ended there"`
-	WithoutLineLog bool `help:"Take the waiting line from what Redis still has, though it is logged in Kafka, and log it anew: where the topic was cut or made again, or Kafka is gone."`
+	WithoutLineLog bool `help:"Take the waiting line from what Redis still has, though it is logged in Kafka, and log it again: where the topic was cut or made again, or Kafka is gone."`
 }
 
 func (c *gateRebuildCmd) Help() string {

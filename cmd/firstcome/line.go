@@ -52,7 +52,7 @@ func (n *node) openLog(ctx context.Context) (err error) {
 	return nil
 }
 
-// foundLog logs what is to be known of the topic that has the logs of lines.
+// foundLog logs the warnings about the topic that has the logs of lines.
 func (n *node) foundLog(warnings []string) {
 	for _, warning := range warnings {
 		n.log.Warn("the log of lines: " + warning)

@@ -148,7 +148,7 @@ var losses = map[string]func(l *logging){
 }
 
 // TestF77ALoggedLineLosesNobodyWhateverRedisLoses has twelve people in line. Six were served and recorded, the coupon of user-1 is void, user-9
-// left, user-8 got a coupon directly, and user-6 and user-7 were served, of whom nobody knows but Redis. Then Redis loses something.
+// left, user-8 got a coupon directly, and user-6 and user-7 were served: only Redis knows. Then Redis loses something.
 func TestF77ALoggedLineLosesNobodyWhateverRedisLoses(t *testing.T) {
 	for what, lose := range losses {
 		t.Run(what, func(t *testing.T) {
@@ -181,7 +181,7 @@ func losesNobody(t *testing.T, name string, lose func(*logging)) {
 	if len(got) != len(want)+1 {
 		t.Fatalf("they have coupons: %v", got)
 	}
-	// Who was served and not recorded is in line again, with the same ticket, unless the journal has their coupon.
+	// A user who was served and not recorded is in line again, with the same ticket, unless the journal has the coupon.
 	got = slices.DeleteFunc(got, func(c string) bool { return c == "user-8@0.0" || c == "user-8@2.9" })
 	for n, c := range got {
 		if c == "user-6@1.7" || c == "user-6@2.7" || c == "user-7@1.8" || c == "user-7@2.8" {
@@ -229,7 +229,7 @@ func TestF77WhoLeftALoggedLineIsNotServed(t *testing.T) {
 	l.audited()
 }
 
-// TestF77AGenerationThatSoldOutIsNotInLineAgain has Redis end a generation, of which the ledger has heard or has not, and somebody join the next.
+// TestF77AGenerationThatSoldOutIsNotInLineAgain has Redis end a generation, and somebody join the next one. The ledger has heard of the end, or has not.
 func TestF77AGenerationThatSoldOutIsNotInLineAgain(t *testing.T) {
 	for what, records := range map[string]bool{"the ledger knows": true, "the ledger does not know": false} {
 		t.Run(what, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestF77AGenerationThatSoldOutIsNotInLineAgain(t *testing.T) {
 	}
 }
 
-// TestNobodyIsToldAPlaceOfAnEpochThatHasEnded has a node hear of a ticket, and the gate lose its memory before the node appends it.
+// TestNobodyIsToldAPlaceOfAnEpochThatHasEnded gives a node a ticket, and the gate loses its memory before the node appends it.
 func TestNobodyIsToldAPlaceOfAnEpochThatHasEnded(t *testing.T) {
 	l := newLogged(t, services.Ledgers[services.SQLite](t), 100, 1)
 	decisions, err := l.remote.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})

@@ -214,7 +214,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 			t.Errorf("whoever asks for a rebuild that another has only begun is told that it is done: %+v", done)
 		}
 		d.outlive()
-		r.Suspect("c", gate.ErrUnverified) // as whoever records does
+		r.Suspect("c", gate.ErrUnverified) // as a recorder does
 		stage.Await(t, "rebuilds that ended", int64(1), func() int64 { return r.Stats().Finished })
 		stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 		if s := d.status(); s.Recorded != 3 || s.Epoch != 2 {

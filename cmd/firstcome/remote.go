@@ -214,18 +214,16 @@ func (n *node) join() {
 	r := n.remote
 	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
 	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
+	var log flow.LineLog // nil: this node has none
 	if n.lineLog != nil {
-		r.rebuild.Log = n.lineLog
+		r.rebuild.Log, log = n.lineLog, n.lineLog
 	}
 	r.router = &gate.Router{Gate: r.gate, Book: n.ledger, Watch: r.rebuild}
 	r.changer = flow.NewChanger(n.ledger, r.router, n.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
 	if !n.flags.silent() {
 		r.waiter = flow.NewWaiter(r.router)
-		r.teller = flow.NewTeller(r.router, nil)
-		if n.lineLog != nil {
-			r.teller = flow.NewTeller(r.router, n.lineLog)
-		}
+		r.teller = flow.NewTeller(r.router, log)
 	}
 	if n.flags.records() {
 		n.records()

@@ -52,7 +52,7 @@ type toldLine struct {
 	tickets           map[int64]uint64 // a bit for each, 64 at each key
 }
 
-// toldLines is how many lines a Teller remembers at most. If there are more it forgets them all, and appends again whom it tells.
+// toldLines is how many lines a Teller remembers at most. If there are more, it forgets them all, and appends the places again that it tells.
 const toldLines = 1024
 
 // NewTeller returns a Teller of a gate and a log. Without a log, nobody is told a place in a line that has one.
@@ -77,16 +77,11 @@ func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool {
 	return l != nil && l.epoch == p.Log.Epoch && l.generation == p.Generation && l.tickets[p.Ticket/64]&(1<<(p.Ticket%64)) != 0
 }
 
-// Tell returns nil once places may be told. They are of one campaign and one answer of its gate.
+// Tell returns nil once places may be told for which Told is false. They are of one campaign and one answer of its gate.
 func (t *Teller) Tell(ctx context.Context, id firstcome.CampaignID, all []Telling) error {
-	records := make([]LineRecord, 0, len(all))
-	for _, one := range all {
-		if !t.Told(id, one.Place) {
-			records = append(records, recordOf(one.User, one.Place, false))
-		}
-	}
-	if len(records) == 0 {
-		return nil
+	records := make([]LineRecord, len(all))
+	for n, one := range all {
+		records[n] = recordOf(one.User, one.Place, false)
 	}
 	if err := t.keep(ctx, id, records); err != nil {
 		return err
@@ -112,7 +107,7 @@ func recordOf(user firstcome.UserID, p firstcome.Place, left bool) LineRecord {
 	return LineRecord{Logged: *p.Log, Ticket: firstcome.Ticket{Generation: p.Generation, Number: p.Ticket}, User: user, Left: left}
 }
 
-// keep appends records of one epoch, and holds that it still decides.
+// keep appends records of one epoch, and returns an error unless the epoch still decides.
 func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error {
 	if t.log == nil {
 		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
@@ -131,7 +126,7 @@ func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Li
 // Place implements gate.Places. An error may say that the place is not in the log yet: it is kept, and told later.
 func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	place, coupon, err := t.TellerGate.Place(ctx, id, user)
-	if err == nil && coupon.Number == 0 {
+	if err == nil && coupon.Number == 0 && !t.Told(id, place) {
 		err = t.Tell(ctx, id, []Telling{{user, place}})
 	}
 	return place, coupon, err

@@ -18,9 +18,12 @@ func (l *Ledger) Active(ctx context.Context) ([]gate.Revision, error) {
 // Lined returns the campaigns that may have people in line at this node's gate, another one than the ledger: those with a
 // pace, and those that had one when the gate last said how many are in line.
 func (l *Ledger) Lined(ctx context.Context) ([]gate.Revision, error) {
-	all, err := l.atGate(ctx, `c.retired_at IS NULL AND (c.pace IS NOT NULL OR c.waiting > 0)`)
+	all, err := l.atGate(ctx, mayBeInLine)
 	return all, wrap(err, "read which campaigns may have people in line")
 }
+
+// mayBeInLine selects the campaigns c that may have people in line.
+const mayBeInLine = `c.retired_at IS NULL AND (c.pace IS NOT NULL OR c.waiting > 0)`
 
 // atGate returns the campaigns that meet a condition, in the order of their ids: those of this node's gate
 // and secret that the gate has not forgotten.

@@ -18,7 +18,7 @@ func (l *Ledger) LineHistory(ctx context.Context, id firstcome.CampaignID) (reco
 
 // LineLogs calls each with the campaigns of this node's gate whose lines are logged, unless they are closed for good.
 func (l *Ledger) LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error {
-	all, err := l.lineHistories(ctx, `NOT c.closed AND c.retired_at IS NULL AND c.pace IS NOT NULL AND c.gate = ? AND c.secret = ?`, l.gate, l.fingerprint)
+	all, err := l.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+mayBeInLine, l.gate, l.fingerprint)
 	for id, history := range all {
 		if history.Log != nil {
 			each(id, *history.Log)
@@ -70,7 +70,7 @@ func (h *lineHistory) hears(epoch int64, log *firstcome.LineLog, anew bool) {
 		return
 	case epoch == 0: // terms only repeat where the line was logged first
 		return
-	case !log.Same(*h.Log): // by a reconcile: the ledger has forgotten that the line was logged anew
+	case !log.Same(*h.Log): // by a reconcile: the ledger has forgotten that the line was logged again, elsewhere
 		h.Log, h.Epochs = &firstcome.LineLog{Topic: log.Topic, Partition: log.Partition}, map[int64]int64{}
 	}
 	if log.First >= 0 {

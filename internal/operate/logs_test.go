@@ -63,6 +63,7 @@ func TestTheLineOfACampaignThatGetsAPaceIsLogged(t *testing.T) {
 	}
 }
 
+// TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged has the log away. A line that had a log before needs to ask nothing.
 func TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged(t *testing.T) {
 	d := &desk{before: stage.Terms(9)}
 	o := d.remote()
@@ -71,6 +72,11 @@ func TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged(t *testing.T) {
 	paced.Pace = &firstcome.Pace{PerSecond: 5}
 	wrong := paced
 	wrong.Name = ""
+	had := &desk{before: stage.Terms(9)}
+	had.before.Log = &firstcome.LineLog{Topic: "lines"}
+	again := had.remote()
+	again.Logs = o.Logs
+	stage.Must(t, stage.Err(again.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = paced.Pace })))
 	var field *firstcome.FieldError
 	for what, is := range map[string]struct {
 		err  error

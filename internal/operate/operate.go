@@ -126,7 +126,7 @@ func (o *Operator) Create(ctx context.Context, actor string, id firstcome.Campai
 
 // logOf returns where the line of a campaign is logged that gets a pace; nil: nowhere, or where it was before.
 func (o *Operator) logOf(ctx context.Context, id firstcome.CampaignID, before, after firstcome.Terms) (*firstcome.LineLog, error) {
-	if o.Logs == nil || o.changer == nil || before.Pace != nil || after.Pace == nil {
+	if o.Logs == nil || o.changer == nil || before.Pace != nil || before.Log != nil || after.Pace == nil {
 		return nil, nil
 	}
 	if err := after.Check(); err != nil {

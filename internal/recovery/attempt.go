@@ -96,9 +96,8 @@ var errReload = errors.New("the ledger has to be loaded again")
 // steps takes the steps in their order, which the package comment explains.
 func (a *attempt) steps(ctx context.Context) error {
 	point.Reach(point.Begun)
-	const again = 6 // where a reload begins. The journal is still there, so a ledger that failed over gets it once more
+	const again = 5 // where a reload begins. The journal is still there, so a ledger that failed over gets it once more
 	steps := []func(context.Context) error{
-		a.reach,
 		a.room,
 		a.freeze,
 		a.compare,

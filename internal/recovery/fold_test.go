@@ -78,6 +78,7 @@ func TestTheLogSaysWhoIsInLine(t *testing.T) {
 		{"sold out or closed", []string{"1/1.1 a @1"}, map[int64]int64{1: 0}, 1, nil, "0 0"},
 		{"sold out after the epoch began", []string{"1/1.1 a @1", "2/2.2 b @2"}, map[int64]int64{1: 0, 2: 1}, 2, nil, "0 0"},
 		{"left", []string{"1/1.1 a @1", "1/1.1 a @2 left", "1/1.2 b @2"}, map[int64]int64{1: 0}, 0, nil, "b2 2 0"},
+		{"left twice, and the earlier time is logged last", []string{"1/1.1 a @1", "1/1.3 a @2", "1/1.3 a @3 left", "1/1.1 a @3 left"}, map[int64]int64{1: 0}, 0, nil, "3 0"},
 		{"left, and joined again", []string{"1/1.1 a @1", "1/1.2 a @2", "1/1.1 a @2 left"}, map[int64]int64{1: 0}, 0, nil, "a2 2 0"},
 		{"left in the next epoch", []string{"1/1.1 a @1", "2/2.1 a @2 left"}, map[int64]int64{1: 0, 2: 1}, 0, nil, "1 0"},
 		{"holds a coupon", []string{"1/1.1 a @1"}, map[int64]int64{1: 0}, 0, []firstcome.Coupon{direct("a", 0, false)}, "1 1"},

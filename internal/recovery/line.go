@@ -10,28 +10,27 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// reach looks whether the log of the line can be read, before anything is frozen: without it nobody knows who is in line. A ledger that is
-// older than the gate may not know of the log yet.
-func (a *attempt) reach(ctx context.Context) error {
-	if a.reconciled != nil || a.WithoutLog {
-		return nil
+// begin begins an attempt at a rebuild, unless the line's log has to be read and cannot be: then nothing is frozen, and no attempt is in the way of
+// an operator who orders a rebuild without the log.
+func (r *Machine) begin(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64, withoutLog bool) (begun Rebuild, err error) {
+	if !withoutLog {
+		history, err := r.book.LineHistory(ctx, id)
+		if err == nil && history.Log != nil {
+			_, err = r.endOf(ctx, id, history)
+		}
+		if err != nil {
+			return begun, err
+		}
 	}
-	return a.reaches(ctx, a.Campaign)
-}
-
-// reaches returns why the log of a campaign's line cannot be read; nil if it can, or if there is none.
-func (r *Machine) reaches(ctx context.Context, id firstcome.CampaignID) error {
-	history, err := r.book.LineHistory(ctx, id)
-	if err == nil && history.Log != nil {
-		_, err = r.endOf(ctx, id, history)
-	}
-	return err
+	begun, err = r.book.BeginRebuild(ctx, actor, id, epoch)
+	begun.WithoutLog = withoutLog
+	return begun, err
 }
 
 // errNoLog says that a campaign's line has a log which this node does not know.
 var errNoLog = fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
 
-// endOf returns where the log ends. One that ends before an epoch begins there has lost records.
+// endOf returns where the log ends. A log that ends before an epoch begins there has lost records.
 func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history LineHistory) (end int64, err error) {
 	if r.Log == nil {
 		return 0, errNoLog
@@ -48,12 +47,12 @@ func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history Li
 	return end, nil
 }
 
-// read reads the log of the line, up to an end that is behind all that anybody was told of the frozen gate. A ledger that was older knows by now
-// that there is one.
+// read reads the log of the line up to its end, which is after every place that anybody was told of the frozen gate. A ledger that was older than
+// the gate knows by now that there is a log.
 func (a *attempt) read(ctx context.Context) error {
 	history, err := a.book.LineHistory(ctx, a.Campaign)
 	if err != nil || (history.Log == nil) == (a.logged == nil) && a.moved > 0 {
-		return err // when the ledger is loaded again, the log is read again only if the line got one meanwhile
+		return err // when the ledger is loaded again, the log is read again only if the line got one since
 	}
 	if history.Log == nil || a.WithoutLog {
 		a.logged = history.Log
@@ -90,7 +89,7 @@ func foldAll(marker string, history LineHistory, read func(each func(int64, flow
 	return folded, failed
 }
 
-// carry takes those over by the new keys who are in line still: by the log, where the line has one, or by the frozen gate.
+// carry fills the line of the new keys with the people who are still in line: by the log, if the line has one, or by the frozen gate.
 func (a *attempt) carry(ctx context.Context) (err error) {
 	switch {
 	case a.folded != nil:
@@ -108,7 +107,7 @@ func (a *attempt) carry(ctx context.Context) (err error) {
 	return nil
 }
 
-// seat has those in line in the new keys who are so by the log.
+// seat fills the line of the new keys with the people who are in line by the log.
 func (a *attempt) seat(ctx context.Context) error {
 	people, last, passed := a.folded.People(a.loaded.Ended)
 	generation := max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1
@@ -146,7 +145,7 @@ func (a *attempt) logAnew(ctx context.Context) error {
 // unknownOffset stands for the offset at which an epoch begins, where nobody knows it.
 const unknownOffset = -1
 
-// append appends those who were carried over.
+// append appends the people who were carried over to a log.
 func (a *attempt) append(ctx context.Context, log firstcome.LineLog) error {
 	var some []flow.LineRecord
 	give := func() error {

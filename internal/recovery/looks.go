@@ -124,14 +124,12 @@ func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[fir
 
 // rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
 func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) {
-	if err := r.reaches(ctx, a.Campaign); err != nil { // without an attempt, so that an operator's order to go on without the log finds none
-		if r.hears.Rebuilt != nil {
+	attempt, err := r.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
+	if err != nil {
+		isOfLog := errors.Is(err, firstcome.ErrLineLogAway) || errors.Is(err, firstcome.ErrLineLogLost)
+		if isOfLog && r.hears.Rebuilt != nil {
 			r.hears.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
 		}
-		return
-	}
-	attempt, err := r.book.BeginRebuild(ctx, firstcomeItself, a.Campaign, a.Epoch)
-	if err != nil {
 		return
 	}
 	if r.needless(ctx, attempt, a, why) {

@@ -244,11 +244,10 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		return Rebuilt{}, err
 	}
 	if !order.IfLost {
-		begun, err := r.book.BeginRebuild(ctx, actor, id, before.Epoch)
+		begun, err := r.begin(ctx, actor, id, before.Epoch, order.WithoutLog)
 		if err != nil {
 			return Rebuilt{}, err
 		}
-		begun.WithoutLog = order.WithoutLog
 		return r.run(ctx, begun, nil, nil)
 	}
 	now, known, err := r.revision(ctx, id)
@@ -270,7 +269,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 			return Rebuilt{}, err
 		}
 	}
-	attempt, err := r.book.BeginRebuild(ctx, actor, id, now.Epoch)
+	attempt, err := r.begin(ctx, actor, id, now.Epoch, order.WithoutLog)
 	if err != nil {
 		return Rebuilt{}, err
 	}
@@ -278,7 +277,6 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		r.giveUp(ctx, attempt)
 		return r.book.LastRebuild(ctx, id)
 	}
-	attempt.WithoutLog = order.WithoutLog
 	return r.run(ctx, attempt, nil, nil)
 }
 

@@ -116,6 +116,37 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 	}
 }
 
+// A loggedBook has a campaign whose line has a log.
+type loggedBook struct{ slowBook }
+
+func (b *loggedBook) LineHistory(context.Context, firstcome.CampaignID) (recovery.LineHistory, error) {
+	return recovery.LineHistory{Log: &firstcome.LineLog{Topic: "lines"}}, nil
+}
+
+// TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt has the gate lose a campaign, and later an operator who needs the campaign's row.
+func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, g := &loggedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID, 1)}}, &fragileGate{}
+		told := make(chan recovery.Rebuilt, 1)
+		r := recovery.New(b, g, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
+			select {
+			case told <- one:
+			default:
+			}
+		}})
+		g.restarted.Store(true)
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		if one := <-told; one.Campaign != "c" || !errors.Is(one.Err, firstcome.ErrLineLogAway) || !errors.Is(one.Why, gate.ErrLost) {
+			t.Errorf("it tells %+v", one)
+		}
+		stage.Same(t, "attempts", 0, len(b.begun))
+		end()
+		stage.Must(t, <-ended)
+	})
+}
+
 // A crampedGate is asked for room, and has none.
 type crampedGate struct {
 	fragileGate

@@ -119,7 +119,7 @@ func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revisio
 	if !errors.Is(err, gate.ErrUnverified) {
 		return done, cmp.Or(err, ErrNothingToReconcile)
 	}
-	attempt, begun := r.book.BeginRebuild(ctx, actor, a.Campaign, a.Epoch)
+	attempt, begun := r.begin(ctx, actor, a.Campaign, a.Epoch, false)
 	if begun != nil {
 		return done, begun
 	}

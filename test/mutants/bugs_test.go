@@ -169,7 +169,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a gate is frozen before anybody knows whether the log can be read",
-		file: "internal/recovery/attempt.go", old: "\t\ta.reach,\n", new: "",
+		file: "internal/recovery/line.go", old: "if !withoutLog {", new: "if false {",
 		pkg: whole, test: "TestF77WithoutItsLogALineIsLeftAlone",
 	},
 	{
@@ -269,7 +269,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a line that had no log gets one in the middle",
-		file: "internal/operate/operate.go", old: "before.Pace != nil || after.Pace == nil {", new: "after.Pace == nil {",
+		file: "internal/operate/operate.go", old: "before.Pace != nil || before.Log", new: "before.Log",
 		pkg: "./internal/operate", test: "TestTheLineOfACampaignThatGetsAPaceIsLogged",
 	},
 	{
@@ -592,7 +592,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
-		file: "internal/recovery/machine.go", old: "r.book.BeginRebuild(ctx, actor, id, before.Epoch)", new: "r.book.BeginRebuild(ctx, actor, id, before.Epoch*0)",
+		file: "internal/recovery/machine.go", old: "r.begin(ctx, actor, id, before.Epoch,", new: "r.begin(ctx, actor, id, before.Epoch*0,",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
 	},
 	{
