@@ -123,7 +123,7 @@ func (b *loggedBook) LineHistory(context.Context, firstcome.CampaignID) (recover
 	return recovery.LineHistory{Log: &firstcome.LineLog{Topic: "lines"}}, nil
 }
 
-// TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt has the gate lose a campaign, and later an operator who needs the campaign's row.
+// TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt loses a campaign at the gate of such a node.
 func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &loggedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID, 1)}}, &fragileGate{}
