@@ -26,7 +26,7 @@ const auditBeats = 3
 
 // audit answers GET /v1/campaigns/{id}/audit. That may take minutes, so it sends a space now and then, which JSON allows before a value:
 // clients and proxies see that the node is alive. If the audit fails after that, the connection is cut.
-func (s *Server) audit(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+func (s *campaigns) audit(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
 	if err := s.known(r, id); errors.Is(err, firstcome.ErrNoCampaign) { // what else is wrong with its row, the audit says
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) audit(w http.ResponseWriter, r *http.Request, _ auth.Caller, id
 }
 
 // beat sends a space now and then until stop is called. After that begun says whether it sent one.
-func (s *Server) beat(out *stream) (begun *bool, stop func()) {
+func (s *campaigns) beat(out *stream) (begun *bool, stop func()) {
 	begun = new(bool)
 	over := make(chan struct{})
 	var beats sync.WaitGroup

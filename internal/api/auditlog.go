@@ -13,8 +13,11 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// listAuditLog answers GET /v1/audit-log.
-func (s *Server) listAuditLog(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+// auditLog serves the audit log.
+type auditLog struct{ *core }
+
+// list answers GET /v1/audit-log.
+func (s *auditLog) list(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
 	q := parseQuery(r)
 	most := q.limit()
 	filter := ledger.LogFilter{

@@ -16,8 +16,11 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// createCampaign answers POST /v1/campaigns.
-func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+// campaigns serves campaigns, and what operators do to them.
+type campaigns struct{ *core }
+
+// create answers POST /v1/campaigns.
+func (s *campaigns) create(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 	o, wrong, err := s.readObject(w, r, append([]string{"id"}, termsFields...)...)
 	if err != nil {
 		return err
@@ -42,7 +45,7 @@ func (s *Server) createCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 		return err
 	}
 	w.Header().Set("Location", "/v1/campaigns/"+string(id))
-	return s.writeCampaign(w, r, http.StatusCreated, made)
+	return s.write(w, r, http.StatusCreated, made)
 }
 
 // newID returns the id that the caller chose for a campaign, or a new one.
@@ -68,8 +71,8 @@ func makeID() (firstcome.CampaignID, error) {
 	return firstcome.ParseCampaignID(id.String())
 }
 
-// listCampaigns answers GET /v1/campaigns.
-func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+// list answers GET /v1/campaigns.
+func (s *campaigns) list(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
 	q := parseQuery(r)
 	after, most := firstcome.CampaignID(q.text("after")), q.limit()
 	if q.err() != nil {
@@ -83,20 +86,20 @@ func (s *Server) listCampaigns(w http.ResponseWriter, r *http.Request, _ auth.Ca
 	return writeList(w, s.listed(r.Context(), found), next, wireCampaign)
 }
 
-// readCampaign answers GET /v1/campaigns/{id}.
-func (s *Server) readCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	if err := s.meet(r.Context(), c, id); err != nil {
+// read answers GET /v1/campaigns/{id}.
+func (s *campaigns) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	if err := s.existing.meet(r.Context(), c, id); err != nil {
 		return err
 	}
 	found, err := s.Ledger.Campaign(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	return s.writeCampaign(w, r, http.StatusOK, found)
+	return s.write(w, r, http.StatusOK, found)
 }
 
-// updateCampaign answers PATCH /v1/campaigns/{id}.
-func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// update answers PATCH /v1/campaigns/{id}.
+func (s *campaigns) update(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	version, err := ifMatch(r)
 	if err != nil {
 		return err
@@ -113,7 +116,7 @@ func (s *Server) updateCampaign(w http.ResponseWriter, r *http.Request, c auth.C
 	if err != nil {
 		return err
 	}
-	return s.writeCampaign(w, r, http.StatusOK, changed)
+	return s.write(w, r, http.StatusOK, changed)
 }
 
 // ifMatch returns the version that If-Match names; 0 means any.
@@ -133,8 +136,8 @@ func ifMatch(r *http.Request) (int64, error) {
 // etag returns a version as an ETag.
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// switchCampaign returns what answers POST /v1/campaigns/{id}/pause, resume and close.
-func (s *Server) switchCampaign(to ledger.Switch) handler {
+// switchTo returns what answers POST /v1/campaigns/{id}/pause, resume and close.
+func (s *campaigns) switchTo(to ledger.Switch) handler {
 	return of(func(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 		if err := s.readNothing(w, r); err != nil {
 			return err
@@ -143,12 +146,12 @@ func (s *Server) switchCampaign(to ledger.Switch) handler {
 		if err != nil {
 			return err
 		}
-		return s.writeCampaign(w, r, http.StatusOK, changed)
+		return s.write(w, r, http.StatusOK, changed)
 	})
 }
 
-// rebuildGate answers POST /v1/campaigns/{id}/rebuild.
-func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// rebuild answers POST /v1/campaigns/{id}/rebuild.
+func (s *campaigns) rebuild(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
@@ -165,7 +168,7 @@ func (s *Server) rebuildGate(w http.ResponseWriter, r *http.Request, c auth.Call
 }
 
 // estimate answers GET /v1/campaigns/{id}/reconcile.
-func (s *Server) estimate(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+func (s *campaigns) estimate(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
 	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
 		return err
 	}
@@ -180,7 +183,7 @@ func (s *Server) estimate(w http.ResponseWriter, r *http.Request, _ auth.Caller,
 }
 
 // reconcile answers POST /v1/campaigns/{id}/reconcile.
-func (s *Server) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+func (s *campaigns) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
@@ -199,8 +202,8 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request, c auth.Caller
 	})
 }
 
-// writeCampaign answers with a campaign, with the gate's counters.
-func (s *Server) writeCampaign(w http.ResponseWriter, r *http.Request, status int, kept ledger.Status) error {
+// write answers with a campaign, with the gate's counters.
+func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, kept ledger.Status) error {
 	c, err := s.counted(r.Context(), kept)
 	if err != nil {
 		return err
@@ -222,4 +225,93 @@ func wireCampaign(s told) client.Campaign {
 		c.Remaining = s.known(*t.Quantity - s.InForce)
 	}
 	return c
+}
+
+// changes answers GET /v1/campaigns/{id}/changes.
+func (s *campaigns) changes(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+	q := parseQuery(r)
+	after, most := q.number("after"), q.limit()
+	if q.err() != nil {
+		return q.err()
+	}
+	if _, err := s.Ledger.Campaign(r.Context(), id); err != nil {
+		return err
+	}
+	changes := []client.Change{}
+	err := s.Ledger.Changes(r.Context(), id, after, most+1, func(c firstcome.Change, refused bool) error {
+		changes = append(changes, wireChange(&c, refused))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	changes, next := pageOf(changes, most, func(c client.Change) int64 { return c.Version })
+	return writeJSON(w, http.StatusOK, client.List[client.Change]{Items: changes, Next: next})
+}
+
+// wireChange returns a change as the wire has it.
+func wireChange(c *firstcome.Change, refused bool) client.Change {
+	change := client.Change{Version: c.Version, Kind: string(c.Kind), At: client.Time{Time: c.At}, Refused: refused}
+	switch c.Kind {
+	case firstcome.ChangeTerms:
+		change.Terms = wireTerms(&c.Terms)
+	case firstcome.ChangeReconcile:
+		change.Terms, change.Paused, change.Closed = wireTerms(&c.Terms), c.Paused, c.Closed
+	case firstcome.ChangeVoid:
+		user := string(c.User)
+		change.Number, change.UserID = &c.Number, &user
+	}
+	return change
+}
+
+// wirePace returns a pace as the wire has it.
+func wirePace(p *firstcome.Pace) *client.Pace {
+	switch {
+	case p == nil:
+		return nil
+	case p.PerSecond == 0:
+		return &client.Pace{}
+	}
+	return &client.Pace{PerSecond: &p.PerSecond}
+}
+
+// wireTerms returns terms as the wire has them.
+func wireTerms(t *firstcome.Terms) *client.Terms {
+	terms := &client.Terms{
+		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
+		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, LineLog: t.Log != nil,
+		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
+	}
+	if t.ValidFor > 0 {
+		terms.Coupon.ValidFor = (*client.Duration)(&t.ValidFor)
+	}
+	if t.Quantity != firstcome.Unlimited {
+		terms.Quantity = &t.Quantity
+	}
+	return terms
+}
+
+// ledger answers GET /v1/campaigns/{id}/ledger.
+func (s *campaigns) ledger(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
+	found, err := s.Ledger.Campaign(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	lost, err := s.Ledger.Lost(r.Context(), found.ID)
+	if err != nil {
+		return err
+	}
+	counted, _ := s.counted(r.Context(), found) // what went wrong with the gate is told beside
+	state := client.LedgerState{
+		CampaignID: string(found.ID), Gate: found.Gate, GateState: counted.gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
+		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
+		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wire.Time(found.RetiredAt),
+	}
+	if !found.Remote() {
+		state.DrainedThrough = found.LastNumber // what the ledger decides is recorded
+	}
+	for _, numbers := range lost {
+		state.Lost = append(state.Lost, client.Range(numbers))
+	}
+	return writeJSON(w, http.StatusOK, state)
 }

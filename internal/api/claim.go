@@ -12,9 +12,12 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
+// claims serves claims, and what became of them.
+type claims struct{ *core }
+
 // claim answers POST /v1/campaigns/{id}/claims. It is the hot path: a crowd
 // meets this function and what it calls.
-func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+func (s *claims) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxBody); err != nil {
@@ -30,7 +33,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 			return err
 		}
 	}
-	if err := s.meet(r.Context(), c, id); err != nil {
+	if err := s.existing.meet(r.Context(), c, id); err != nil {
 		s.Observer.Undecided(r.Context(), id, err)
 		return err
 	}
@@ -84,8 +87,8 @@ func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 	_, _ = w.Write(b.bytes)
 }
 
-// readClaim answers GET /v1/campaigns/{id}/claims/{user_id}.
-func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// read answers GET /v1/campaigns/{id}/claims/{user_id}.
+func (s *claims) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	user, err := s.userOf(r, c, id)
 	if err != nil {
 		return err
@@ -110,7 +113,7 @@ func (s *Server) readClaim(w http.ResponseWriter, r *http.Request, c auth.Caller
 }
 
 // placeOver returns the answer to a user who has neither a coupon nor a ticket, and asks what became of a place.
-func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
+func (s *claims) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
 	outcome, err := s.became(ctx, id, user, at)
 	if err != nil {
 		return err
@@ -121,17 +124,17 @@ func (s *Server) placeOver(ctx context.Context, id firstcome.CampaignID, user fi
 }
 
 // userOf returns the user whom the path names, if the caller may ask for the campaign.
-func (s *Server) userOf(r *http.Request, c auth.Caller, id firstcome.CampaignID) (firstcome.UserID, error) {
+func (s *claims) userOf(r *http.Request, c auth.Caller, id firstcome.CampaignID) (firstcome.UserID, error) {
 	user, err := userID(r, c)
 	if err != nil {
 		return "", err
 	}
-	return user, s.meet(r.Context(), c, id)
+	return user, s.existing.meet(r.Context(), c, id)
 }
 
 // claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
 // that they have neither.
-func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
+func (s *claims) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
 	coupon, err := s.Claims.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		var place firstcome.Place
@@ -152,8 +155,8 @@ func (s *Server) claimOf(ctx context.Context, id firstcome.CampaignID, user firs
 	return firstcome.Place{}, appendAnswer(nil, firstcome.AlreadyIssued, &coupon, t), nil
 }
 
-// leaveLine answers DELETE /v1/campaigns/{id}/claims/{user_id}.
-func (s *Server) leaveLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// leave answers DELETE /v1/campaigns/{id}/claims/{user_id}.
+func (s *claims) leave(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	user, err := s.userOf(r, c, id)
 	if err != nil {
 		return err

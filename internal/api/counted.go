@@ -58,7 +58,7 @@ func (c *told) state() string {
 
 // counted returns a campaign with the gate's counters. It is no error if the gate has lost it or
 // belongs to another ledger: then above all operators need to read it.
-func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
+func (s *campaigns) counted(ctx context.Context, c ledger.Status) (told, error) {
 	if !s.atGate(&c) {
 		return told{Status: c, gate: s.withoutGate(&c)}, nil
 	}
@@ -67,12 +67,12 @@ func (s *Server) counted(ctx context.Context, c ledger.Status) (told, error) {
 }
 
 // atGate tells whether the gate has a campaign's counters.
-func (s *Server) atGate(c *ledger.Status) bool {
+func (s *campaigns) atGate(c *ledger.Status) bool {
 	return s.Gate != nil && s.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
 }
 
 // withoutGate returns what the node knows of the gate of a campaign without asking it.
-func (s *Server) withoutGate(c *ledger.Status) string {
+func (s *campaigns) withoutGate(c *ledger.Status) string {
 	here := s.Ledger.Decides(c)
 	switch {
 	case !c.RetiredAt.IsZero() || here == nil:
@@ -104,7 +104,7 @@ func withGate(c ledger.Status, g gate.State, err error) (told, error) {
 }
 
 // listed returns campaigns with the gate's counters. No campaign keeps the others from being listed.
-func (s *Server) listed(ctx context.Context, found []ledger.Status) []told {
+func (s *campaigns) listed(ctx context.Context, found []ledger.Status) []told {
 	all := make([]told, len(found))
 	var ids []firstcome.CampaignID
 	for n := range found {

@@ -14,8 +14,14 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// issueCoupons answers POST /v1/campaigns/{id}/coupons.
-func (s *Server) issueCoupons(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// coupons serves the coupons of a campaign, and those of a user.
+type coupons struct {
+	*core
+	exports auth.Room // of actors
+}
+
+// issue answers POST /v1/campaigns/{id}/coupons.
+func (s *coupons) issue(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxIssue); err != nil {
@@ -72,9 +78,9 @@ func parseIssue(body []byte) (users []firstcome.UserID, reason string, err error
 	return users, reason, wrong.err()
 }
 
-// listCoupons answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
+// list answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
 // whole campaign as CSV or NDJSON.
-func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+func (s *coupons) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
 	choice := ledger.Choice{Page: page, User: parsed(q, "user_id", firstcome.ParseUserID), Code: parsed(q, "code", firstcome.ParseCode), Number: q.positive("number")}
@@ -96,9 +102,9 @@ func (s *Server) listCoupons(w http.ResponseWriter, r *http.Request, c auth.Call
 	case as.media != "":
 		return s.export(w, r, c.Name, found, page, as)
 	case choice.Chosen():
-		return s.chosenCoupons(w, bounded, id, choice, named)
+		return s.chosen(w, bounded, id, choice, named)
 	}
-	return s.pageOfCoupons(w, bounded, id, page, named)
+	return s.page(w, bounded, id, page, named)
 }
 
 // couponsAs returns the form in which a whole campaign is asked for, if it is. A stream has
@@ -127,8 +133,8 @@ func couponsAs(r *http.Request, q *query) form {
 	return as
 }
 
-// chosenCoupons answers with the coupons that a caller looks for.
-func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
+// chosen answers with the coupons that a caller looks for.
+func (s *coupons) chosen(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
 	found, next, err := s.Ledger.Find(r.Context(), id, c)
 	if err != nil {
 		return err
@@ -138,10 +144,10 @@ func (s *Server) chosenCoupons(w http.ResponseWriter, r *http.Request, id firstc
 		text := strconv.FormatInt(next, 10)
 		after = &text
 	}
-	return s.writeCoupons(w, r, found, after, named)
+	return s.write(w, r, found, after, named)
 }
 
-func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page, named bool) error {
+func (s *coupons) page(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, page ledger.Page, named bool) error {
 	var found []firstcome.Coupon
 	ask := page
 	ask.Limit++
@@ -153,12 +159,12 @@ func (s *Server) pageOfCoupons(w http.ResponseWriter, r *http.Request, id firstc
 		return err
 	}
 	found, next := pageOf(found, page.Limit, func(c firstcome.Coupon) int64 { return c.Number })
-	return s.writeCoupons(w, r, found, next, named)
+	return s.write(w, r, found, next, named)
 }
 
-// writeCoupons answers with a page of coupons, masked unless the caller named the user. next says where the following page
+// write answers with a page of coupons, masked unless the caller named the user. next says where the following page
 // begins; nil means that there is none.
-func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
+func (s *coupons) write(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
 	items := make([]json.RawMessage, len(found))
 	for n := range found {
 		if !named {
@@ -173,8 +179,8 @@ func (s *Server) writeCoupons(w http.ResponseWriter, r *http.Request, found []fi
 	return writeJSON(w, http.StatusOK, client.List[json.RawMessage]{Items: items, Next: next})
 }
 
-// voidCoupon answers POST /v1/campaigns/{id}/coupons/{number}/void.
-func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// void answers POST /v1/campaigns/{id}/coupons/{number}/void.
+func (s *coupons) void(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	number, err := pathNumber(r, "number")
 	if err != nil {
 		return err
@@ -199,7 +205,7 @@ func (s *Server) voidCoupon(w http.ResponseWriter, r *http.Request, c auth.Calle
 }
 
 // reason reads why a coupon is voided.
-func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) {
+func (s *core) reason(w http.ResponseWriter, r *http.Request) (string, error) {
 	o, wrong, err := s.readObject(w, r, "reason")
 	if err != nil {
 		return "", err
@@ -230,8 +236,8 @@ func (m *mistakes) readReason(raw json.RawMessage) string {
 	return reason
 }
 
-// readWallet answers GET /v1/users/{user_id}/coupons.
-func (s *Server) readWallet(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+// wallet answers GET /v1/users/{user_id}/coupons.
+func (s *coupons) wallet(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 	user, err := userID(r, c)
 	if err != nil {
 		return err
@@ -246,5 +252,5 @@ func (s *Server) readWallet(w http.ResponseWriter, r *http.Request, c auth.Calle
 		return err
 	}
 	found, next := pageOf(found, most, func(c firstcome.Coupon) firstcome.CampaignID { return c.Campaign })
-	return s.writeCoupons(w, r, found, next, true)
+	return s.write(w, r, found, next, true)
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// listDeadLetters answers GET /v1/dead-letters.
-func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+// deadLetters serves dead letters, and settles them.
+type deadLetters struct{ *core }
+
+// list answers GET /v1/dead-letters.
+func (s *deadLetters) list(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
 	q := parseQuery(r)
 	most := q.limit()
 	page := ledger.Letters{
@@ -41,8 +44,8 @@ func causeCode(text string) (string, error) {
 	return text, nil
 }
 
-// listDeadLetterCauses answers GET /v1/dead-letters/causes.
-func (s *Server) listDeadLetterCauses(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
+// causes answers GET /v1/dead-letters/causes.
+func (s *deadLetters) causes(w http.ResponseWriter, r *http.Request, _ auth.Caller) error {
 	q := parseQuery(r)
 	id := parsed(q, "campaign", firstcome.ParseCampaignID)
 	if q.err() != nil {
@@ -57,9 +60,9 @@ func (s *Server) listDeadLetterCauses(w http.ResponseWriter, r *http.Request, _ 
 	})
 }
 
-// replayDeadLetters answers POST /v1/dead-letters/replay.
-func (s *Server) replayDeadLetters(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	of, _, err := s.chosenLetters(w, r)
+// replayAll answers POST /v1/dead-letters/replay.
+func (s *deadLetters) replayAll(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	of, _, err := s.chosen(w, r)
 	if err != nil {
 		return err
 	}
@@ -67,9 +70,9 @@ func (s *Server) replayDeadLetters(w http.ResponseWriter, r *http.Request, c aut
 	return writeResolved(w, done, err)
 }
 
-// voidDeadLetters answers POST /v1/dead-letters/void.
-func (s *Server) voidDeadLetters(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
-	of, reason, err := s.chosenLetters(w, r, "reason")
+// voidAll answers POST /v1/dead-letters/void.
+func (s *deadLetters) voidAll(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+	of, reason, err := s.chosen(w, r, "reason")
 	if err != nil {
 		return err
 	}
@@ -77,8 +80,8 @@ func (s *Server) voidDeadLetters(w http.ResponseWriter, r *http.Request, c auth.
 	return writeResolved(w, done, err)
 }
 
-// chosenLetters reads which dead letters are resolved; and why, if the body has more that is known.
-func (s *Server) chosenLetters(w http.ResponseWriter, r *http.Request, more ...string) (of ledger.Letters, reason string, err error) {
+// chosen reads which dead letters are resolved; and why, if the body has more that is known.
+func (s *deadLetters) chosen(w http.ResponseWriter, r *http.Request, more ...string) (of ledger.Letters, reason string, err error) {
 	o, wrong, err := s.readObject(w, r, append(more, "campaign_id", "cause_code", "through", "after")...)
 	if err != nil {
 		return of, "", err
@@ -137,8 +140,8 @@ func writeResolved(w http.ResponseWriter, done operate.Resolved, err error) erro
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-// replayDeadLetter answers POST /v1/dead-letters/{letter}/replay.
-func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+// replay answers POST /v1/dead-letters/{letter}/replay.
+func (s *deadLetters) replay(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 	if err := s.readNothing(w, r); err != nil {
 		return err
 	}
@@ -153,8 +156,8 @@ func (s *Server) replayDeadLetter(w http.ResponseWriter, r *http.Request, c auth
 	return writeJSON(w, http.StatusOK, wireLetter(letter))
 }
 
-// voidDeadLetter answers POST /v1/dead-letters/{letter}/void.
-func (s *Server) voidDeadLetter(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
+// void answers POST /v1/dead-letters/{letter}/void.
+func (s *deadLetters) void(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 	reason, err := s.reason(w, r)
 	if err != nil {
 		return err

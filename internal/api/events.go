@@ -25,9 +25,9 @@ var typeEvents = []string{"text/event-stream"}
 // unbuffered asks proxies, nginx first, to pass each event on at once.
 var unbuffered = []string{"no"}
 
-// followPlace answers GET /v1/campaigns/{id}/claims/{user_id}/events.
-func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	user, err := s.userOf(r, c, id)
+// follow answers GET /v1/campaigns/{id}/claims/{user_id}/events.
+func (t *streams) follow(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	user, err := t.claims.userOf(r, c, id)
 	if err != nil {
 		return err
 	}
@@ -40,10 +40,10 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 	if !c.Until.IsZero() && c.Until.Before(f.until) {
 		f.until = c.Until
 	}
-	if c.User != "" && s.AddressLimit != nil {
-		f.addr = s.address(r)
+	if c.User != "" && t.AddressLimit != nil {
+		f.addr = t.address(r)
 	}
-	answer, err := s.placeOrEnd(r.Context(), f, heard)
+	answer, err := t.placeOrEnd(r.Context(), f, heard)
 	if err != nil {
 		return err
 	}
@@ -56,47 +56,47 @@ func (s *Server) followPlace(w http.ResponseWriter, r *http.Request, c auth.Call
 	case r.Method == http.MethodHead:
 		return nil
 	}
-	if err := s.streams.enter(f); err != nil {
+	if err := t.enter(f); err != nil {
 		return err
 	}
 	first := appendRetry(nil)
 	if id := eventID(f.place); id != heard {
 		first = appendPlaceEvent(first, f.place)
 	}
-	return s.stream(w, r, f, first)
+	return t.stream(w, r, f, first)
 }
 
 // stream has a follower's connection written to from now on.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
+func (t *streams) stream(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
 	taken, err := httpd.Detach(w, first)
 	switch {
 	case errors.Is(err, http.ErrNotSupported):
-		return s.streamHere(w, r, f, first)
+		return t.streamHere(w, r, f, first)
 	case err != nil: // the client is gone
-		s.streams.leave(f)
+		t.leave(f)
 		return nil
 	}
 	f.to = taken
-	s.streams.join(f)
+	t.join(f)
 	return nil
 }
 
 // placeOrEnd finds a follower's place, or returns what became of it.
-func (s *Server) placeOrEnd(ctx context.Context, f *follower, heard string) (answer []byte, err error) {
+func (t *streams) placeOrEnd(ctx context.Context, f *follower, heard string) (answer []byte, err error) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
 	select {
-	case s.streams.openings <- struct{}{}:
-		defer func() { <-s.streams.openings }()
+	case t.openings <- struct{}{}:
+		defer func() { <-t.openings }()
 	case <-ctx.Done():
 		return nil, unavailable(busy, "too many people begin to follow their places at this moment. Ask again")
 	}
-	f.place, answer, err = s.claimOf(ctx, f.id, f.user)
+	f.place, answer, err = t.claims.claimOf(ctx, f.id, f.user)
 	at := ticketOf(heard)
 	if !isNone(err) || at.Generation == 0 {
 		return answer, err
 	}
-	outcome, failed := s.became(ctx, f.id, f.user, at)
+	outcome, failed := t.claims.became(ctx, f.id, f.user, at)
 	if failed != nil || outcome == "" || outcome == left {
 		return nil, err
 	}
@@ -157,11 +157,11 @@ func appendRetry(b []byte) []byte {
 }
 
 // streamHere writes a stream in the request's own goroutine: behind TLS and with HTTP/2.
-func (s *Server) streamHere(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
+func (t *streams) streamHere(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
 	p := &pipe{events: make(chan []byte, pipeEvents), gone: r.Context().Done()}
 	f.to = p
 	_ = p.Send(first)
-	go s.streams.join(f)
+	go t.join(f)
 	out := http.NewResponseController(w)
 	for {
 		select {
@@ -169,7 +169,7 @@ func (s *Server) streamHere(w http.ResponseWriter, r *http.Request, f *follower,
 			if !ok {
 				return nil
 			}
-			extend(out, s.PartTime+heartbeat)
+			extend(out, t.PartTime+heartbeat)
 			if _, err := w.Write(part); err != nil || out.Flush() != nil {
 				return nil
 			}

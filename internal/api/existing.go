@@ -31,18 +31,19 @@ const (
 // existing are the campaigns that there are, as far as the node has met them. Anybody can ask for an id that does not exist, as
 // often as they like. A missing campaign is not remembered, so one that another node makes is found at once.
 type existing struct {
-	met   *lru.Cache[firstcome.CampaignID, struct{}]
-	reads singleflight.Group        // by id; empty: of the campaigns that are not closed
-	room  chan struct{}             // holds one for each id that is being looked up
-	read  atomic.Pointer[time.Time] // when those that are not closed were read last; nil: never
+	ledger Ledger
+	met    *lru.Cache[firstcome.CampaignID, struct{}]
+	reads  singleflight.Group        // by id; empty: of the campaigns that are not closed
+	room   chan struct{}             // holds one for each id that is being looked up
+	read   atomic.Pointer[time.Time] // when those that are not closed were read last; nil: never
 }
 
-func newExisting() existing {
+func newExisting(l Ledger) existing {
 	met, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
 	if err != nil {
 		panic(err) // of a size below 1 only
 	}
-	return existing{met: met, room: make(chan struct{}, mostUnknown)}
+	return existing{ledger: l, met: met, room: make(chan struct{}, mostUnknown)}
 }
 
 // errManyUnmet turns a caller away before anything is decided.
@@ -50,15 +51,14 @@ var errManyUnmet = fmt.Errorf("%w: too many campaigns that this node has not met
 
 // meetUnclosed meets the campaigns that are not closed, unless it just did: all callers who ask for an id that the node has not met share
 // one read, and so those who ask for one of these do not wait with a flood of made-up ids.
-func (s *Server) meetUnclosed(ctx context.Context) {
-	e := &s.existing
+func (e *existing) meetUnclosed(ctx context.Context) {
 	if last := e.read.Load(); last != nil && time.Since(*last) < unclosedEvery {
 		return
 	}
 	done := e.reads.DoChan("", func() (any, error) {
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
-		all, _, err := s.Ledger.Unclosed(ctx, mostUnclosed)
+		all, _, err := e.ledger.Unclosed(ctx, mostUnclosed)
 		for _, c := range all {
 			e.met.Add(c.ID, struct{}{})
 		}
@@ -74,12 +74,11 @@ func (s *Server) meetUnclosed(ctx context.Context) {
 }
 
 // meet returns nil if a caller may ask for a campaign. firstcome.ErrNoCampaign means that there is none. An API key's holder is trusted.
-func (s *Server) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
-	e := &s.existing
+func (e *existing) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
 	if c.Role != "" || e.met.Contains(id) {
 		return nil
 	}
-	if s.meetUnclosed(ctx); e.met.Contains(id) {
+	if e.meetUnclosed(ctx); e.met.Contains(id) {
 		return nil
 	}
 	done := e.reads.DoChan(string(id), func() (any, error) {
@@ -91,7 +90,7 @@ func (s *Server) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignI
 		}
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
-		_, err := s.Ledger.Campaign(ctx, id)
+		_, err := e.ledger.Campaign(ctx, id)
 		switch {
 		case err == nil:
 			e.met.Add(id, struct{}{})

@@ -14,8 +14,14 @@ import (
 // maxWait bounds the wait for facts: below the time-outs of common proxies.
 const maxWait = time.Minute
 
-// listFacts answers GET /v1/campaigns/{id}/facts.
-func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+// facts serves facts.
+type facts struct {
+	*core
+	follows auth.Room // of actors
+}
+
+// list answers GET /v1/campaigns/{id}/facts.
+func (s *facts) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	after, most, wait := q.number("after"), q.limit(), q.wait()
 	if q.err() != nil {
@@ -34,7 +40,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, c auth.Caller
 		defer s.follows.Leave(c.Name)
 	}
 	extend(http.NewResponseController(w), wait+s.PartTime)
-	facts, err := s.waitForFacts(r, id, after, most, wait)
+	facts, err := s.wait(r, id, after, most, wait)
 	if err != nil {
 		return err
 	}
@@ -44,7 +50,7 @@ func (s *Server) listFacts(w http.ResponseWriter, r *http.Request, c auth.Caller
 }
 
 // known returns an error if there is no such campaign.
-func (s *Server) known(r *http.Request, id firstcome.CampaignID) error {
+func (s *core) known(r *http.Request, id firstcome.CampaignID) error {
 	r, over := reading(r)
 	defer over()
 	_, err := s.Ledger.Campaign(r.Context(), id)
@@ -64,16 +70,16 @@ func (q *query) wait() time.Duration {
 	return d
 }
 
-// waitForFacts returns facts, as soon as there are any; none at the end of the
+// wait returns facts, as soon as there are any; none at the end of the
 // wait, and when the server drains.
-func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]wire.Fact, error) {
+func (s *facts) wait(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]wire.Fact, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
 		// Subscribe before the ledger is read, so that no fact is missed in between.
 		news, forget := s.Ledger.NewFacts(id)
 		defer forget()
-		facts, err := s.factsAfter(r, id, after, most)
+		facts, err := s.after(r, id, after, most)
 		if err != nil || len(facts) > 0 || wait == 0 {
 			return facts, err
 		}
@@ -88,7 +94,7 @@ func (s *Server) waitForFacts(r *http.Request, id firstcome.CampaignID, after in
 	}
 }
 
-func (s *Server) factsAfter(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]wire.Fact, error) {
+func (s *facts) after(r *http.Request, id firstcome.CampaignID, after int64, most int) ([]wire.Fact, error) {
 	r, over := reading(r)
 	defer over()
 	facts := []wire.Fact{}

@@ -2,116 +2,26 @@ package api
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// Handler returns the public surface.
-func (s *Server) Handler() http.Handler {
-	f := &front{server: s, mux: http.NewServeMux()}
-	for _, r := range s.routes() {
-		f.mux.Handle(r.method+" "+r.path, &guard{server: s, route: r})
-		if !slices.Contains(f.methods, r.method) {
-			f.methods = append(f.methods, r.method)
-		}
-	}
-	f.mux.HandleFunc("/", f.lost)
-	handler := letAsk(s.CORSOrigins, f.methods, f)
-	if s.Log.Enabled(context.Background(), slog.LevelDebug) {
-		return &accessLog{next: handler, log: s.Log}
-	}
-	return handler
-}
-
-// A front refuses paths that ServeMux would redirect, and answers those without a route.
-type front struct {
-	server  *Server
-	mux     *http.ServeMux
-	methods []string
-}
-
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
-		setCommonHeaders(w)
-		writeProblem(w, malformed("the path has a segment that is empty, . or .."))
-		return
-	}
-	f.mux.ServeHTTP(w, slashed(r))
-}
-
-// A slashUser in a request's context says that its path names the user whose id is a slash.
-type slashUser struct{}
-
-// slashed has the path of a request name another user, if it names the one whose id is a slash: ServeMux takes such a segment for the end of
-// the path, and for no wildcard.
-func slashed(r *http.Request) *http.Request {
-	if !strings.Contains(r.URL.RawPath, "/%2") {
-		return r
-	}
-	segments := strings.Split(r.URL.EscapedPath(), "/")
-	at := slices.IndexFunc(segments, func(s string) bool { return strings.EqualFold(s, "%2F") })
-	if at < 1 || segments[at-1] != "claims" && segments[at-1] != "users" {
-		return r
-	}
-	segments[at] = "-"
-	path := *r.URL
-	path.RawPath = strings.Join(segments, "/")
-	path.Path, _ = url.PathUnescape(path.RawPath) // it could be, before
-	r = r.WithContext(context.WithValue(r.Context(), slashUser{}, true))
-	r.URL = &path
-	return r
-}
-
-// hasDots tells whether a segment of the path is . or .. as it stands.
-func hasDots(path string) bool {
-	for segment := range strings.SplitSeq(path, "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return false
-}
-
-// lost answers for a path without a route for this method.
-func (f *front) lost(w http.ResponseWriter, r *http.Request) {
-	setCommonHeaders(w)
-	var allowed []string
-	for _, method := range f.methods {
-		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := f.mux.Handler(&probe); pattern != "/" {
-			allowed = append(allowed, method)
-		}
-	}
-	if len(allowed) == 0 {
-		writeProblem(w, notFound())
-		return
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeProblem(w, newProblem(methodNotAllowed, "this is not done with "+r.Method))
-}
-
-func setCommonHeaders(w http.ResponseWriter) {
-	h := w.Header()
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-}
-
 // A guard lets permitted callers through to a route, and answers its errors.
 type guard struct {
-	server *Server
-	route  route
+	*core
+	route route
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer g.server.survive(w, r)
+	defer g.survive(w, r)
 	setCommonHeaders(w)
 	caller, err := g.admit(r)
 	if err == nil {
@@ -126,7 +36,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = g.route.serve(w, r, caller)
 	}
 	if err != nil {
-		g.server.refuse(w, r, err)
+		g.refuse(w, r, err)
 	}
 }
 
@@ -141,7 +51,7 @@ func reading(r *http.Request) (*http.Request, context.CancelFunc) {
 }
 
 // survive answers for a handler that panicked, and logs where.
-func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
+func (g *guard) survive(w http.ResponseWriter, r *http.Request) {
 	cause := recover()
 	if cause == nil {
 		return
@@ -149,37 +59,36 @@ func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
 	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares so, too
 		panic(cause)
 	}
-	s.Log.Error("a request failed on a fault of firstcome", "route", r.Pattern, "cause", cause, "stack", string(debug.Stack()))
+	g.Log.Error("a request failed on a fault of firstcome", "route", r.Pattern, "cause", cause, "stack", string(debug.Stack()))
 	writeProblem(w, newProblem(fault, "a fault of firstcome: its log says more"))
 }
 
 // refuse answers with an error.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if p.Status == http.StatusServiceUnavailable {
-		s.Observer.Warn("a request was answered with 503", "route", r.Pattern, "err", err)
+		g.Observer.Warn("a request was answered with 503", "route", r.Pattern, "err", err)
 	}
 	writeProblem(w, p)
 }
 
 // admit returns who calls, or why they may not.
 func (g *guard) admit(r *http.Request) (auth.Caller, error) {
-	s := g.server
 	if g.route.who == auth.Everyone {
 		return auth.Caller{}, nil
 	}
-	if wait, ok := s.AllowAddress(r); !ok {
+	if wait, ok := g.AllowAddress(r); !ok {
 		return auth.Caller{}, tooOften(wait)
 	}
 	if g.route.who == auth.Public {
 		return auth.Caller{}, nil
 	}
-	if s.Auth.Open() {
-		if err := s.admitUnnamed(r); err != nil {
+	if g.Auth.Open() {
+		if err := g.admitUnnamed(r); err != nil {
 			return auth.Caller{}, err
 		}
 	}
-	caller, err := s.Auth.Authenticate(r)
+	caller, err := g.Auth.Authenticate(r)
 	if err != nil {
 		return caller, unauthorized(err)
 	}
@@ -187,21 +96,21 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 		return caller, newProblem(roleForbidden, "your role may not do this")
 	}
 	if caller.User != "" {
-		return caller, limit(s.UserLimit, string(caller.User))
+		return caller, limit(g.UserLimit, string(caller.User))
 	}
 	return caller, nil
 }
 
 // admitUnnamed returns nil unless a foreign page may have made a browser on this machine send a request that needs
 // no credentials. Where credentials are needed, such a page has none: a browser adds none by itself.
-func (s *Server) admitUnnamed(r *http.Request) error {
+func (g *guard) admitUnnamed(r *http.Request) error {
 	if !auth.IsLoopback(r.Host) {
 		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
 	}
 	if auth.IsProxied(r) {
 		return newProblem(notLoopback, "in development mode this server answers to no proxy, because everybody behind it would be admin: make an API key with firstcome key create")
 	}
-	if err := s.origins.Check(r); err != nil {
+	if err := g.origins.Check(r); err != nil {
 		return newProblem(crossSite, "in development mode another site's page may not ask for this: name its origin with --cors-origin, or configure users' tokens")
 	}
 	return nil
@@ -221,7 +130,7 @@ func tooOften(wait time.Duration) error {
 
 // AllowAddress reports whether the client's address may ask now, and if not, how long to wait. It counts the request. Without
 // Config.AddressLimit every address may.
-func (s *Server) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
+func (s *core) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
 	if s.AddressLimit == nil {
 		return 0, true
 	}
@@ -231,7 +140,7 @@ func (s *Server) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
 // address returns the client's address: the connection's, or, if that is a trusted
 // proxy's, the last one in X-Forwarded-For that is not. For IPv6 it returns the network: a
 // client has as many addresses as it likes.
-func (s *Server) address(r *http.Request) string {
+func (s *core) address(r *http.Request) string {
 	client, ok := parseAddress(r.RemoteAddr)
 	if !ok {
 		return r.RemoteAddr
@@ -267,6 +176,26 @@ func parseAddress(text string) (a netip.Addr, ok bool) {
 	return a.Unmap().WithZone(""), err == nil
 }
 
-func (s *Server) trusts(a netip.Addr) bool {
+func (s *core) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// challenge is what a 401 without credentials says in WWW-Authenticate (RFC 6750).
+const challenge = `Bearer realm="firstcome"`
+
+// unauthorized returns the 401 that says why credentials are refused.
+func unauthorized(err error) *client.Problem {
+	var refused *auth.Refusal
+	if !errors.As(err, &refused) || refused.Why == auth.Missing {
+		p := newProblem(credentialsMissing, "credentials are missing: send Authorization: Bearer with an API key or a user's token")
+		p.Challenge = challenge
+		return p
+	}
+	code, why := credentialsInvalid, refused.Why.Error()
+	if refused.Why == auth.Expired {
+		code = tokenExpired
+	}
+	p := newProblem(code, "the credentials are not good: "+why)
+	p.Challenge = challenge + `, error="invalid_token", error_description="` + why + `"`
+	return p
 }

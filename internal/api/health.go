@@ -34,7 +34,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) e
 // mayLook tells whether a request may ask the ledger: it needs a key. Otherwise strangers could keep
 // the ledger busy; they get what a probe needs, and no more.
 func (s *Server) mayLook(r *http.Request) bool {
-	_, err := (&guard{server: s, route: route{who: auth.SeesAll | auth.Support | auth.Viewer | auth.Service | auth.Shop}}).admit(r)
+	_, err := (&guard{core: s.core, route: route{who: auth.SeesAll | auth.Support | auth.Viewer | auth.Service | auth.Shop}}).admit(r)
 	return err == nil
 }
 

@@ -67,16 +67,17 @@ var publicSecond = []string{"public, max-age=1, stale-while-revalidate=0"}
 
 // lines are the answers of GET /v1/campaigns/{id}/line that are fresh: whoever follows a place asks the same.
 type lines struct {
+	*core
 	reads singleflight.Group
 	kept  *lru.Cache[firstcome.CampaignID, lineAnswer]
 }
 
-func newLines() lines {
+func newLines(c *core) lines {
 	kept, err := lru.New[firstcome.CampaignID, lineAnswer](maxLines)
 	if err != nil {
 		panic(err) // of a size below 1 only
 	}
-	return lines{kept: kept}
+	return lines{core: c, kept: kept}
 }
 
 // A lineAnswer is what was told of a line.
@@ -85,12 +86,12 @@ type lineAnswer struct {
 	until time.Time
 }
 
-// readLine answers GET /v1/campaigns/{id}/line.
-func (s *Server) readLine(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	if err := s.meet(r.Context(), c, id); err != nil {
+// read answers GET /v1/campaigns/{id}/line.
+func (l *lines) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
+	if err := l.existing.meet(r.Context(), c, id); err != nil {
 		return err
 	}
-	body, err := s.freshLine(r.Context(), id)
+	body, err := l.fresh(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -99,16 +100,15 @@ func (s *Server) readLine(w http.ResponseWriter, r *http.Request, c auth.Caller,
 	return nil
 }
 
-// freshLine returns what is told of a line. The caller who reads it does so for all who ask.
-func (s *Server) freshLine(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
-	l := &s.followed
+// fresh returns what is told of a line. The caller who reads it does so for all who ask.
+func (l *lines) fresh(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
 	if answer, ok := l.kept.Get(id); ok && time.Now().Before(answer.until) {
 		return answer.body, nil
 	}
 	done := l.reads.DoChan(string(id), func() (any, error) {
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
-		body, err := s.lineBody(ctx, id)
+		body, err := l.body(ctx, id)
 		if err == nil {
 			l.kept.Add(id, lineAnswer{body, time.Now().Add(lineFresh)})
 		}
@@ -123,9 +123,9 @@ func (s *Server) freshLine(ctx context.Context, id firstcome.CampaignID) ([]byte
 	}
 }
 
-// lineBody reads a line and returns it as the wire has it.
-func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
-	state, at, err := s.lineOf(ctx, id)
+// body reads a line and returns it as the wire has it.
+func (l *lines) body(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
+	state, at, err := l.lineOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Server) lineBody(ctx context.Context, id firstcome.CampaignID) ([]byte,
 }
 
 // lineOf returns a campaign's line, and what a newcomer's claim would get.
-func (s *Server) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line gate.LineState, err error) {
-	line, err = s.Places.LineOf(ctx, id)
+func (l *lines) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line gate.LineState, err error) {
+	line, err = l.Places.LineOf(ctx, id)
 	return line.Campaign.StateAt(line.Now, line.InForce), line, err
 }

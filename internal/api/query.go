@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 )
 
 // The items of a page.
@@ -191,4 +192,78 @@ func (q *query) zone(name string) *time.Location {
 		return time.UTC
 	}
 	return zone
+}
+
+// pageOf returns at most this many of the items found, and where the rest begins: after the place of the last one
+// returned. Asking the ledger for one more than a page shows whether there is a rest; nil says that there is none.
+func pageOf[T, P any](found []T, most int, place func(T) P) (page []T, next *string) {
+	if len(found) <= most {
+		return found, nil
+	}
+	last := fmt.Sprint(place(found[most-1]))
+	return found[:most], &last
+}
+
+// writeList answers with a page of a list.
+func writeList[T, W any](w http.ResponseWriter, found []T, next *string, wire func(T) W) error {
+	list := client.List[W]{Items: make([]W, len(found)), Next: next}
+	for n, item := range found {
+		list.Items[n] = wire(item)
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// optional returns a value as the wire has it, where the zero value is absent.
+func optional[T comparable](value T) *T {
+	var none T
+	if value == none {
+		return nil
+	}
+	return &value
+}
+
+// mistakes are what is wrong with a request's fields. One answer tells all of them.
+type mistakes struct {
+	all        []client.FieldError
+	unreadable bool // one of them has the wrong type: 400 instead of 422
+}
+
+// maxMistakes bounds an answer: as many as a direct issue has users.
+const maxMistakes = 1000
+
+// refuse notes a field that can be read but is not allowed.
+func (m *mistakes) refuse(field, reason string) {
+	m.all = append(m.all, client.FieldError{Field: field, Reason: reason})
+}
+
+// require notes a field that is missing.
+func (m *mistakes) require(field string) { m.refuse(field, "is required") }
+
+// mistype notes a field with the wrong JSON type.
+func (m *mistakes) mistype(field, want string) {
+	m.refuse(field, "must be "+want)
+	m.unreadable = true
+}
+
+// names tells whether a mistake of a field is noted.
+func (m *mistakes) names(field string) bool {
+	return slices.ContainsFunc(m.all, func(e client.FieldError) bool { return e.Field == field })
+}
+
+// err returns the answer that tells all of them; nil if there are none.
+func (m *mistakes) err() error {
+	if len(m.all) == 0 {
+		return nil
+	}
+	all := m.all
+	if len(all) > maxMistakes {
+		more := client.FieldError{Reason: "and " + strconv.Itoa(len(all)-maxMistakes) + " more mistakes"}
+		all = append(all[:maxMistakes:maxMistakes], more)
+	}
+	if !m.unreadable {
+		return notAllowed(all...)
+	}
+	p := newProblem(malformedField, "a field has the wrong type: see errors")
+	p.Errors = all
+	return p
 }

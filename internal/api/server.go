@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 )
 
@@ -69,17 +70,26 @@ type Health interface {
 
 // A Server is the HTTP API. Make one with New.
 type Server struct {
+	*core
+	campaigns   campaigns
+	claims      *claims
+	lines       lines
+	streams     streams
+	coupons     coupons
+	facts       facts
+	deadLetters deadLetters
+	auditLog    auditLog
+
+	drain sync.Once
+}
+
+// A core is what the resources of the API share.
+type core struct {
 	Config
 	buffers  sync.Pool // of *buffer
-	exports  auth.Room // of actors
-	follows  auth.Room // of facts, of actors
 	existing existing
-	followed lines
-	streams  streams
 	origins  http.CrossOriginProtection
-
-	drain    sync.Once
-	draining chan struct{} // closed by Drain
+	draining chan struct{} // closed by Server.Drain
 }
 
 // partTime is the time for a part of a streamed answer to leave, the same as for a whole one.
@@ -100,17 +110,19 @@ const (
 func New(c Config) *Server {
 	c.Log, c.PartTime = cmp.Or(c.Log, slog.Default()), cmp.Or(c.PartTime, partTime)
 	c.MaxStreams, c.FollowEvery = cmp.Or(c.MaxStreams, defaultStreams), cmp.Or(c.FollowEvery, followEvery)
-	s := &Server{
+	shared := &core{
 		Config:   c,
 		buffers:  sync.Pool{New: func() any { return &buffer{} }},
-		exports:  auth.Room{Each: exportsOfKey, All: exports},
-		follows:  auth.Room{Each: followsOfKey},
-		existing: newExisting(),
-		followed: newLines(),
+		existing: newExisting(c.Ledger),
 		draining: make(chan struct{}),
 	}
+	s := &Server{
+		core: shared, campaigns: campaigns{shared}, claims: &claims{shared}, lines: newLines(shared),
+		coupons: coupons{core: shared, exports: auth.Room{Each: exportsOfKey, All: exports}},
+		facts:   facts{core: shared, follows: auth.Room{Each: followsOfKey}}, deadLetters: deadLetters{shared}, auditLog: auditLog{shared},
+	}
 	s.streams = streams{
-		server: s, joins: make(chan *follower), lines: make(chan lineRead), answers: make(chan answerRead),
+		core: shared, claims: s.claims, joins: make(chan *follower), lines: make(chan lineRead), answers: make(chan answerRead),
 		openings: make(chan struct{}, mostOpenings), campaigns: map[firstcome.CampaignID]*campaignStreams{},
 		addresses: auth.Room{Each: max(streamsOfUser, c.MaxStreams/streamsOfAddress)},
 	}
@@ -135,4 +147,50 @@ func (s *Server) Streams() (open, dropped, refused int64) {
 func (s *Server) Drain() {
 	s.Health.Drain()
 	s.drain.Do(func() { close(s.draining) })
+}
+
+// A Ledger is what the API reads of one: see ledger.Ledger. Changes of a campaign go through Config.Operator.
+type Ledger interface {
+	Campaigns
+	Coupons
+	Facts
+	Records
+}
+
+// Campaigns are a ledger's.
+type Campaigns interface {
+	Decides(c *ledger.Status) error
+	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
+	Unclosed(ctx context.Context, limit int) (all []ledger.Shown, more int64, err error)
+	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
+}
+
+// Coupons are a ledger's.
+type Coupons interface {
+	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
+	Export(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(c firstcome.Coupon, reason string) error) error
+	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
+	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
+}
+
+// Facts are a ledger's.
+type Facts interface {
+	Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func())
+}
+
+// Records say what was done, and what is left to do.
+type Records interface {
+	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
+	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
+	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
+	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
+	Keys(ctx context.Context) ([]firstcome.Key, error)
+}
+
+// Claims answers claims and repeated questions for a coupon: see flow.Answerer.
+type Claims interface {
+	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
+	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)
 }

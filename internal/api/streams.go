@@ -48,7 +48,8 @@ const (
 //	            ▲                             still in line                               │
 //	            └─────────────────────────────────────────────────────────────────────────┘
 type streams struct {
-	server                          *Server
+	*core
+	claims                          *claims
 	open, dropped, refused, entered atomic.Int64
 	openings                        chan struct{} // holds one for each stream that looks for its first place
 	addresses                       auth.Room     // of streams of users' own
@@ -115,7 +116,7 @@ type answerRead struct {
 // enter takes room for a stream, or says that there is none.
 func (t *streams) enter(f *follower) error {
 	select {
-	case <-t.server.draining:
+	case <-t.draining:
 		return unavailable(stopping, "this node is stopping. Ask again: another one answers")
 	default:
 	}
@@ -123,7 +124,7 @@ func (t *streams) enter(f *follower) error {
 		t.refused.Add(1)
 		return unavailable(busy, "as many people follow their places from your network as may. Read the campaign's line instead, or ask again later")
 	}
-	if t.open.Add(1) > int64(t.server.MaxStreams) {
+	if t.open.Add(1) > int64(t.MaxStreams) {
 		t.leave(f)
 		t.refused.Add(1)
 		return unavailable(busy, "as many people follow their places here as may. Read the campaign's line instead, or ask again later")
@@ -145,7 +146,7 @@ func (t *streams) join(f *follower) {
 	f.told, f.fails = time.Now(), firstAsk
 	select {
 	case t.joins <- f:
-	case <-t.server.draining:
+	case <-t.draining:
 		t.sayBye(f)
 	}
 }
@@ -161,11 +162,11 @@ func (t *streams) sayBye(f *follower) {
 func (t *streams) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	t.reads = make(chan struct{}, mostLines)
-	tick := time.NewTicker(t.server.FollowEvery)
+	tick := time.NewTicker(t.FollowEvery)
 	defer tick.Stop()
 	defer t.reading.Wait()
 	defer cancel()
-	draining := t.server.draining
+	draining := t.draining
 	for {
 		select {
 		case <-ctx.Done():
@@ -251,7 +252,7 @@ func (t *streams) look(ctx context.Context, now time.Time) {
 			switch {
 			case f.to.Gone():
 				t.drop(f)
-			case !now.Before(f.until), !t.server.isGood(f.key):
+			case !now.Before(f.until), !t.isGood(f.key):
 				t.forget(f)
 				t.sayBye(f)
 			case now.Sub(f.told) >= heartbeat:
@@ -266,11 +267,11 @@ func (t *streams) look(ctx context.Context, now time.Time) {
 }
 
 // isGood tells whether a key, if any, still opens streams: who shows a revoked one would else hear of a place for half an hour.
-func (s *Server) isGood(key string) bool {
+func (t *streams) isGood(key string) bool {
 	if key == "" {
 		return true
 	}
-	_, good := s.Auth.Key(key)
+	_, good := t.Auth.Key(key)
 	return good
 }
 
@@ -280,7 +281,7 @@ func (t *streams) read(ctx context.Context, id firstcome.CampaignID) {
 	select {
 	case t.reads <- struct{}{}:
 		bounded, over := context.WithTimeout(ctx, readWait)
-		r.state, r.err = t.server.Places.LineOf(bounded, id)
+		r.state, r.err = t.Places.LineOf(bounded, id)
 		over()
 		<-t.reads
 	case <-ctx.Done():
@@ -300,7 +301,7 @@ func (t *streams) tell(r lineRead) {
 	}
 	c.reading = false
 	if r.err != nil {
-		t.server.Observer.Warn("a waiting line was not read for those who follow it", "campaign", r.id, "err", r.err)
+		t.Observer.Warn("a waiting line was not read for those who follow it", "campaign", r.id, "err", r.err)
 		return
 	}
 	now := time.Now()
@@ -342,7 +343,7 @@ func (t *streams) ask(ctx context.Context) {
 		t.asked++
 		of := follower{id: f.id, user: f.user, place: f.place} // the rest is Run's alone
 		t.reading.Go(func() {
-			a := t.server.answerOf(ctx, of)
+			a := t.answerOf(ctx, of)
 			a.of = f
 			select {
 			case t.answers <- a:
@@ -356,13 +357,13 @@ func (t *streams) ask(ctx context.Context) {
 var errGone = errors.New("it is not known any more what became of the place")
 
 // answerOf reads a follower's claim.
-func (s *Server) answerOf(ctx context.Context, f follower) (a answerRead) {
+func (t *streams) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
-	if a.place, a.answer, a.err = s.claimOf(ctx, f.id, f.user); !isNone(a.err) {
+	if a.place, a.answer, a.err = t.claims.claimOf(ctx, f.id, f.user); !isNone(a.err) {
 		return a
 	}
-	outcome, err := s.became(ctx, f.id, f.user, firstcome.Ticket{Generation: f.place.Generation, Number: f.place.Ticket})
+	outcome, err := t.claims.became(ctx, f.id, f.user, firstcome.Ticket{Generation: f.place.Generation, Number: f.place.Ticket})
 	switch {
 	case err != nil:
 		return answerRead{err: err}
@@ -381,7 +382,7 @@ const (
 // became returns how a place in line ended whose user was found to have neither a coupon nor a ticket: left, voided, or the reason why its
 // generation ended. It returns "" if that is not known. It reads the line after the user was looked for, since the generation may have
 // ended in between. It asks the ledger only about tickets that were served or left, and not about a whole crowd that is sent away at once.
-func (s *Server) became(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) (outcome string, err error) {
+func (s *claims) became(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) (outcome string, err error) {
 	state, err := s.Places.LineOf(ctx, id)
 	if err != nil {
 		return "", err

@@ -19,7 +19,7 @@ var (
 
 // readObject reads a request's body, which is a JSON object with known fields;
 // an empty body is an empty object. What is wrong with its fields is among the mistakes.
-func (s *Server) readObject(w http.ResponseWriter, r *http.Request, known ...string) (object, *mistakes, error) {
+func (s *core) readObject(w http.ResponseWriter, r *http.Request, known ...string) (object, *mistakes, error) {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxBody); err != nil {
@@ -32,7 +32,7 @@ func (s *Server) readObject(w http.ResponseWriter, r *http.Request, known ...str
 }
 
 // readNothing reads a request's body, which is empty or {}.
-func (s *Server) readNothing(w http.ResponseWriter, r *http.Request) error {
+func (s *core) readNothing(w http.ResponseWriter, r *http.Request) error {
 	_, wrong, err := s.readObject(w, r)
 	if err != nil {
 		return err

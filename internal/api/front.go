@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Handler returns the public surface.
+func (s *Server) Handler() http.Handler {
+	f := &front{mux: http.NewServeMux()}
+	for _, r := range s.routes() {
+		f.mux.Handle(r.method+" "+r.path, &guard{core: s.core, route: r})
+		if !slices.Contains(f.methods, r.method) {
+			f.methods = append(f.methods, r.method)
+		}
+	}
+	f.mux.HandleFunc("/", f.lost)
+	handler := letAsk(s.CORSOrigins, f.methods, f)
+	if s.Log.Enabled(context.Background(), slog.LevelDebug) {
+		return &accessLog{next: handler, log: s.Log}
+	}
+	return handler
+}
+
+// A front refuses paths that ServeMux would redirect, and answers those without a route.
+type front struct {
+	mux     *http.ServeMux
+	methods []string
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
+		setCommonHeaders(w)
+		writeProblem(w, malformed("the path has a segment that is empty, . or .."))
+		return
+	}
+	f.mux.ServeHTTP(w, slashed(r))
+}
+
+// A slashUser in a request's context says that its path names the user whose id is a slash.
+type slashUser struct{}
+
+// slashed has the path of a request name another user, if it names the one whose id is a slash: ServeMux takes such a segment for the end of
+// the path, and for no wildcard.
+func slashed(r *http.Request) *http.Request {
+	if !strings.Contains(r.URL.RawPath, "/%2") {
+		return r
+	}
+	segments := strings.Split(r.URL.EscapedPath(), "/")
+	at := slices.IndexFunc(segments, func(s string) bool { return strings.EqualFold(s, "%2F") })
+	if at < 1 || segments[at-1] != "claims" && segments[at-1] != "users" {
+		return r
+	}
+	segments[at] = "-"
+	path := *r.URL
+	path.RawPath = strings.Join(segments, "/")
+	path.Path, _ = url.PathUnescape(path.RawPath) // it could be, before
+	r = r.WithContext(context.WithValue(r.Context(), slashUser{}, true))
+	r.URL = &path
+	return r
+}
+
+// hasDots tells whether a segment of the path is . or .. as it stands.
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// lost answers for a path without a route for this method.
+func (f *front) lost(w http.ResponseWriter, r *http.Request) {
+	setCommonHeaders(w)
+	var allowed []string
+	for _, method := range f.methods {
+		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := f.mux.Handler(&probe); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, notFound())
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeProblem(w, newProblem(methodNotAllowed, "this is not done with "+r.Method))
+}
+
+func setCommonHeaders(w http.ResponseWriter) {
+	h := w.Header()
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+}
+
+// An accessLog logs every request at debug level: the route rather than the
+// path, which may name a user, and never a header or a body.
+type accessLog struct {
+	next http.Handler
+	log  *slog.Logger
+}
+
+func (a *accessLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	watched := &watchedWriter{ResponseWriter: w, status: http.StatusOK}
+	defer func() {
+		a.log.DebugContext(r.Context(), "request", "method", r.Method, "route", r.Pattern, "status", watched.status, "took", time.Since(started))
+	}()
+	a.next.ServeHTTP(watched, r)
+}
+
+// A watchedWriter remembers the status.
+type watchedWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *watchedWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A crossOrigin lets pages of other origins ask. A browser sends their request and then checks
+// whether they may read the answer. Before it sends what a plain form cannot, such as a token, it
+// asks for permission (a preflight). Neither keeps other clients from asking.
+type crossOrigin struct {
+	origins map[string][]string // as header values
+	methods []string            // all methods, as one header value
+	next    http.Handler
+}
+
+// Header values of crossOrigin. A page may set the headers that the API reads, and all that it asks to set: scripts that trace
+// requests add their own. It may read those that say when to come again and which version it saw.
+var (
+	varyOrigin     = []string{"Origin"}
+	allowedHeaders = []string{"Authorization, Content-Type, If-Match, Last-Event-ID"}
+	exposedHeaders = []string{"Retry-After, ETag, WWW-Authenticate"}
+	preflightAge   = []string{"600"} // seconds: an origin that is removed is refused soon
+)
+
+// letAsk returns a handler that lets pages of origins ask next, which serves the methods.
+func letAsk(origins, methods []string, next http.Handler) http.Handler {
+	if len(origins) == 0 {
+		return next
+	}
+	c := &crossOrigin{map[string][]string{}, []string{strings.Join(methods, ", ")}, next}
+	for _, origin := range origins {
+		c.origins[origin] = []string{origin}
+	}
+	return c
+}
+
+func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h["Vary"] = varyOrigin
+	origin := c.origins[r.Header.Get("Origin")]
+	if origin != nil {
+		h["Access-Control-Allow-Origin"] = origin
+		h["Access-Control-Expose-Headers"] = exposedHeaders
+	}
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		c.next.ServeHTTP(w, r)
+		return
+	}
+	setCommonHeaders(w)
+	if origin == nil {
+		writeProblem(w, newProblem(crossSite, "pages of this origin may not ask: --cors-origin names those that may"))
+		return
+	}
+	h["Access-Control-Allow-Methods"] = c.methods
+	h["Access-Control-Allow-Headers"] = allowedHeaders
+	if asked := r.Header["Access-Control-Request-Headers"]; len(asked) > 0 && asked[0] != "" {
+		h["Access-Control-Allow-Headers"] = asked
+	}
+	h["Access-Control-Max-Age"] = preflightAge
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// ParseOrigin reads an origin as browsers send it, like https://app.shop.example. It
+// refuses patterns for all origins or for a domain.
+func ParseOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Contains(u.Host, "*") ||
+		text != u.Scheme+"://"+strings.ToLower(u.Host) || u.Port() == defaultPort[u.Scheme] || strings.HasSuffix(u.Host, ":") {
+		return "", fmt.Errorf("%q is no origin as browsers send it: scheme, host in lower case, and a port only if it is not the scheme's own, like https://app.shop.example", text)
+	}
+	return text, nil
+}
+
+var defaultPort = map[string]string{"http": "80", "https": "443"}
