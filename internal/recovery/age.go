@@ -11,11 +11,11 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// newestTime bounds how long a change waits for the gate to say whether the ledger is older. A gate that hangs must not hold up an
-// operator for longer.
+// newestTime is how long a change waits for the gate to report whether the ledger is older. A gate that hangs must not hold up an operator for
+// longer.
 const newestTime = 3 * time.Second
 
-// ahead says what a gate knows that the ledger's revision does not; empty: nothing.
+// ahead returns in which value a gate is ahead of the ledger's revision, or "" if in none.
 func ahead(r gate.Revision, s Stopped) string {
 	switch {
 	case s.Epoch > r.Epoch:
@@ -23,13 +23,13 @@ func ahead(r gate.Revision, s Stopped) string {
 	case s.Version > r.Version:
 		return fmt.Sprintf("it is at version %d, the ledger at %d", s.Version, r.Version)
 	case s.DrainedThrough > r.Drained:
-		return fmt.Sprintf("it was told that the ledger has the numbers up to %d, and the ledger has them up to %d", s.DrainedThrough, r.Drained)
+		return fmt.Sprintf("it is drained through number %d, the ledger through %d", s.DrainedThrough, r.Drained)
 	}
 	return ""
 }
 
-// outlived returns a gate.StaleEpochError if a gate is in an epoch that has ended by a revision which was read before it. A frozen gate is one that is
-// rebuilt: its epoch ends in the ledger first.
+// outlived returns a gate.StaleEpochError if a gate's epoch has ended by a revision that was read before the gate. A frozen gate is being rebuilt,
+// and its epoch rightly ends in the ledger first.
 func outlived(a gate.Revision, s Stopped) error {
 	if s.Frozen || s.Epoch >= a.Epoch {
 		return nil
@@ -37,11 +37,11 @@ func outlived(a gate.Revision, s Stopped) error {
 	return &gate.StaleEpochError{Campaign: a.Campaign, Gate: s.Epoch, Ledger: a.Epoch}
 }
 
-// ErrAhead says that a gate has more than a revision of the ledger says. The ledger may have gone on since that was read.
-var ErrAhead = errors.New("the gate has more than the ledger said")
+// ErrAhead means that a gate is ahead of a revision of the ledger. The ledger may have advanced since the revision was read.
+var ErrAhead = errors.New("the gate is ahead of the ledger's revision")
 
-// standsAhead is standing of a gate that has more than a revision says. If that is so because the ledger has gone on, the gate is asked once
-// more; ErrAhead says that it goes on still.
+// standsAhead returns the standing of a gate that is ahead of a revision. If only the revision was out of date, the gate is asked again with the
+// current one. ErrAhead then means that the campaign has advanced again.
 func (r *Machine) standsAhead(ctx context.Context, a gate.Revision) error {
 	if err := r.compare(ctx, a); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (r *Machine) standsAhead(ctx context.Context, a gate.Revision) error {
 	return r.gate.Standing(ctx, now)
 }
 
-// refusalOf is compare, of which only what refuses the campaign counts.
+// refusalOf works like compare, but returns only errors that refuse the campaign.
 func (r *Machine) refusalOf(ctx context.Context, a gate.Revision) error {
 	if err := r.compare(ctx, a); refuses(err) {
 		return err
@@ -61,8 +61,8 @@ func (r *Machine) refusalOf(ctx context.Context, a gate.Revision) error {
 	return nil
 }
 
-// compare returns an gate.LedgerRolledBackError, a gate.StaleEpochError, nil if gate and ledger are of one age, or why that is not known. Where the gate seems to be
-// ahead, the ledger is read once more behind it, because the campaign goes on meanwhile.
+// compare returns a gate.LedgerRolledBackError, a gate.StaleEpochError, nil if gate and ledger are of one age, or why that is unknown. If the gate
+// seems to be ahead, the ledger is read again after the gate, because the campaign continues during the two readings.
 func (r *Machine) compare(ctx context.Context, a gate.Revision) error {
 	if a.Reconciling {
 		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
@@ -77,7 +77,7 @@ func (r *Machine) compare(ctx context.Context, a gate.Revision) error {
 	return outlived(a, s)
 }
 
-// confirm compares again, with the ledger read after the gate.
+// confirm compares again, with a revision that is read after the gate.
 func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s Stopped) error {
 	now, known, err := r.revision(ctx, id)
 	if err != nil || !known {
@@ -89,7 +89,8 @@ func (r *Machine) confirm(ctx context.Context, id firstcome.CampaignID, s Stoppe
 	return nil
 }
 
-// isOlder compares, and notes what it finds. Of a gate that does not say, or has nothing, what was known before still holds.
+// isOlder compares, notes the result, and returns the campaign's refusal. If the gate does not answer, or has nothing of the campaign, the earlier
+// refusal stays.
 func (r *Machine) isOlder(ctx context.Context, a gate.Revision) error {
 	err := r.compare(ctx, a)
 	if err == nil || refuses(err) {
@@ -98,8 +99,8 @@ func (r *Machine) isOlder(ctx context.Context, a gate.Revision) error {
 	return r.Refusal(a.Campaign)
 }
 
-// Newest asks the gate whether it and the ledger are of one age, and returns an gate.LedgerRolledBackError, a gate.StaleEpochError, or nil. If the gate does not
-// say, it is what this node knew before: a change of a campaign whose gate is gone goes on.
+// Newest asks the gate whether it and the ledger are of one age, and returns a gate.LedgerRolledBackError, a gate.StaleEpochError, or nil. If the
+// gate does not answer, Newest returns what this node knew before: operators can still change a campaign whose gate is gone.
 func (r *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
@@ -110,23 +111,23 @@ func (r *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
 	return r.isOlder(ctx, a)
 }
 
-// LookBack looks once, for a moment, of which campaigns gate and ledger are not of one age: before a node decides its first claim.
+// LookBack compares gate and ledger of each active campaign once, for up to newestTime, before a node decides its first claim.
 func (r *Machine) LookBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	active, _ := r.book.Active(ctx) // the next look finds what this one does not
+	active, _ := r.book.Active(ctx) // the next look checks the others
 	r.begun(active)
 	for _, a := range first(active, nil) {
 		_ = r.isOlder(ctx, a)
 	}
 }
 
-// Guard returns a keeper that keeps nothing in a rolled-back ledger. What such a ledger refuses would become dead letters: coupons
-// of an epoch, of terms or of a quantity that it has forgotten. So the gate is asked before anything is buried, which is seldom.
+// Guard returns a Keeper that writes nothing into a rolled-back ledger. Such a ledger refuses coupons of an epoch, of terms or of a quantity that it
+// has forgotten, and these must not become dead letters. So the gate is asked before a coupon becomes a dead letter, which is seldom.
 //
-// Coupons that an older gate gave go to the ledger all the same, which notes whose they were: see Drained.Lost. The first such batch says that the gate
-// may be older, so it is asked at once. What the ledger refuses because of a rebuild waits for its end, and if its owner has died, this node begins
-// another.
+// The ledger still gets coupons of a gate in a stale epoch, and notes their users: see Drained.Lost. The first such batch suggests that the gate's
+// epoch has ended, so the gate is asked at once. Batches that the ledger refuses because of a rebuild wait for its end. If the owner of that rebuild
+// has died, this node begins another.
 func (r *Machine) Guard(k flow.Keeper) flow.Keeper { return guarded{k, r} }
 
 type guarded struct {
@@ -143,7 +144,7 @@ func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 		g.machine.Suspect(b.Campaign, err)
 	}
 	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.machine.Refusal(b.Campaign) == nil {
-		_ = g.machine.Newest(ctx, b.Campaign) // of which it takes note
+		_ = g.machine.Newest(ctx, b.Campaign) // it notes the answer
 	}
 	return drained, err
 }

@@ -21,18 +21,18 @@ type attempt struct {
 	reconciled *Reconciled // the result of a reconcile; nil for a rebuild
 	frozen     Frozen
 	since      time.Time          // when the gate was frozen
-	to         flow.Sink          // for the journal
-	logged     *firstcome.LineLog // where the line is logged, from where the next epoch begins; nil: nowhere
-	folded     *Folded            // who is in line by the log; nil: the frozen gate says it
+	to         flow.Sink          // where the journal's coupons go
+	logged     *firstcome.LineLog // the line's log, from the offset at which the next epoch begins; nil if it has none
+	folded     *Folded            // who is in line by the log; nil if the frozen gate has the line
 	loaded     Loaded
-	moved      int // how often the ledger changed behind the load
+	moved      int // how often the ledger changed after it was loaded
 	fill       Refill
 
 	turn    chan struct{} // full while a heartbeat or the end of the epoch runs
 	silence func()        // ends the heartbeats
 }
 
-// run takes an attempt that has begun through its steps, beside its heartbeats, and tells what became of it.
+// run takes an attempt that has begun through its steps while it sends heartbeats, and reports the result.
 func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled *Reconciled) (Rebuilt, error) {
 	started, id := time.Now(), begun.Campaign
 	r.stats.begun.Add(1)
@@ -65,15 +65,15 @@ func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 	return done, err
 }
 
-// giveUp lets another attempt begin at once. If it fails, that happens a little later.
+// giveUp lets another attempt begin at once. If that fails, another attempt can begin once this one's heartbeats are too old.
 func (r *Machine) giveUp(ctx context.Context, begun Rebuild) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signEvery)
 	defer cancel()
 	_ = r.book.GiveUpRebuild(ctx, begun)
 }
 
-// heartbeats sends heartbeats until ctx ends, and ends the attempt when another has begun. None runs beside the end of the epoch, and none
-// follows that: it would find no attempt, and cut the switch off.
+// heartbeats sends heartbeats until ctx ends, and ends the attempt once another attempt has superseded it. No heartbeat runs during the end of the
+// epoch or after it: it would find no attempt in the ledger, and cut off the switch.
 func (a *attempt) heartbeats(ctx context.Context, end func(error)) {
 	ctx, a.silence = context.WithCancel(ctx)
 	go func() {
@@ -90,13 +90,13 @@ func (a *attempt) heartbeats(ctx context.Context, end func(error)) {
 	}()
 }
 
-// errReload says that the ledger has changed since it was loaded.
-var errReload = errors.New("the ledger has to be loaded again")
+// errReload means that the ledger has changed since it was loaded.
+var errReload = errors.New("the ledger must be loaded again")
 
 // steps takes the steps in their order, which the package comment explains.
 func (a *attempt) steps(ctx context.Context) error {
 	point.Reach(point.Begun)
-	const again = 5 // where a reload begins. The journal is still there, so a ledger that failed over gets it once more
+	const again = 5 // the step at which a reload begins. The journal is still there, so a ledger that failed over gets it again
 	steps := []func(context.Context) error{
 		a.room,
 		a.freeze,
@@ -122,7 +122,7 @@ func (a *attempt) steps(ctx context.Context) error {
 	return nil
 }
 
-// room looks whether the keys fit twice.
+// room checks whether the server has memory for a second copy of the campaign's keys.
 func (a *attempt) room(ctx context.Context) error { return a.gate.Room(ctx, a.Rebuild) }
 
 // freeze ends all decisions and leases of the gate.
@@ -151,7 +151,7 @@ func (a *attempt) compare(ctx context.Context) error {
 	return err
 }
 
-// adopt has an older ledger take over what the frozen gate says.
+// adopt copies the frozen gate's state into a ledger that is older.
 func (a *attempt) adopt(ctx context.Context) error {
 	if a.reconciled == nil {
 		return nil
@@ -167,7 +167,7 @@ func (a *attempt) adopt(ctx context.Context) error {
 	}
 	if whole {
 		a.frozen.Through = s.LastNumber
-		a.WithoutLog = true // the gate knows better who is in line: the ledger has forgotten coupons that are void by now
+		a.WithoutLog = true // the gate's line is right: a fold of the log needs the coupons that have been voided, and the ledger has forgotten some
 	}
 	absent, err := a.absent(ctx, at, s)
 	if err == nil {
@@ -180,11 +180,13 @@ func (a *attempt) adopt(ctx context.Context) error {
 	return nil
 }
 
-// at returns the campaign as the gate is asked of it.
+// at returns the revision with which this attempt asks the gate.
 func (a *attempt) at() gate.Revision { return gate.Revision{Campaign: a.Campaign, Marker: a.Marker} }
 
-// bringBack gives every holder's coupon that an older ledger lacks to it, in number order. It keeps these in memory, at some 200 bytes each.
-// After that it records only the holders' coupons of the journal. The ledger had another one recorded and voided, and its number is lost.
+// bringBack records every holder's coupon that an older ledger lacks, in number order. It keeps these coupons in memory, at some 200 bytes each.
+//
+// From then on, the sink of the journal takes only coupons whose user still holds them. The ledger once recorded and voided any other coupon of the
+// journal, so its number becomes lost.
 func (a *attempt) bringBack(ctx context.Context) error {
 	if a.reconciled == nil {
 		return nil
@@ -221,7 +223,7 @@ func (a *attempt) bringBack(ctx context.Context) error {
 	return nil
 }
 
-// empty brings what the frozen journal has to the ledger, with the epoch that ends.
+// empty records the coupons of the frozen journal in the ledger, in the epoch that ends.
 func (a *attempt) empty(ctx context.Context) error {
 	if err := a.gate.Empty(ctx, a.Rebuild, a.to); err != nil {
 		return err
@@ -258,7 +260,7 @@ func (a *attempt) load(ctx context.Context) error {
 	return err
 }
 
-// wait waits until the leases of refusals have ended, which the gate granted before it was frozen.
+// wait waits until the leases of refusals that the gate granted before the freeze have ended.
 func (a *attempt) wait(ctx context.Context) error {
 	if err := sleep(ctx, time.Until(a.since.Add(leasesEnd))); err != nil {
 		return err
@@ -267,7 +269,8 @@ func (a *attempt) wait(ctx context.Context) error {
 	return nil
 }
 
-// end ends the epoch in one transaction, if the ledger is as it was loaded: what may have been given and nobody has is lost.
+// end ends the epoch in one transaction, if the ledger is unchanged since the load. Numbers that the gate may have issued and that nobody has are
+// then lost.
 func (a *attempt) end(ctx context.Context) (err error) {
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
@@ -292,7 +295,7 @@ func (a *attempt) end(ctx context.Context) (err error) {
 	return nil
 }
 
-// put puts the new keys in the place of the frozen ones, in one script.
+// put replaces the frozen keys with the new ones, in one script.
 func (a *attempt) put(ctx context.Context) error {
 	if err := a.gate.Switch(ctx, a.Rebuild, a.frozen, a.loaded, a.fill); err != nil {
 		return err
@@ -301,7 +304,7 @@ func (a *attempt) put(ctx context.Context) error {
 	return nil
 }
 
-// sleep waits for so long, or until ctx ends, whose error it then returns.
+// sleep waits for a duration, or until ctx ends, and then returns ctx's error.
 func sleep(ctx context.Context, long time.Duration) error {
 	select {
 	case <-time.After(long):

@@ -13,13 +13,13 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A lateBook ends an epoch at once, and answers later than the next heartbeat.
+// A lateBook ends an epoch at once, but answers only after the next heartbeat is due.
 type lateBook struct {
 	plainBook
 	ended bool
 }
 
-// answerTime is longer than a rebuild goes without a heartbeat.
+// answerTime is longer than a rebuild may go without a heartbeat.
 const answerTime = 3 * time.Second
 
 func (b *lateBook) GoesOn(context.Context, recovery.Rebuild) error {
@@ -38,7 +38,7 @@ func (b *lateBook) FinishRebuild(ctx context.Context, _ recovery.Rebuild, _ reco
 	return recovery.Refill{Epoch: 2}, lasts(ctx)
 }
 
-// A slowSwitch is an empty gate that is switched later than the next heartbeat.
+// A slowSwitch is an empty gate whose switch takes longer than the interval of heartbeats.
 type slowSwitch struct{ fragileGate }
 
 func (g *slowSwitch) Room(context.Context, recovery.Rebuild) error { return nil }
@@ -67,8 +67,8 @@ func lasts(ctx context.Context) error {
 	}
 }
 
-// TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch lets heartbeats come due while the ledger ends the epoch, and while the gate is
-// switched. A rebuild that is cut off there ends one more epoch.
+// TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch makes heartbeats due while the ledger ends the epoch, and while the gate is switched. If a
+// heartbeat stopped the rebuild there, another epoch would have to end.
 func TestF18AHeartbeatCutsOffNoRebuildThatHasEndedTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lateBook{plainBook: plainBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}}}}

@@ -11,40 +11,40 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A LineHistory is what the ledger knows of the log of a campaign's line.
+// A LineHistory is the ledger's data about the log of a campaign's line.
 type LineHistory struct {
-	// Log is where the line is logged now, from the first offset on that counts; nil: nowhere.
+	// Log is where the log is, with the first offset that counts; nil if the line has no log.
 	Log *firstcome.LineLog
-	// Epochs has the offset at which epochs begin there. The ledger may have forgotten some.
+	// Epochs has the offset at which each epoch begins in the log. The ledger may have forgotten some.
 	Epochs map[int64]int64
 }
 
-// A Folded log says who is in line by it. Coupons take people out of it: see Coupon.
+// A Folded is a folded log: who is in line by its records. Coupons remove people from the line: see Coupon.
 type Folded struct {
-	Epoch      int64     // the highest that the log has
-	Generation int64     // likewise
-	Latest     time.Time // likewise, by the gate's clock
+	Epoch      int64     // the highest of the log
+	Generation int64     // the highest of the log
+	Latest     time.Time // the latest of the log, by the gate's clock
 	epochs     map[int64]*foldedEpoch
-	coupons    map[firstcome.UserID][]firstcome.Coupon // of those who are in an epoch
+	coupons    map[firstcome.UserID][]firstcome.Coupon // of users who are in a record
 }
 
-// A foldedEpoch is what an epoch's records say of the highest generation that they are of.
+// A foldedEpoch has the records of an epoch that belong to its highest generation.
 type foldedEpoch struct {
 	began, generation int64
 	stands            map[firstcome.UserID]stand
 }
 
-// A stand is where a user stands in the line of a generation: the highest tickets that they were given, and gave back.
+// A stand has the highest ticket of a generation that a user got, and the highest that they gave back.
 type stand struct {
 	ticket, left int64
 	at           time.Time
 }
 
-// Fold folds the records of a campaign's log, by offset, into who is in line. marker is the campaign's: records of another campaign of its id
-// say nothing.
+// Fold folds the records of a campaign's log, by offset, into who is in line. marker is the campaign's UID: records with another one belong to
+// another campaign with the same id, and do not count.
 //
-// The records of an epoch count from where the epoch begins up to where the next one begins. An epoch that the ledger has forgotten begins with
-// its first record. After a record of a later epoch no record of a stale epoch counts: its node was frozen, and told nobody a place.
+// The records of an epoch count from the offset at which it begins to that of the next epoch. An epoch that the ledger has forgotten begins with its
+// first record. After a record of a later epoch, records of an earlier epoch do not count: their node had stalled, and told no user these places.
 func Fold(marker string, history LineHistory, records iter.Seq2[int64, flow.LineRecord]) *Folded {
 	f := &Folded{epochs: map[int64]*foldedEpoch{}, coupons: map[firstcome.UserID][]firstcome.Coupon{}}
 	begins := slices.SortedFunc(maps.Keys(history.Epochs), func(a, b int64) int { return cmp.Compare(history.Epochs[a], history.Epochs[b]) })
@@ -69,7 +69,7 @@ func Fold(marker string, history LineHistory, records iter.Seq2[int64, flow.Line
 	return f
 }
 
-// add takes over a record that counts.
+// add adds a record that counts.
 func (f *Folded) add(r flow.LineRecord) {
 	e := f.epochs[r.Epoch]
 	if e == nil || r.Generation > e.generation {
@@ -89,7 +89,7 @@ func (f *Folded) add(r flow.LineRecord) {
 	e.stands[r.User] = s
 }
 
-// Coupon takes over a coupon of the ledger, or an open dead letter.
+// Coupon adds a coupon of the ledger, or an open dead letter.
 func (f *Folded) Coupon(c firstcome.Coupon) {
 	for _, e := range f.epochs {
 		if _, is := e.stands[c.User]; is {
@@ -99,14 +99,14 @@ func (f *Folded) Coupon(c firstcome.Coupon) {
 	}
 }
 
-// Forget forgets all coupons, because the ledger is read again.
+// Forget removes all coupons, before the ledger is read again.
 func (f *Folded) Forget() { clear(f.coupons) }
 
 // A Waiting is a user who is in line.
 type Waiting struct {
 	User   firstcome.UserID
 	Ticket int64
-	At     time.Time // an instant by the gate's clock, about when they joined: never before that of an earlier ticket
+	At     time.Time // about when they joined, by the gate's clock: never before the time of an earlier ticket
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -116,11 +116,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// People returns the users who are in line, in the order of their tickets, the last ticket that the log has, and how many other users were in
-// line and have got a coupon since. Generations up to ended are over, as the ledger knows.
+// People returns the users who are in line, in the order of their tickets; the last ticket of the log; and how many other users have left the line
+// with a coupon. Generations up to ended are over, as the ledger knows.
 //
-// Only the highest generation of an epoch is in line. If the epoch began with that generation, people of the epoch before are in it, too, and so
-// on. Two users may have one ticket after a ledger was put back: the one of the later epoch keeps it, and the other goes to the end.
+// Only the highest generation of an epoch is in line. If the epoch began with that generation, people who joined it in the epoch before are in line
+// too, and so on. Two users may have the same ticket after a ledger was restored. The user of the later epoch keeps it, and the other goes to the
+// end.
 func (f *Folded) People(ended int64) (people []Waiting, last, passed int64) {
 	type place struct {
 		firstcome.Ticket
@@ -171,7 +172,7 @@ func (f *Folded) People(ended int64) (people []Waiting, last, passed int64) {
 		}
 		people = append(people, one)
 	}
-	for n := len(people) - 2; n >= 0; n-- { // a place that was logged late was given before the next one
+	for n := len(people) - 2; n >= 0; n-- { // a place that was logged late was assigned before the next one
 		people[n].At = earlier(people[n].At, people[n+1].At)
 	}
 	for _, one := range twice {

@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A scribbled record is "EPOCH/GENERATION.TICKET USER @SECOND", with "began N" where the epoch began with another generation, and "left" where
-// the user gave the ticket back. Its offset is its place in the log.
+// A scribbled record is "EPOCH/GENERATION.TICKET USER @SECOND", with "began N" if the epoch began with another generation, and "left" if the user
+// gave the ticket back. Its offset is its index in the list.
 func scribbled(t *testing.T, log ...string) iter.Seq2[int64, flow.LineRecord] {
 	t.Helper()
 	return func(yield func(int64, flow.LineRecord) bool) {
@@ -106,7 +106,7 @@ func TestTheLogSaysWhoIsInLine(t *testing.T) {
 	}
 }
 
-// TestWhoJoinedEarlierIsSaidToHaveDoneSo has places logged late, and two users of one ticket.
+// TestWhoJoinedEarlierIsSaidToHaveDoneSo logs places late, and gives two users the same ticket.
 func TestWhoJoinedEarlierIsSaidToHaveDoneSo(t *testing.T) {
 	f := recovery.Fold("ours", recovery.LineHistory{}, scribbled(t, "1/1.2 b @3", "1/1.1 a @9", "1/1.3 c @5", "2/2.3 d @7"))
 	people, _, _ := f.People(0)

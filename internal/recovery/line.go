@@ -10,8 +10,8 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// begin begins an attempt at a rebuild, unless the line's log has to be read and cannot be: then nothing is frozen, and no attempt is in the way of
-// an operator who orders a rebuild without the log.
+// begin begins an attempt at a rebuild. If the line's log must be read and cannot be, it begins none: nothing gets frozen, and no attempt blocks an
+// operator who orders a rebuild without the log.
 func (r *Machine) begin(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64, withoutLog bool) (begun Rebuild, err error) {
 	if !withoutLog {
 		history, err := r.book.LineHistory(ctx, id)
@@ -27,10 +27,10 @@ func (r *Machine) begin(ctx context.Context, actor string, id firstcome.Campaign
 	return begun, err
 }
 
-// errNoLog says that a campaign's line has a log which this node does not know.
+// errNoLog means that a campaign's line has a log that this node is not configured to read.
 var errNoLog = fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
 
-// endOf returns where the log ends. A log that ends before an epoch begins there has lost records.
+// endOf returns the offset at which the log ends. A log that ends before an epoch begins has lost records.
 func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history LineHistory) (end int64, err error) {
 	if r.Log == nil {
 		return 0, errNoLog
@@ -40,19 +40,19 @@ func (r *Machine) endOf(ctx context.Context, id firstcome.CampaignID, history Li
 	}
 	for epoch, begin := range history.Epochs {
 		if begin > end {
-			return 0, fmt.Errorf("%w: it ends at offset %d, and epoch %d begins at %d: firstcome gate rebuild %s --without-line-log takes the line from what the gate still has",
+			return 0, fmt.Errorf("%w: it ends at offset %d, and epoch %d begins at %d: firstcome gate rebuild %s --without-line-log takes the line from the gate's remaining keys",
 				firstcome.ErrLineLogLost, end, epoch, begin, id)
 		}
 	}
 	return end, nil
 }
 
-// read reads the log of the line up to its end, which is after every place that anybody was told of the frozen gate. A ledger that was older than
-// the gate knows by now that there is a log.
+// read reads the log of the line to its end. The log then has every place of the frozen gate that a user was told. It reads the line's history again,
+// because a reconcile may just have taught the ledger that there is a log.
 func (a *attempt) read(ctx context.Context) error {
 	history, err := a.book.LineHistory(ctx, a.Campaign)
 	if err != nil || (history.Log == nil) == (a.logged == nil) && a.moved > 0 {
-		return err // when the ledger is loaded again, the log is read again only if the line got one since
+		return err // a reload reads the log again only if the line got one since
 	}
 	if history.Log == nil || a.WithoutLog {
 		a.logged = history.Log
@@ -70,14 +70,14 @@ func (a *attempt) read(ctx context.Context) error {
 	}
 	history.Log.First = end
 	a.logged = history.Log
-	if a.folded.Latest.After(a.frozen.DecidedAt) { // the gate's time goes on from there
+	if a.folded.Latest.After(a.frozen.DecidedAt) { // the gate's time must not go back
 		a.frozen.DecidedAt = a.folded.Latest
 	}
 	point.Reach(point.Folded)
 	return nil
 }
 
-// foldAll folds what read reads.
+// foldAll folds the records that read passes to its callback.
 func foldAll(marker string, history LineHistory, read func(each func(int64, flow.LineRecord) error) error) (*Folded, error) {
 	var failed error
 	folded := Fold(marker, history, func(yield func(int64, flow.LineRecord) bool) {
@@ -89,12 +89,13 @@ func foldAll(marker string, history LineHistory, read func(each func(int64, flow
 	return folded, failed
 }
 
-// carry fills the line of the new keys with the people who are still in line: by the log, if the line has one, or by the frozen gate.
+// carry fills the line of the new keys with the people who are still in line: as the log has them, if the line has one, or as the frozen gate has
+// them.
 func (a *attempt) carry(ctx context.Context) (err error) {
 	switch {
 	case a.folded != nil:
 		err = a.seat(ctx)
-	case a.frozen.Line.Generation > a.loaded.Ended: // a gate that does not know that a generation ended is older
+	case a.frozen.Line.Generation > a.loaded.Ended: // otherwise the gate has an old state: the ledger knows that this generation ended
 		a.loaded.Carried, err = a.gate.Carry(ctx, a.Rebuild, max(a.frozen.Line.Generation, a.loaded.Mark.Generation)+1)
 	}
 	if err == nil && a.WithoutLog && a.logged != nil {
@@ -119,9 +120,10 @@ func (a *attempt) seat(ctx context.Context) error {
 	return a.gate.Seat(ctx, a.Rebuild, generation, people)
 }
 
-// logAnew logs the people again who were carried over from the frozen gate, wherever the log is now. If the log does not answer, they stay in
-// line all the same, and each place is appended before it is told again. Then nobody knows where the epoch begins in the log. But a log that is
-// lost never comes back: the next one begins even if it takes no records yet, as a topic that was just made again.
+// logAnew appends the people who were carried over from the frozen gate to the log that the line now gets. If Kafka does not answer, they stay in
+// line all the same, and each place is appended before its user is told it again; the offset at which the epoch begins is then unknown.
+//
+// But a log that is lost never returns. Its successor begins even while the topic takes no records yet, as a topic that was just recreated.
 func (a *attempt) logAnew(ctx context.Context) error {
 	a.loaded.Carried.Generation = max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1
 	a.loaded.Log = &firstcome.LineLog{Topic: a.logged.Topic, Partition: a.logged.Partition, First: unknownOffset}
@@ -142,7 +144,7 @@ func (a *attempt) logAnew(ctx context.Context) error {
 	return err
 }
 
-// unknownOffset stands for the offset at which an epoch begins, where nobody knows it.
+// unknownOffset is the offset of an epoch's beginning if it is unknown.
 const unknownOffset = -1
 
 // append appends the people who were carried over to a log.

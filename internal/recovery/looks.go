@@ -15,9 +15,10 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// Run rebuilds what needs it until ctx ends, where the gate's server still has the gate's name: after a restart or a promotion, and where
-// keys are missing. A server without the name was emptied, or is another one: then an operator has to call Rebuild. So it is with a gate in
-// a stale epoch: a campaign whose epoch has ended is asked about at the next look. With Auto no operator has to.
+// Run rebuilds the campaigns that need it until ctx ends: after a restart or a promotion of the gate's server, and if keys are missing. It does so
+// only while the server has the gate's name. A server without the name was emptied, or is a different server, and an operator must call Rebuild. An
+// operator must also call Rebuild for a gate in a stale epoch; Run notices within a second that a campaign's epoch has ended. With Auto, Run rebuilds
+// in both cases.
 func (r *Machine) Run(ctx context.Context) error {
 	var reports sync.WaitGroup
 	defer reports.Wait()
@@ -53,7 +54,7 @@ func (r *Machine) Run(ctx context.Context) error {
 	}
 }
 
-// first puts open campaigns first, and of those the ones that somebody asked for.
+// first sorts open campaigns first, and in both groups the campaigns with known trouble first.
 func first(all []gate.Revision, noticed map[firstcome.CampaignID]bool) []gate.Revision {
 	rank := func(a gate.Revision) int {
 		switch {
@@ -69,9 +70,9 @@ func first(all []gate.Revision, noticed map[firstcome.CampaignID]bool) []gate.Re
 	return slices.SortedStableFunc(slices.Values(all), func(a, b gate.Revision) int { return rank(a) - rank(b) })
 }
 
-// look asks the gate of some of the active campaigns, or of all, and rebuilds those that need it. A rebuild begins as soon as its campaign is found
-// and fewer than sideBySide are under way; the look goes on beside it. If it asks of all, it returns those of which it got no answer: they are asked
-// about once more.
+// look checks some of the active campaigns at the gate, or all if some is nil, and rebuilds those that need it. A rebuild begins as soon as its
+// campaign is found and fewer than sideBySide are under way, while the look continues. A look at all campaigns returns those for which gate or ledger
+// did not answer: the next look checks them again.
 func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[firstcome.CampaignID]bool) (silent map[firstcome.CampaignID]bool) {
 	silent = map[firstcome.CampaignID]bool{}
 	found := make(chan func(), len(active))
@@ -83,7 +84,7 @@ func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[fir
 			}
 		})
 	}
-	// What empties a server takes the name with the keys. So the name is asked for once keys were missing.
+	// Emptying a server removes the name with the keys. So ask for the name only after keys were found missing.
 	named := sync.OnceValue(func() bool {
 		if r.Auto && r.gate.Rename(ctx) != nil {
 			return false
@@ -104,7 +105,7 @@ func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[fir
 			found <- func() { r.rebuildFound(ctx, a, err) }
 			continue
 		}
-		if refuses(err) { // a rebuild would lose what the gate alone has, or what another gate has
+		if refuses(err) { // a rebuild would lose data that only this gate has, or only another one
 			err = nil
 		}
 		switch {
@@ -122,7 +123,7 @@ func (r *Machine) look(ctx context.Context, active []gate.Revision, some map[fir
 	return silent
 }
 
-// rebuildFound rebuilds a campaign that a look has found; the next look finds what failed.
+// rebuildFound rebuilds a campaign that a look has found. If the rebuild fails, the next look finds the campaign again.
 func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) {
 	attempt, err := r.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
 	if err != nil {
@@ -140,16 +141,18 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 	_, _ = r.run(ctx, attempt, why, nil)
 }
 
-// needless asks the gate once more, now that nobody else begins a rebuild, and tells whether it decides the campaign. The rebuild before may
-// have ended in the ledger and switched the gate a moment later: a look in between takes that gate for lost, or finds the attempt of
-// another node whose look did. So a frozen gate is given a moment: a rebuild of it while its owner lives would end an epoch in which
-// nobody was issued anything. Behind an attempt that was left nothing is needless: its owner may have died before it froze the gate.
+// needless checks the gate again, now that no other node can begin a rebuild, and reports whether it decides the campaign. Another node's rebuild may
+// have ended in the ledger just before the look, and switched the gate just after it. The look between the two found the gate lost, or found the
+// attempt of another node whose look had found that.
+//
+// A frozen gate gets switchTime to be switched. A rebuild of it while its owner lives would end an epoch in which no coupon was issued. If the
+// attempt before was abandoned, no rebuild is needless: its owner may have died before it froze the gate.
 func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
 	if attempt.Left {
 		return false
 	}
 	asks := 1
-	a.Rebuilding = false // by another attempt, as the look found
+	a.Rebuilding = false // the look found another attempt
 	if errors.Is(why, errFrozen) {
 		asks = switchAsks
 	}
@@ -164,14 +167,14 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision
 	return false
 }
 
-// errUnfinished says that a rebuild was begun and has not ended. Its owner may have died before it froze the gate, which then decides
-// what nobody records.
+// errUnfinished means that a rebuild has begun and not ended. If its owner died before the freeze, the gate still decides claims, and nobody records
+// them.
 var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, flow.ErrRebuilding)
 
-// errUnmade says that the gate cannot have a campaign yet. Whoever took it for lost would rebuild what is made meanwhile.
-var errUnmade = fmt.Errorf("%w: the campaign is being made", firstcome.ErrGateUnavailable)
+// errUnmade means that the campaign is still being created at the gate. It must not look lost: a rebuild would run beside the creation.
+var errUnmade = fmt.Errorf("%w: the campaign is being created", firstcome.ErrGateUnavailable)
 
-// standing is the gate's Standing, if the gate has had the campaign and no rebuild is under way.
+// standing returns the gate's Standing, unless the campaign is still being created or a rebuild is under way.
 func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
 	switch {
 	case a.Unmade:
@@ -188,7 +191,8 @@ func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
 	return err
 }
 
-// stands is standing after a verification, if the gate is unverified. Only an error that NeedsRebuild says that it is not what it was.
+// stands verifies the gate if it is unverified, and then returns its standing. Only an error for which NeedsRebuild holds means that the gate has
+// lost data.
 func (r *Machine) stands(ctx context.Context, a gate.Revision) error {
 	err := r.standing(ctx, a)
 	if !errors.Is(err, gate.ErrUnverified) || a.Rebuilding {

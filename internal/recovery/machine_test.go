@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fragileGate has lost every campaign when it has restarted.
+// A fragileGate loses every campaign when it restarts.
 type fragileGate struct {
 	recovery.Gate
 	restarted atomic.Bool
@@ -50,7 +50,7 @@ func (g *fragileGate) Stopped(context.Context, gate.Revision) (recovery.Stopped,
 	return recovery.Stopped{}, gate.ErrLost
 }
 
-// A slowBook has campaigns, and begins rebuilds that go on until they are cut off.
+// A slowBook has campaigns. A rebuild that it begins never ends until its context does.
 type slowBook struct {
 	recovery.Ledger
 	active []gate.Revision
@@ -73,8 +73,8 @@ func (b *slowBook) BeginRebuild(ctx context.Context, _ string, id firstcome.Camp
 	return recovery.Rebuild{}, ctx.Err()
 }
 
-// TestF01OpenCampaignsAreRebuiltFirst: when a gate with a thousand campaigns restarts, the four that a node rebuilds at once are open ones, and
-// of these the one that somebody asked for is among them. None waits until the gate has been asked about the others, and no look waits for a rebuild.
+// TestF01OpenCampaignsAreRebuiltFirst restarts a gate with a thousand campaigns. The four that a node rebuilds at once are open, and one of them is
+// the campaign that a call has reported. No rebuild waits until the look has checked the other campaigns, and the look waits for no rebuild.
 func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		open, want []int
@@ -116,14 +116,14 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 	}
 }
 
-// A loggedBook has a campaign whose line has a log.
+// A loggedBook has one campaign, whose line has a log.
 type loggedBook struct{ slowBook }
 
 func (b *loggedBook) LineHistory(context.Context, firstcome.CampaignID) (recovery.LineHistory, error) {
 	return recovery.LineHistory{Log: &firstcome.LineLog{Topic: "lines"}}, nil
 }
 
-// TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt loses a campaign at the gate of such a node.
+// TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt loses a campaign at the gate of a node that cannot read the log of its line.
 func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &loggedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID, 1)}}, &fragileGate{}
@@ -147,7 +147,7 @@ func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 	})
 }
 
-// A crampedGate is asked for room, and has none.
+// A crampedGate has no memory for a second copy of keys.
 type crampedGate struct {
 	fragileGate
 	asked, answer chan bool
@@ -215,7 +215,7 @@ func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 	})
 }
 
-// A lateGate is switched by another node's rebuild behind the first look.
+// A lateGate is switched by another node's rebuild after this node's first look.
 type lateGate struct {
 	fragileGate
 	looks    atomic.Int64
@@ -259,8 +259,8 @@ func (b *countingBook) GiveUpRebuild(context.Context, recovery.Rebuild) error {
 	return nil
 }
 
-// TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain: a node looks between the end of another's rebuild in the ledger and its switch; and
-// another node finds that node's attempt, which is then given up.
+// TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain lets a node look after another node's rebuild has ended in the ledger and before it switches
+// the gate. In a second case another node finds the first node's attempt, which is then given up.
 func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		as          gate.Revision
@@ -299,7 +299,8 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 	}
 }
 
-// TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp has the look find the attempt of a node that finds the gate whole.
+// TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp lets the order find another node's attempt, which then finds that the gate has
+// lost nothing.
 func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testing.T) {
 	b, g := &countingBook{}, &lateGate{}
 	g.switched.Store(true)
@@ -311,7 +312,7 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	}
 }
 
-// A shyGate does not answer the first look behind a restart.
+// A shyGate does not answer the first look after a restart.
 type shyGate struct {
 	fragileGate
 	asked atomic.Int64 // behind the restart
@@ -324,8 +325,8 @@ func (g *shyGate) Standing(ctx context.Context, a gate.Revision) error {
 	return g.fragileGate.Standing(ctx, a)
 }
 
-// TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain: the gate's connection breaks off between the look that finds another run of its
-// server and the questions about its campaigns. All of these are asked about once a minute, and this one a second later.
+// TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain breaks the gate's connection after a look has found a new run of the server and before
+// it checks the campaigns. All campaigns are checked once a minute, but this one again a second later.
 func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
@@ -342,15 +343,15 @@ func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	})
 }
 
-// A fencedBook takes nothing, because a rebuild is under way.
+// A fencedBook records nothing, because a rebuild is under way.
 type fencedBook struct{ slowBook }
 
 func (b *fencedBook) Record(context.Context, flow.Batch) (flow.Drained, error) {
 	return flow.Drained{}, flow.ErrRebuilding
 }
 
-// TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt: the owner of a rebuild has died behind the last look. The next look at all campaigns
-// is a minute away, and the recorder's node begins another rebuild within a second.
+// TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt lets the owner of a rebuild die after the last look. The next look at all campaigns is due
+// in a minute, but the recorder's node begins another rebuild within a second.
 func TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &fencedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}}

@@ -9,32 +9,33 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A Rebuild is one attempt at making a campaign's gate anew from what the ledger has. A later attempt has a higher number, and
-// ends this one: each step that an earlier owner does then is refused.
+// A Rebuild is one attempt at rebuilding a campaign's gate from the ledger. A later attempt has a higher number, and supersedes this one: each step
+// that this attempt's owner then tries is refused.
 type Rebuild struct {
 	Campaign firstcome.CampaignID
 	Marker   string // see firstcome.Change
 	Attempt  int64
-	Epoch    int64  // which the rebuild ends
-	Actor    string // who asked for it, for the audit log
-	Version  int64  // by the ledger; and Drained
+	Epoch    int64  // the epoch that the rebuild ends
+	Actor    string // for the audit log
+	Version  int64  // like Drained, by the ledger
 	Drained  int64
-	InForce  int64 // coupons, by the ledger
-	// WithoutLog has the line carried over from what the gate still has, though it has a log, and logged anew.
+	InForce  int64 // number of coupons, by the ledger
+	// WithoutLog takes the line from the gate's remaining keys although the line has a log, and appends it to the log again.
 	WithoutLog bool
-	// Left tells that the attempt before neither ended nor was given up: its owner may have died at any step.
+	// Left means that the attempt before neither ended nor was given up: its owner may have died at any step.
 	Left bool
 }
 
-// A Frozen is what a gate told when it was frozen for a rebuild. The zero value: it had nothing of the campaign.
+// A Frozen is the state of a gate at its freeze for a rebuild. It is the zero value if the gate had nothing of the campaign.
 type Frozen struct {
 	RunID     string         // of the server
-	Line      firstcome.Line // as far as the gate knew it
+	Line      firstcome.Line // as far as the gate still has it
 	Version   int64
 	Epoch     int64
 	Drained   int64     // the number up to which every number has left the journal
 	DecidedAt time.Time // the gate's time must not go back before it
-	// Through is the last number that the gate gave, where that is sure, as in a reconcile. 0: it may have given any up to its ceiling.
+	// Through is the last number that the gate issued, if that is certain, as in a reconcile. Otherwise it is 0, and the gate may have issued any
+	// number up to its ceiling.
 	Through int64
 	firstcome.Instants
 }
@@ -42,84 +43,86 @@ type Frozen struct {
 // A Run is a server of a gate from its start to its end.
 type Run struct {
 	ID string // changes with each restart; a replica has its own
-	// Durable: a restart restores all that the run confirmed, because it syncs before it answers and never had a replica that could
+	// Durable means that a restart restores everything that the run confirmed, because it syncs before it answers and never had a replica that could
 	// be promoted.
 	Durable bool
 }
 
-// A Stopped campaign is one that its gate does not decide because it is unverified.
+// A Stopped is the state of a campaign at its gate, read even while the gate decides nothing, because it is unverified or frozen.
 type Stopped struct {
-	Was, Is           string // the run that decided last, and the one that is asked
+	Was, Is           string // the run that decided last, and the current run
 	Frozen            bool   // for a rebuild
 	Epoch, Version    int64
 	LastNumber        int64
-	Told              int64 // the highest number of the epoch that the gate told this node; 0: none
+	Told              int64 // the highest number of the epoch that the gate ever told this node; 0 if none
 	DrainedThrough    int64
 	InForce, Holders  int64
 	Quantity          int64
 	OpensAt, ClosesAt time.Time
 	Paused, Closed    bool
-	Attempt           int64 // the last one at a rebuild that the gate knows of
-	Ceiling           int64 // the highest number that it may give; 0: not said
+	Attempt           int64 // the last attempt at a rebuild that the gate knows
+	Ceiling           int64 // the highest number that the gate may issue; 0 if not set
 	ClosedAt          time.Time
-	DecidedAt         time.Time // the gate's time when it decided last
-	// Line tells that the gate knows pace, waitlist and log.
+	DecidedAt         time.Time // the gate's time at its last decision
+	// Line means that the gate has stored pace, waitlist and log.
 	Line     bool
 	Pace     *firstcome.Pace
 	Waitlist bool
-	Log      *firstcome.LineLog // from where the epoch begins
+	Log      *firstcome.LineLog // from the offset at which the epoch begins
 }
 
-// A Mark says which state of the ledger was loaded into a gate. While the ledger's is the same, so are its coupons in force and
-// its open dead letters, and the generations of its waiting line.
+// A Mark identifies the state of the ledger that was loaded into a gate. While the ledger's Mark is the same, so are its coupons in force, its open
+// dead letters, and the generations of its line.
 type Mark struct {
 	Version    int64
 	Position   int64
 	Letters    int64 // open dead letters
 	Generation int64 // of the line
-	Ended      int64 // the last generation of which the ledger knows that it sent its people away; 0: none
-	// SoldOutAt is when nothing was left for the first time, by the ledger; zero: something always was.
+	Ended      int64 // the last generation that ended, as the ledger knows; 0 if none
+	// SoldOutAt is when the campaign first had no stock left, by the ledger; zero if it always had some.
 	SoldOutAt time.Time
 }
 
-// A Loaded says what was loaded into the new keys of a gate.
+// A Loaded describes what was loaded into the new keys of a gate.
 type Loaded struct {
 	Mark
-	Least, Most int64 // holders: a user with an open dead letter may have a coupon in force besides
+	Least, Most int64 // number of holders. It is a range because a user with an open dead letter may also have a coupon in force
 	Carried
-	// Log is where the line is logged, from where the next epoch begins; nil: nowhere. Anew: all that was logged before says nothing any more.
+	// Log is where the line is logged, from the offset at which the next epoch begins; nil if it is not. Anew means that earlier records no longer
+	// count.
 	Log      *firstcome.LineLog
 	Anew     bool
 	LogEpoch int64 // the highest epoch that the log has
 }
 
-// A Carried says who of a line was carried over. They keep their ticket numbers, in a new generation. The zero value: nobody.
+// A Carried describes the people who were carried over from a line. They keep their ticket numbers, in a new generation. The zero value means that
+// nobody was.
 type Carried struct {
-	Generation  int64 // 0: the next one after that of the frozen line
-	First, Last int64 // tickets: of the first who was carried, and the last one that was given
+	Generation  int64 // 0 means the next one after the frozen line's
+	First, Last int64 // tickets: of the first person carried over, and the last that was issued
 	People      int64
-	Passed      int64 // people in line whom the ledger has with a coupon that ended their ticket
+	Passed      int64 // people who had left the line with a coupon, by the ledger
 }
 
-// A Refill is what a rebuilt gate begins with, beside its holders.
+// A Refill is the state with which a rebuilt gate begins, in addition to its holders.
 type Refill struct {
 	firstcome.Campaign
 	TermsVersion int64
-	Epoch        int64 // which begins
-	// LastNumber is the highest number that the gate may have given before. The next one is above it.
+	Epoch        int64 // the epoch that begins
+	// LastNumber is the highest number that the gate may have issued before. The next number is above it.
 	LastNumber int64
 	Ceiling    int64 // see Grant
 	Issued     int64
 	DecidedAt  time.Time
 	Line       firstcome.Line
-	Past       []gate.PastLine // the last ones, newest first
-	Lost       int64           // numbers that were lost: they may have been given, and nobody has them
-	LostPlaces int64           // at least this many people were in line who are not any more
+	Past       []gate.PastLine // the last generations, newest first
+	Lost       int64           // numbers that the gate may have issued, and that nobody has
+	LostPlaces int64           // how many people at least were in line before, and no longer are
 }
 
-// A NoRoomError says that a gate's server has no memory for a second copy of a campaign's keys, which a rebuild loads.
+// A NoRoomError means that a gate's server lacks memory for the second copy of a campaign's keys that a rebuild loads.
 type NoRoomError struct {
-	Missing int64 // bytes, about
+	Missing int64 // approximate bytes
 }
 
 func (e *NoRoomError) Error() string {
@@ -128,8 +131,8 @@ func (e *NoRoomError) Error() string {
 }
 
 var (
-	// ErrMoved says that the ledger changed while it was loaded into a gate: it is to be loaded again.
-	ErrMoved = errors.New("the ledger has changed meanwhile")
-	// ErrOutdone says that another attempt at a rebuild has begun, so this one ends.
+	// ErrMoved means that the ledger changed while it was loaded into a gate, so it must be loaded again.
+	ErrMoved = errors.New("the ledger changed while it was loaded")
+	// ErrOutdone means that a newer attempt at a rebuild has superseded this one, or is under way.
 	ErrOutdone = errors.New("another node rebuilds the gate")
 )

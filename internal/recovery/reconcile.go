@@ -10,7 +10,8 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// Created reports whether the gate's ledger ever created a campaign of an id there. If the ledger does not know it, it has forgotten it.
+// Created reports whether the gate's ledger ever created a campaign with this id at the gate. If the ledger does not have the campaign, it was rolled
+// back.
 func (r *Machine) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
@@ -19,38 +20,38 @@ func (r *Machine) Created(ctx context.Context, id firstcome.CampaignID) (bool, e
 
 // Adopted is what a ledger took over from its gate.
 type Adopted struct {
-	Epoch   int64 // which the campaign is in until the rebuild ends it
+	Epoch   int64 // the campaign's epoch until the rebuild ends it
 	Behind  int64 // the ledger's version before
 	Version int64 // the gate's
-	Voided  int64 // coupons that the gate does not have any more
-	// Unexplained coupons of the ledger are in force, the gate does not have them, and no change behind the backup can have voided
-	// them all. They stay in force.
+	Voided  int64 // coupons that the gate no longer has
+	// Unexplained is how many coupons are in force in the ledger, are missing at the gate, and are too many to have all been voided by the changes
+	// since the backup. They stay in force.
 	Unexplained int64
-	// FactsFrom is the position from which on the campaign's facts may be others than those that were told before: whoever follows them has
-	// to begin again there. 0: that is not known any more. Followers are those that the ledger keeps cursors of; they have stopped.
+	// FactsFrom is the first position whose facts may differ from those that were published before, or 0 if unknown. Readers of the campaign's facts
+	// must read again from there. Followers are those whose cursors the ledger keeps; they have stopped.
 	FactsFrom int64
 	Followers []string
 }
 
-// A Reconciled is what a reconcile came to.
+// A Reconciled is the result of a reconcile.
 type Reconciled struct {
 	Rebuilt
 	Adopted
-	Recovered int64 // coupons that the ledger has again
-	Letters   int64 // coupons that it refused, which are dead letters
+	Recovered int64 // coupons that the ledger got back
+	Letters   int64 // coupons that the ledger refused, now dead letters
 }
 
-// ErrNothingToReconcile says that there is nothing to reconcile.
+// ErrNothingToReconcile means that the ledger is not older than the gate, or that another gate decides the campaign.
 var ErrNothingToReconcile = errors.New("the ledger is not older than the campaign's gate, or another gate decides the campaign: there is nothing to reconcile")
 
-// Reconcile brings back what a gate has and the ledger has forgotten, because somebody asked for it. It is a rebuild with two steps between
-// the freeze and the journal:
+// Reconcile copies into the ledger what only the gate has, because an operator ordered it. It is a rebuild with two more steps between the freeze and
+// the journal:
 //
-//	adopt         epoch, version, quantity, window, pace, pause and close are the gate's from then on: a change of the kind reconcile, which is
-//	              pending until the end, so that nobody takes the ledger for whole before. Coupons that the gate does not have any more are void
-//	bring back    every holder's coupon that the ledger lacks, with its number, instant and code
+//	adopt         the ledger takes the gate's epoch, version, quantity, window, pace, pause and close, as a change of the kind reconcile. The change is
+//	              pending until the end, so that the ledger does not count as whole before. Coupons that the gate no longer has are voided
+//	bring back    the ledger records every holder's coupon that it lacks, with its number, time and code
 //
-// It may be cut off anywhere, and done again.
+// Reconcile may be interrupted anywhere, and repeated.
 func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done Reconciled, err error) {
 	a, known, err := r.revision(ctx, id)
 	if err != nil || !known {
@@ -72,18 +73,18 @@ func (r *Machine) Reconcile(ctx context.Context, actor string, id firstcome.Camp
 	return done, err
 }
 
-// An Estimate is what a reconcile would come to, about.
+// An Estimate is the expected result of a reconcile.
 type Estimate struct {
 	Recovered int64 // coupons that the gate has and the ledger lacks
-	// Voided coupons are in force by the ledger, and the gate gave them and does not have them any more. Unexplained ones are more than the
-	// forgotten changes can have voided, so they would stay in force.
+	// Voided is how many coupons are in force in the ledger, while the gate issued them and no longer has them. If there are more than the forgotten
+	// changes can have voided, they count as Unexplained and stay in force.
 	Voided, Unexplained int64
 	Behind, Version     int64 // the ledger's version, and the gate's
 	Ledger, Gate        int64 // the epochs of the two
 }
 
-// Estimate says what a reconcile of a campaign would come to. It freezes nothing and changes nothing, so what other nodes do meanwhile may be
-// counted or not.
+// Estimate returns the expected result of a reconcile of a campaign. It freezes and changes nothing, so it may or may not count what other nodes do
+// at the same time.
 func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Estimate, err error) {
 	a, known, err := r.revision(ctx, id)
 	if err != nil || !known {
@@ -113,7 +114,7 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 	return e, err
 }
 
-// endReconcile does what is left of a reconcile that was cut off before the gate had its end.
+// endReconcile completes a reconcile that was interrupted after the ledger had the gate's state and before the gate was rebuilt.
 func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revision) (done Reconciled, err error) {
 	err = r.standing(ctx, a)
 	if !errors.Is(err, gate.ErrUnverified) {
@@ -127,8 +128,7 @@ func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revisio
 	return done, err
 }
 
-// whole reports whether a gate has the last state that it decided, and agrees with itself: its server has not restarted since, or both runs
-// were durable.
+// whole reports whether a gate has the last state that it decided, and is consistent: its server has not restarted since, or both runs were durable.
 func (r *Machine) whole(ctx context.Context, s Stopped) (bool, error) {
 	if s.Holders != s.InForce || s.LastNumber < s.DrainedThrough {
 		return false, nil
@@ -140,12 +140,12 @@ func (r *Machine) whole(ctx context.Context, s Stopped) (bool, error) {
 	if err != nil || !durable {
 		return false, err
 	}
-	runs, err := r.gate.Runs(ctx) // the ledger that was restored may not know this one
+	runs, err := r.gate.Runs(ctx) // the restored ledger may not know this run
 	return slices.Contains(runs, Run{ID: s.Is, Durable: true}), err
 }
 
-// absent returns the coupons that are in force by the ledger, and that the gate gave and does not have. If the gate is whole, changes that the ledger has
-// forgotten voided them.
+// absent returns the coupons that are in force in the ledger, and that the gate issued and no longer has. If the gate is whole, changes that the
+// ledger has forgotten voided them.
 func (r *Machine) absent(ctx context.Context, at gate.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
@@ -173,7 +173,7 @@ func (r *Machine) absent(ctx context.Context, at gate.Revision, s Stopped) (abse
 	return absent, err
 }
 
-// giveAtOnce is how many coupons a reconcile asks about, or gives to the ledger, at once: as many as a recorder.
+// giveAtOnce is how many coupons a reconcile asks about, or records, in one call: as many as a recorder takes.
 const giveAtOnce = 2000
 
 // lacking returns the coupons of the gate's holders that the ledger does not have, in number order.

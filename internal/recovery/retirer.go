@@ -12,76 +12,71 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A RetireBook is a ledger as a Retirer needs it.
+// A RetireBook is the part of a ledger that a Retirer needs.
 type RetireBook interface {
-	// Retiring returns the campaigns closed at least an age ago, and those marked at least an age
-	// ago that the gate may still have in part.
+	// Retiring returns the campaigns that closed at least the duration closed ago, and those that were marked at least the duration marked ago and of
+	// which the gate may still have keys.
 	Retiring(ctx context.Context, closed, marked time.Duration) ([]Retiring, error)
-	// Retire marks a campaign as retired, unless something of it is under way in the ledger, or the ledger knows more
-	// than its gate in the state seen. It may be repeated.
+	// Retire marks a campaign as retired. It does not if the ledger is still working on the campaign, or knows more than the gate's state seen. It
+	// may be repeated.
 	Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error)
 	// Forgotten notes that the gate no longer has anything of a campaign. It may be repeated.
 	Forgotten(ctx context.Context, id firstcome.CampaignID) error
 }
 
-// A Retiring is a campaign that a Retirer has to do something about.
+// A Retiring is a campaign that needs a step of a Retirer.
 type Retiring struct {
 	Campaign firstcome.CampaignID
-	Marked   bool // in the ledger as retired
+	Marked   bool // as retired, in the ledger
 }
 
-// A Forgetter is a remote gate as a Retirer needs it.
+// A Forgetter is the part of a remote gate that a Retirer needs.
 type Forgetter interface {
-	// Claim is a Gate's.
+	// Claim works as in gate.Decider.
 	Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 	State(ctx context.Context, id firstcome.CampaignID) (gate.State, error)
-	// Retire has the gate forget a campaign for which the ledger answers. It may be
-	// repeated, even if the gate does not know the campaign.
+	// Retire deletes a campaign at the gate, after which the ledger answers for it. It may be repeated, even if the gate does not have the campaign.
 	Retire(ctx context.Context, id firstcome.CampaignID) error
 }
 
 const (
-	// DefaultRetireAfter is how long a campaign that is over stays at its gate: people
-	// look for their coupons for some days after a drop, and operators correct its end.
+	// DefaultRetireAfter is how long a campaign that has ended stays at its gate. In the first days after a drop, people look up their coupons, and
+	// operators correct mistakes.
 	DefaultRetireAfter = 7 * 24 * time.Hour
-	// forgetAfter is how long a retired campaign stays at its gate: every recorder looks for
-	// active campaigns about once a second and gives up a call after 30 s, so none is at the
-	// journal when it is deleted.
+	// forgetAfter is how long a campaign stays at its gate after it was marked as retired. Every recorder lists the active campaigns about once a
+	// second, and gives up a call after 30 s. So no recorder reads the journal any longer when it is deleted.
 	forgetAfter = time.Minute
-	// retireEvery is how often each node looks for campaigns that are over: they are
-	// few, and an hour is little compared with days.
+	// retireEvery is how often each node looks for campaigns that have ended. They are few, and an hour is short compared with days.
 	retireEvery = time.Hour
-	// firstRetire bounds the wait for the first look, so that nodes that start together
-	// do not look together.
+	// firstRetire is the longest wait before the first look. The wait is random, so that nodes that start together do not look together.
 	firstRetire = time.Minute
-	// retireTime bounds one step with one campaign.
+	// retireTime is the time-out of one step with one campaign.
 	retireTime = 10 * time.Second
 )
 
-// A Retirer has a gate forget campaigns that closed long ago. Each look takes one step with each of
-// them:
+// A Retirer deletes campaigns that closed long ago from a gate. Each look takes one step with each of them:
 //
-//	closed → marked in the ledger, which answers where the gate no longer does → deleted at the gate, and noted
+//	closed → marked in the ledger, which from then on answers if the gate does not → deleted at the gate, and noted
 //
-// A claim or a change that saw the campaign active finds it at the gate between the two. Each step may
-// be repeated, so it does not matter which node dies when. Any number may run.
+// A claim or a change that saw the campaign active still finds it at the gate between the two steps. Each step may be repeated, so a node may die at
+// any time. Any number of Retirers may run.
 type Retirer struct {
 	book   RetireBook
 	gate   Forgetter
 	after  time.Duration
 	stats  struct{ retired, forgotten, failed atomic.Int64 }
-	onFail func(error) // nil: nobody is told
+	onFail func(error) // may be nil
 }
 
 // RetirerStats are a Retirer's counters since its start.
 type RetirerStats struct {
-	Retired   int64 // campaigns that this Retirer found retired after it tried
-	Forgotten int64 // campaigns that this Retirer had the gate forget
-	Failed    int64 // campaigns at which it failed, each time
+	Retired   int64 // campaigns that this Retirer marked, or found marked
+	Forgotten int64 // campaigns that this Retirer deleted at the gate
+	Failed    int64 // steps that failed
 }
 
-// NewRetirer returns a Retirer of campaigns that have been over for after; 0:
-// DefaultRetireAfter. onFail, if not nil, gets the error of each look that left something undone.
+// NewRetirer returns a Retirer of campaigns that ended at least after ago; 0 means DefaultRetireAfter. onFail, if not nil, gets the error of each
+// look that failed for a campaign.
 func NewRetirer(book RetireBook, gate Forgetter, after time.Duration, onFail func(error)) *Retirer {
 	return &Retirer{book: book, gate: gate, after: cmp.Or(after, DefaultRetireAfter), onFail: onFail}
 }
@@ -94,13 +89,12 @@ func (r *Retirer) Stats() RetirerStats {
 // Run looks about once an hour, the first time within a minute, until ctx ends.
 func (r *Retirer) Run(ctx context.Context) error {
 	for pause := rand.N(firstRetire); sleep(ctx, pause) == nil; pause = retireEvery/2 + rand.N(retireEvery) {
-		_ = r.Look(ctx) // onFail hears of it
+		_ = r.Look(ctx) // onFail has got the error
 	}
 	return nil
 }
 
-// Look takes the next step with each campaign. One that fails does not hold up the others, and is tried
-// again at the next look.
+// Look takes the next step with each campaign. A campaign that fails does not hold up the others, and is tried again at the next look.
 func (r *Retirer) Look(ctx context.Context) error {
 	err := r.steps(ctx)
 	if err != nil && ctx.Err() == nil && r.onFail != nil {
@@ -109,7 +103,7 @@ func (r *Retirer) Look(ctx context.Context) error {
 	return err
 }
 
-// steps takes a step with each campaign. It returns the last error.
+// steps takes one step with each campaign, and returns the last error.
 func (r *Retirer) steps(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, retireTime)
 	all, failed := r.book.Retiring(bounded, r.after, forgetAfter)
@@ -132,8 +126,8 @@ func (r *Retirer) steps(ctx context.Context) error {
 	return failed
 }
 
-// mark marks a campaign, if the ledger agrees. A claim by no user makes the gate write down that the window has
-// closed, so that a clock that goes back does not reopen it before the gate deletes it.
+// mark marks a campaign, if the ledger agrees. The claim without users makes the gate store that the window has closed, so that a clock that goes
+// back does not reopen it before the gate deletes it.
 func (r *Retirer) mark(ctx context.Context, id firstcome.CampaignID) error {
 	if _, err := r.gate.Claim(ctx, id, nil); err != nil {
 		return err
@@ -149,7 +143,7 @@ func (r *Retirer) mark(ctx context.Context, id firstcome.CampaignID) error {
 	return err
 }
 
-// forget has the gate forget a marked campaign.
+// forget deletes a marked campaign at the gate.
 func (r *Retirer) forget(ctx context.Context, id firstcome.CampaignID) error {
 	if err := r.gate.Retire(ctx, id); err != nil {
 		return err

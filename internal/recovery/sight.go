@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A sight is which servers of the gate this node reaches.
+// A sight knows which servers of the gate this node reaches.
 type sight struct {
 	book Runs
 
 	mu    sync.Mutex // guards what follows
-	runs  []Run      // as they were last seen
-	since time.Time  // when they were first seen
+	runs  []Run      // as last seen
+	since time.Time  // when this node first saw them
 }
 
-// see notes the runs of the gate's servers in the ledger, and when this process first saw them.
+// see notes the runs of the gate's servers in the ledger, and since when this process has seen them.
 func (s *sight) see(ctx context.Context, runs []Run) error {
 	for _, run := range runs {
 		if err := s.book.SeeRun(ctx, run); err != nil {
@@ -31,19 +31,19 @@ func (s *sight) see(ctx context.Context, runs []Run) error {
 	return nil
 }
 
-// report reports which runs this node sees, also while the node looks or rebuilds.
+// report keeps reporting the runs that this node sees, also during a look or a rebuild.
 func (s *sight) report(ctx context.Context) {
 	for sleep(ctx, reportEvery) == nil {
 		s.mu.Lock()
 		runs := s.runs
 		s.mu.Unlock()
 		for _, run := range runs {
-			_ = s.book.SeeRun(ctx, run) // the next report comes soon
+			_ = s.book.SeeRun(ctx, run) // the next report follows soon
 		}
 	}
 }
 
-// agreed reports whether every node that the ledger heard lately reaches the server that this node reaches.
+// agreed reports whether every node that reported recently reaches the same server as this node.
 func (s *sight) agreed(ctx context.Context) bool {
 	s.mu.Lock()
 	runs, since := s.runs, s.since
@@ -57,7 +57,7 @@ func (s *sight) agreed(ctx context.Context) bool {
 	})
 }
 
-// from returns when this node first saw the runs that it sees.
+// from returns since when this node has seen the current runs.
 func (s *sight) from() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// An agingGate is one server that never restarts, in an epoch, and a ledger of one campaign, c.
+// An agingGate is a server that never restarts and stays in its epoch, and the ledger of its one campaign, c.
 type agingGate struct {
 	recovery.Gate
 	recovery.Ledger
@@ -107,7 +107,7 @@ func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, 
 	return recovery.Rebuild{}, recovery.ErrOutdone
 }
 
-// Record is flow.Keeper's: what is of an earlier epoch is lost.
+// Record implements flow.Keeper. Coupons of an earlier epoch are lost.
 func (g *agingGate) Record(_ context.Context, b flow.Batch) (drained flow.Drained, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,12 +117,12 @@ func (g *agingGate) Record(_ context.Context, b flow.Batch) (drained flow.Draine
 	return drained, nil
 }
 
-// Bury is flow.Keeper's.
+// Bury implements flow.Keeper.
 func (g *agingGate) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
 	return flow.Drained{}, nil
 }
 
-// aging runs a Machine of one in a bubble, and tells what was refused.
+// aging runs a Machine of an agingGate in a synctest bubble, and reports the refusals.
 func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error)) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told := &agingGate{gate: 1, ledger: 1}, &[]error{}
@@ -136,8 +136,8 @@ func aging(t *testing.T, test func(t *testing.T, g *agingGate, r *recovery.Machi
 	})
 }
 
-// TestF03AGateIsAskedASecondAfterItsEpochEnded ends an epoch in the ledger, by a rebuild of another server, while this one goes on. A node asks
-// once a second whether epochs have ended, and each campaign only once a minute.
+// TestF03AGateIsAskedASecondAfterItsEpochEnded ends an epoch in the ledger, as a rebuild of another server does, while this server continues. A node
+// checks once a second whether epochs have ended, and each campaign only once a minute.
 func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error) {
 		g.set(func() { g.ledger = 2 })
@@ -164,8 +164,8 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 	})
 }
 
-// TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother has two nodes find that an epoch has ended. Only one of them may rebuild without an operator.
-// The other node does not answer about the campaign for a while, and reports all the same which server it reaches.
+// TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother lets two nodes find that an epoch has ended. Only one of them may rebuild without an operator.
+// The second node gets no answer about the campaign for a while, but still reports which server it reaches.
 func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 	for name, c := range map[string]struct {
 		run  string // that the other node reaches
@@ -201,7 +201,7 @@ func TestF03AStaleGateIsRebuiltOnceNoNodeReachesAnother(t *testing.T) {
 	}
 }
 
-// TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes ends an epoch while the gate is away.
+// TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes ends an epoch while the gate does not answer.
 func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
 	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, _ *[]error) {
 		g.set(func() { g.ledger, g.away = 2, errFull })
@@ -217,7 +217,7 @@ func TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes(t *testing.T) {
 	})
 }
 
-// TestF03AGateThatIsNobodysAnyMoreIsNotRefused has an operator make another Redis, with a name of its own, the gate.
+// TestF03AGateThatIsNobodysAnyMoreIsNotRefused makes another Redis, with a name of its own, the campaign's gate.
 func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
 	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, _ *[]error) {
 		g.set(func() { g.ledger = 2 })
@@ -232,7 +232,7 @@ func TestF03AGateThatIsNobodysAnyMoreIsNotRefused(t *testing.T) {
 	})
 }
 
-// TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce gives batches to the ledger between two looks.
+// TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce records batches between two looks.
 func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 	aging(t, func(t *testing.T, g *agingGate, r *recovery.Machine, told *[]error) {
 		keeper := r.Guard(g)

@@ -10,31 +10,31 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A Standard is what the ledger says that a gate has to be in.
+// A Standard is the state that a gate must have, by the ledger.
 type Standard struct {
-	firstcome.Campaign // with the terms, the pause and the close as of a version
+	firstcome.Campaign // with the terms, the pause and the close at the requested version
 	Applied            int64
 	Epoch              int64
 	LastNumber         int64
 	DrainedThrough     int64
-	IssuedAt           time.Time // of the coupon with the highest number that the ledger has; zero: it has none
+	IssuedAt           time.Time // when the ledger's coupon with the highest number was issued; zero if it has no coupon
 }
 
-// errDiffers says that a gate is not what it was, so that only a rebuild makes it whole.
-var errDiffers = errors.New("it is not what the ledger says")
+// errDiffers means that a gate has lost data, so it must be rebuilt.
+var errDiffers = errors.New("the gate does not match the ledger")
 
-// errFrozen says that a rebuild has frozen a gate.
+// errFrozen means that a rebuild has frozen the gate.
 var errFrozen = fmt.Errorf("%w: a rebuild has begun", errDiffers)
 
-// errUnseen says that nobody has looked yet how the gate's server syncs. It restarted behind the last look; the next one tells.
+// errUnseen means that no node has checked yet how the gate's server syncs. The server restarted after the last check, and the next check reports it.
 var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrGateUnavailable)
 
-// witnessTime is how long a gate whose server restarted is not verified, for nodes that know better: each looks once a second, and needs
-// a moment to begin a rebuild, which ends a verification.
+// witnessTime is the age that a server's run must have before its gate is verified. A node that was told a higher number than the gate now has uses
+// this time to begin a rebuild, which prevents the verification. It checks the runs once a second, and then needs a moment to begin.
 const witnessTime = 2 * runsEvery
 
-// verify has the gate decide a campaign again in the same epoch after its server restarted, if that is sure to have brought everything
-// back: both runs of the server are durable, what the gate has agrees with the ledger, and no node was told more. An error says why not.
+// verify makes the gate continue in the same epoch after its server restarted, if it has certainly lost nothing. Then both runs of the server are
+// durable, the gate agrees with the ledger, and no node was told a higher number. An error reports why the gate was not verified.
 func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	s, err := r.gate.Stopped(ctx, a)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	case s.Frozen:
 		return errFrozen
 	case s.LastNumber < s.Told:
-		return fmt.Errorf("%w: number %d is the last, and it gave number %d", errDiffers, s.LastNumber, s.Told)
+		return fmt.Errorf("%w: its last number is %d, but it issued number %d", errDiffers, s.LastNumber, s.Told)
 	case s.Was == s.Is:
 		return nil // another node was faster
 	}
@@ -69,7 +69,7 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	if err == nil {
 		err = hasHolders(ctx, r.book, r.gate, a)
 	}
-	if err == nil && want.Answer == firstcome.Decided { // otherwise nobody is told more than the ledger knows
+	if err == nil && want.Answer == firstcome.Decided { // with firstcome.Recorded, no user was told of a coupon that the ledger lacks
 		err = sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
 	}
 	if err != nil {
@@ -84,21 +84,21 @@ func (s *Stopped) meets(want Standard) error {
 	terms := s.Quantity == want.Quantity && s.OpensAt.Equal(want.OpensAt) && s.ClosesAt.Equal(want.ClosesAt)
 	switch {
 	case s.Version != want.Applied && s.Version != want.Version || s.Epoch != want.Epoch:
-		return fmt.Errorf("%w: version %d of epoch %d", errDiffers, s.Version, s.Epoch)
+		return fmt.Errorf("%w: it is at version %d of epoch %d", errDiffers, s.Version, s.Epoch)
 	case !switches || !terms || !s.lined(want.Terms):
-		return fmt.Errorf("%w: other terms", errDiffers)
+		return fmt.Errorf("%w: its terms differ", errDiffers)
 	case s.DecidedAt.Before(want.IssuedAt):
-		return fmt.Errorf("%w: it decided last at %v, and the ledger has a coupon of %v", errDiffers, s.DecidedAt, want.IssuedAt)
+		return fmt.Errorf("%w: its last decision was at %v, but the ledger has a coupon issued at %v", errDiffers, s.DecidedAt, want.IssuedAt)
 	case s.LastNumber < want.LastNumber || s.LastNumber < want.DrainedThrough || s.DrainedThrough > want.DrainedThrough:
-		return fmt.Errorf("%w: number %d is the last, and the ledger has %d", errDiffers, s.LastNumber, want.LastNumber)
+		return fmt.Errorf("%w: its last number is %d, the ledger's is %d", errDiffers, s.LastNumber, want.LastNumber)
 	case s.Holders != s.InForce:
-		return fmt.Errorf("%w: %d holders of %d coupons in force", errDiffers, s.Holders, s.InForce)
+		return fmt.Errorf("%w: it has %d holders of %d coupons in force", errDiffers, s.Holders, s.InForce)
 	}
 	return nil
 }
 
-// lined tells whether the gate has the pace, the waitlist and the log of terms. A gate that never had a pace knows of none. Where the log is, a
-// rebuild may have changed.
+// lined reports whether the gate has the pace, the waitlist and the log of the terms. A gate that never had a pace has none of the three. It does not
+// compare where the log is, because a rebuild may have changed that.
 func (s *Stopped) lined(want firstcome.Terms) bool {
 	if s.Line && (s.Log == nil) != (want.Log == nil) {
 		return false
@@ -109,7 +109,7 @@ func (s *Stopped) lined(want firstcome.Terms) bool {
 	return *s.Pace == *want.Pace && s.Waitlist == want.Waitlist
 }
 
-// hasJournal holds that every number that the gate gave is in the ledger or in the journal.
+// hasJournal checks that every number that the gate has issued is in the ledger or in the journal.
 func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision, s Stopped) error {
 	missing := map[int64]bool{}
 	for n := s.DrainedThrough + 1; n <= s.LastNumber; n++ {
@@ -118,7 +118,7 @@ func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision,
 	if len(missing) == 0 {
 		return nil
 	}
-	// The journal comes first: what a recorder takes out of it meanwhile is in the ledger by then.
+	// Read the journal first: a coupon that a recorder removes from it after that is already in the ledger.
 	err := gate.Unrecorded(ctx, r.Campaign, func(c firstcome.Coupon) error {
 		delete(missing, c.Number)
 		return nil
@@ -132,9 +132,9 @@ func hasJournal(ctx context.Context, book Contents, gate Looks, r gate.Revision,
 	return err
 }
 
-// hasHolders holds that everybody who has a coupon in force in the ledger, or an open dead letter, is a holder at the gate.
+// hasHolders checks that every user with a coupon in force in the ledger, or with an open dead letter, is a holder at the gate.
 func hasHolders(ctx context.Context, book Contents, gate Holders, r gate.Revision) error {
-	letters := map[firstcome.UserID]firstcome.Coupon{} // of whom no later coupon is in force
+	letters := map[firstcome.UserID]firstcome.Coupon{} // whose users have no later coupon in force
 	var some []firstcome.Coupon
 	absent := 0
 	ask := func() error {
@@ -168,7 +168,7 @@ func hasHolders(ctx context.Context, book Contents, gate Holders, r gate.Revisio
 		err = ask()
 	}
 	if err == nil && absent > 0 {
-		err = fmt.Errorf("%w: %d users who have coupons are no holders", errDiffers, absent)
+		err = fmt.Errorf("%w: %d users with coupons in the ledger are not holders at the gate", errDiffers, absent)
 	}
 	return err
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A cutGate restarts from a file that syncs before it answers, and that agrees with itself and with the ledger: its last number is 3.
+// A cutGate restarts from a file that is synced before each answer, but lost its end. The gate agrees with itself and with the ledger: its last
+// number is 3.
 type cutGate struct {
 	recovery.Gate
 	mu       sync.Mutex // guards what follows
@@ -59,14 +60,14 @@ func (g *cutGate) HoldsEach(_ context.Context, _ gate.Revision, coupons []firstc
 	return slices.Repeat([]bool{true}, len(coupons)), nil
 }
 
-// restart has the gate's server be another run.
+// restart gives the gate's server another run.
 func (g *cutGate) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.is = "second"
 }
 
-// A toldGate is a cutGate as a node reaches it that the gate told a number.
+// A toldGate is a cutGate that has told its node a number.
 type toldGate struct {
 	*cutGate
 	told int64
@@ -114,7 +115,7 @@ func (b *cutBook) LastRebuild(context.Context, firstcome.CampaignID) (recovery.R
 	return recovery.Rebuilt{}, nil
 }
 
-// BeginRebuild freezes the gate, which stays so.
+// BeginRebuild freezes the gate for the rest of the test.
 func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (recovery.Rebuild, error) {
 	b.gate.mu.Lock()
 	defer b.gate.mu.Unlock()
@@ -125,8 +126,8 @@ func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, in
 	return recovery.Rebuild{}, recovery.ErrOutdone
 }
 
-// TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt restarts a gate beside two nodes, of which one looks 0.9 seconds after the
-// other. The gate is as the ledger wants it; only a node may know that it gave more.
+// TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt restarts a gate of two nodes, one of which looks 0.9 seconds after the other. The gate
+// agrees with the ledger. Only a node may know that it issued more numbers.
 func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) {
 	const decided, recorded = firstcome.Decided, firstcome.Recorded
 	for name, c := range map[string]struct {
@@ -180,8 +181,8 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 	}
 }
 
-// TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore orders a rebuild of a lost campaign right after a restart, in a process that looks
-// only now, as firstcome gate rebuild does. A node that looks 0.9 seconds later was told more than the gate has.
+// TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore orders a rebuild of a lost campaign right after a restart, in a process that sees the server
+// for the first time, as the command firstcome gate rebuild does. A node that looks 0.9 seconds later was told a higher number than the gate has.
 func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		told     int64

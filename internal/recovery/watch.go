@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A Watch knows what the gate of each campaign is worth, as far as its node found or was told. It asks nobody.
+// A Watch keeps what this node knows about the gate of each campaign: whether it needs a rebuild, is refused, or must be checked. It makes no calls.
 type Watch struct {
 	tells   func(error) // see Events.Refused
 	noticed chan firstcome.CampaignID
@@ -21,7 +21,7 @@ type Watch struct {
 	broken  map[firstcome.CampaignID]error
 	refused map[firstcome.CampaignID]error // see Refuse
 	epochs  map[firstcome.CampaignID]int64 // see Epoch
-	doubted map[firstcome.CampaignID]bool  // whose gate is to be asked, because their epoch has ended
+	doubted map[firstcome.CampaignID]bool  // whose gate must be checked because their epoch has ended
 }
 
 func newWatch(tells func(error)) *Watch {
@@ -31,7 +31,8 @@ func newWatch(tells func(error)) *Watch {
 	}
 }
 
-// Suspect hears why a gate did nothing for a campaign. One in a stale epoch is refused at once; any other is looked at next. It never waits.
+// Suspect notes why a gate did nothing for a campaign. A campaign whose gate is in a stale epoch is refused at once. The next look checks any other.
+// It never blocks.
 func (w *Watch) Suspect(id firstcome.CampaignID, why error) {
 	if errors.Is(why, gate.ErrStaleEpoch) {
 		w.Refuse(id, why)
@@ -43,7 +44,7 @@ func (w *Watch) Suspect(id firstcome.CampaignID, why error) {
 	}
 }
 
-// await waits for the next look, or until a campaign is suspect.
+// await waits until the next look is due, or a campaign is suspect.
 func (w *Watch) await(ctx context.Context) error {
 	wait := time.NewTimer(runsEvery)
 	defer wait.Stop()
@@ -64,8 +65,8 @@ func (w *Watch) await(ctx context.Context) error {
 	}
 }
 
-// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: gate.ErrLost, gate.ErrUnverified, flow.ErrRebuilding, gate.ErrLedgerRolledBack or
-// gate.ErrStaleEpoch.
+// Troubles returns why the gate decides nothing for a campaign, as far as this node knows: gate.ErrLost, gate.ErrUnverified, flow.ErrRebuilding,
+// gate.ErrLedgerRolledBack or gate.ErrStaleEpoch.
 func (w *Watch) Troubles() map[firstcome.CampaignID]error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,8 +75,8 @@ func (w *Watch) Troubles() map[firstcome.CampaignID]error {
 	return all
 }
 
-// Refuse notes why nothing of a campaign is decided or changed, and reports it once: an gate.LedgerRolledBackError or a gate.StaleEpochError. Any other error,
-// and nil, says that nothing refuses it.
+// Refuse notes why nothing of a campaign is decided or changed, a gate.LedgerRolledBackError or a gate.StaleEpochError, and reports each such reason
+// once. Any other error, and nil, ends the refusal.
 func (w *Watch) Refuse(id firstcome.CampaignID, why error) {
 	is := refuses(why)
 	w.mu.Lock()
@@ -92,21 +93,22 @@ func (w *Watch) Refuse(id firstcome.CampaignID, why error) {
 	}
 }
 
-// Refusal returns why nothing of a campaign is decided or changed, as this node knows: an gate.LedgerRolledBackError, a gate.StaleEpochError, or nil.
+// Refusal returns why nothing of a campaign is decided or changed, as far as this node knows: a gate.LedgerRolledBackError, a gate.StaleEpochError,
+// or nil.
 func (w *Watch) Refusal(id firstcome.CampaignID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refused[id]
 }
 
-// Epoch returns the epoch of a campaign by the ledger, as this node knows; 0: it does not. A node knows within a second that one has ended.
+// Epoch returns the campaign's epoch as last read from the ledger, or 0 if unknown. A node learns within a second that an epoch has ended.
 func (w *Watch) Epoch(id firstcome.CampaignID) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.epochs[id]
 }
 
-// note notes why a campaign needs a rebuild; nil: it does not.
+// note notes why a campaign needs a rebuild, or with nil that it needs none.
 func (w *Watch) note(id firstcome.CampaignID, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +120,7 @@ func (w *Watch) note(id firstcome.CampaignID, why error) {
 	}
 }
 
-// begun takes over the epochs of the active campaigns. A campaign whose epoch is another one than at the last look is to be asked about.
+// begun takes over the epochs of the active campaigns. The next look checks each campaign whose epoch has changed since the last call.
 func (w *Watch) begun(active []gate.Revision) {
 	now := make(map[firstcome.CampaignID]int64, len(active))
 	w.mu.Lock()
@@ -130,12 +132,12 @@ func (w *Watch) begun(active []gate.Revision) {
 		}
 	}
 	w.epochs = now
-	isOver := func(id firstcome.CampaignID) bool { _, is := now[id]; return !is } // here at least: another gate may decide it
+	isOver := func(id firstcome.CampaignID) bool { _, is := now[id]; return !is } // or another gate decides it
 	maps.DeleteFunc(w.doubted, func(id firstcome.CampaignID, _ bool) bool { return isOver(id) })
 	maps.DeleteFunc(w.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, gate.ErrStaleEpoch) })
 }
 
-// known returns the campaigns that need a rebuild, that are refused, or whose gate is doubted, as far as somebody noticed.
+// known returns the campaigns that this node knows to need a rebuild, to be refused, or to have a doubted gate.
 func (w *Watch) known() map[firstcome.CampaignID]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,8 +154,8 @@ func (w *Watch) known() map[firstcome.CampaignID]bool {
 	return ids
 }
 
-// counts returns of how many campaigns the gate needs a rebuild, how many of them are being rebuilt, of how many the ledger was rolled back, and
-// how many gates are in a stale epoch.
+// counts returns how many campaigns need a rebuild, how many of these are being rebuilt, how many have a rolled-back ledger, and how many have a gate
+// in a stale epoch.
 func (w *Watch) counts() (broken, rebuilding, rolledBack, staleEpoch int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +172,7 @@ func (w *Watch) counts() (broken, rebuilding, rolledBack, staleEpoch int) {
 	return len(w.broken), rebuilding, rolledBack, len(w.refused) - rolledBack
 }
 
-// refuses tells whether an error says that ledger and gate are not of one age, so that nothing of the campaign is decided or changed.
+// refuses reports whether an error means that ledger and gate are of different ages, so that nothing of the campaign is decided or changed.
 func refuses(err error) bool {
 	return errors.Is(err, gate.ErrLedgerRolledBack) || errors.Is(err, gate.ErrStaleEpoch)
 }

@@ -494,7 +494,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "behind another node's attempt that was given up a gate is rebuilt whatever it says",
-		file: "internal/recovery/looks.go", old: "	a.Rebuilding = false // by another attempt, as the look found\n", new: "",
+		file: "internal/recovery/looks.go", old: "	a.Rebuilding = false // the look found another attempt\n", new: "",
 		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
 	},
 	{

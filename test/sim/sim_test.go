@@ -100,7 +100,7 @@ var everything = []string{
 	"whether change 2 was refused, for operator 1", "to void number",
 	"server restarts", "server loses the campaign", "server is emptied", "server goes back to an older state", "a replica takes the place of the gate's server", "the old server follows the new one", "the address of the gate leads back", "the gate is older than the ledger", "the owner wants a rebuild",
 	"to go on as run 2", "to freeze for attempt 1", "to freeze for attempt 2", "to load [1", "to switch to attempt 1 and epoch 2", "to hear that attempt 1 goes on",
-	"to end attempt 1", "and 1 lost", "the ledger has changed meanwhile", "another node rebuilds the gate", "its gate is being rebuilt",
+	"to end attempt 1", "and 1 lost", "the ledger changed while it was loaded", "another node rebuilds the gate", "its gate is being rebuilt",
 	"tells a waiting", "asks the gate: to serve the line", "] and 0 wait sold_out", "] and 1 wait", "to let a leave", "of leaving: done", "of leaving: error",
 	"of their place: ticket 2", "of their place: ticket 0 number", "of their place: error", "wants a pace of", "wants no pace", "where people are in line", "wait closed",
 	"to carry its line over, for attempt 1", "wait, and 1 were served",
