@@ -59,8 +59,8 @@ func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 		r.note(id, nil)
 		r.Refuse(id, nil)
 	}
-	if r.hears.Rebuilt != nil {
-		r.hears.Rebuilt(done)
+	if r.events.Rebuilt != nil {
+		r.events.Rebuilt(done)
 	}
 	return done, err
 }

@@ -128,8 +128,8 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 	attempt, err := r.begin(ctx, firstcomeItself, a.Campaign, a.Epoch, false)
 	if err != nil {
 		isOfLog := errors.Is(err, firstcome.ErrLineLogAway) || errors.Is(err, firstcome.ErrLineLogLost)
-		if isOfLog && r.hears.Rebuilt != nil {
-			r.hears.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
+		if isOfLog && r.events.Rebuilt != nil {
+			r.events.Rebuilt(Rebuilt{Campaign: a.Campaign, Why: why, Err: err})
 		}
 		return
 	}

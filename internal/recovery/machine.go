@@ -136,11 +136,11 @@ type Machine struct {
 	// Log, set before Run, has the logs of lines. If nil, this node cannot read them, and rebuilds no campaign whose line has a log.
 	Log LineLogs
 
-	book  Ledger
-	gate  Gate
-	sink  flow.Sink // finds the coupons that the ledger refuses, and makes them dead letters
-	hears Events
-	sight sight
+	book   Ledger
+	gate   Gate
+	sink   flow.Sink // finds the coupons that the ledger refuses, and makes them dead letters
+	events Events
+	sight  sight
 	*Watch
 	stats struct{ verified, begun, finished, failed, lost atomic.Int64 }
 }
@@ -201,8 +201,8 @@ type Events struct {
 }
 
 // New returns a Machine of a gate and its ledger.
-func New(book Ledger, gate Gate, hears Events) *Machine {
-	return &Machine{book: book, gate: gate, sink: flow.NewSink(book), hears: hears, sight: sight{book: book}, Watch: newWatch(hears.Refused)}
+func New(book Ledger, gate Gate, events Events) *Machine {
+	return &Machine{book: book, gate: gate, sink: flow.NewSink(book), events: events, sight: sight{book: book}, Watch: newWatch(events.Refused)}
 }
 
 // Stats returns the counters.

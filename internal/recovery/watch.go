@@ -14,8 +14,8 @@ import (
 
 // A Watch keeps what this node knows about the gate of each campaign: whether it needs a rebuild, is refused, or must be checked. It makes no calls.
 type Watch struct {
-	tells   func(error) // see Events.Refused
-	noticed chan firstcome.CampaignID
+	onRefused func(error) // see Events.Refused
+	noticed   chan firstcome.CampaignID
 
 	mu      sync.Mutex // guards what follows
 	broken  map[firstcome.CampaignID]error
@@ -24,9 +24,9 @@ type Watch struct {
 	doubted map[firstcome.CampaignID]bool  // whose gate must be checked because their epoch has ended
 }
 
-func newWatch(tells func(error)) *Watch {
+func newWatch(onRefused func(error)) *Watch {
 	return &Watch{
-		tells: tells, noticed: make(chan firstcome.CampaignID, 1024),
+		onRefused: onRefused, noticed: make(chan firstcome.CampaignID, 1024),
 		broken: map[firstcome.CampaignID]error{}, refused: map[firstcome.CampaignID]error{}, doubted: map[firstcome.CampaignID]bool{},
 	}
 }
@@ -88,8 +88,8 @@ func (w *Watch) Refuse(id firstcome.CampaignID, why error) {
 	}
 	w.mu.Unlock()
 	same := before != nil && errors.Is(before, gate.ErrLedgerRolledBack) == errors.Is(why, gate.ErrLedgerRolledBack)
-	if is && !same && w.tells != nil {
-		w.tells(why)
+	if is && !same && w.onRefused != nil {
+		w.onRefused(why)
 	}
 }
 
