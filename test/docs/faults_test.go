@@ -3,7 +3,6 @@ package docs_test
 import (
 	"go/build/constraint"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,15 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	faultID      = regexp.MustCompile(`F\d\d`)
-	command      = regexp.MustCompile(`go test( -tags soak)? -run (\S+)((?: \.\S*)+)`)
 )
 
 // faultTests returns the tests of each room; a script is a test below TestScripts or TestScriptsOnRedis.
@@ -52,57 +48,51 @@ func named(cell string) map[string][]string {
 	return rooms
 }
 
-// runs reports whether one of a cell's commands runs a room's test. One that only a soak runs needs its tag.
-func runs(cell, room, test string, soak bool) bool {
-	for _, c := range command.FindAllStringSubmatch(strings.ReplaceAll(cell, ",", " "), -1) {
-		if soak && c[1] == "" {
-			continue
-		}
-		there := slices.ContainsFunc(strings.Fields(c[3]), func(path string) bool { return filepath.Clean(path) == room })
-		patterns, names := strings.Split(c[2], "/"), strings.Split(test, "/")
-		matches := len(patterns) == len(names)
-		for n := range min(len(patterns), len(names)) {
-			matches = matches && strings.Contains(names[n], patterns[n])
-		}
-		if there && matches {
-			return true
+// withID returns the tests that have a row's id in their names.
+func withID(tests map[string][]string, id string) (names []string) {
+	for _, all := range tests {
+		for _, name := range all {
+			if strings.Contains(name, id) {
+				names = append(names, name)
+			}
 		}
 	}
-	return false
+	return names
 }
 
-func TestEveryFaultThatIsPlannedHasItsTestsAndTheirCommands(t *testing.T) {
-	tests, soak := faultTests(t), soakOnly(t)
-	var ids []string
+// leastFaults is how many rows the table has at least, so that none is lost unnoticed.
+const leastFaults = 63
+
+func TestEveryFaultSaysWhatMustBeSeenAndHasTests(t *testing.T) {
+	tests, rows := faultTests(t), map[string]bool{}
 	for _, row := range table(t, read(t, "docs/faults.md"), "id") {
 		id := row["id"]
-		ids = append(ids, id)
-		if row["what is done"] == "" || row["what must be seen"] == "" {
-			t.Errorf("%s does not say what is done, or what must be seen", id)
+		if rows[id] || !faultID.MatchString(id) || row["fault"] == "" || row["what must be seen"] == "" {
+			t.Errorf("%s is there twice, is no id, or does not say the fault and what must be seen", id)
 		}
-		rooms := named(row["tests, by room"])
-		if !strings.Contains(row["tests, by room"], id) {
-			t.Errorf("%s has no test with its id in the name", id)
+		rows[id] = true
+		if row["also"] == "" {
+			continue
 		}
-		for room, names := range rooms {
+		for room, names := range named(row["also"]) {
 			for _, name := range names {
-				if !slices.Contains(tests[room], name) {
-					t.Errorf("%s names %s, which %s does not have", id, name, room)
-				}
-				if !runs(row["commands"], room, name, soak[name]) {
-					t.Errorf("%s has no command that runs %s of %s", id, name, room)
+				if !slices.Contains(tests[room], name) || strings.Contains(name, id) {
+					t.Errorf("%s names %s, which %s does not have, or which has the id in its name", id, name, room)
 				}
 			}
 		}
 	}
-	var planned []string
-	for id := range documentedPlan(t) {
-		planned = append(planned, id)
+	if len(rows) < leastFaults {
+		t.Errorf("docs/faults.md has %d rows, and had %d", len(rows), leastFaults)
 	}
-	slices.Sort(planned)
-	slices.Sort(ids)
-	if diff := cmp.Diff(planned, ids); diff != "" {
-		t.Errorf("docs/faults.md has not the same rows in its plan and among its tests (-plan +tests):\n%s", diff)
+	for room, names := range tests {
+		for _, name := range names {
+			for _, id := range faultID.FindAllString(name, -1) {
+				if !rows[id] {
+					t.Errorf("%s of %s is of the row %s, which docs/faults.md does not have", name, room, id)
+				}
+			}
+		}
 	}
 }
 
@@ -129,15 +119,14 @@ func soakOnly(t *testing.T) map[string]bool {
 
 // TestEveryFaultIsShownInMakeTest also compares the tier in which a row's tests run in full with the build tags of their files.
 func TestEveryFaultIsShownInMakeTest(t *testing.T) {
-	soak := soakOnly(t)
+	tests, soak := faultTests(t), soakOnly(t)
 	for _, row := range table(t, read(t, "docs/faults.md"), "id") {
 		shown, tier := false, "make test"
-		for _, names := range named(row["tests, by room"]) {
-			for _, name := range names {
-				if soak[name] {
-					tier = "make soak"
-				}
-				shown = shown || !soak[name] && strings.Contains(name, row["id"])
+		for _, name := range withID(tests, row["id"]) {
+			if soak[name] {
+				tier = "make soak"
+			} else {
+				shown = true
 			}
 		}
 		if !shown {
@@ -145,54 +134,6 @@ func TestEveryFaultIsShownInMakeTest(t *testing.T) {
 		}
 		if row["in full"] != tier {
 			t.Errorf("%s runs in full in %s, and docs/faults.md says %s", row["id"], tier, row["in full"])
-		}
-	}
-}
-
-// A promise is a row of the plan: a fault, and what is expected of firstcome under it.
-type promise struct{ Fault, Expected string }
-
-// documentedPlan returns the plan as docs/faults.md has it.
-func documentedPlan(t *testing.T) map[string]promise {
-	t.Helper()
-	plan := map[string]promise{}
-	for _, row := range table(t, read(t, "docs/faults.md"), "planned") {
-		if _, twice := plan[row["planned"]]; twice || !faultID.MatchString(row["planned"]) {
-			t.Errorf("the plan of docs/faults.md has %s twice, or it is no id", row["planned"])
-		}
-		plan[row["planned"]] = promise{row["fault"], row["expected"]}
-	}
-	return plan
-}
-
-// leastPlanned is how many rows the plan has at least, so that none is lost unnoticed.
-const leastPlanned = 63
-
-func TestEveryRowOfThePlanSaysItsFaultAndWhatIsExpected(t *testing.T) {
-	plan := documentedPlan(t)
-	if len(plan) < leastPlanned {
-		t.Errorf("the plan has %d rows, and had %d", len(plan), leastPlanned)
-	}
-	for id, p := range plan {
-		if p.Fault == "" || p.Expected == "" {
-			t.Errorf("%s says no fault, or not what is expected: %+v", id, p)
-		}
-	}
-}
-
-func TestEveryTestOfAFaultIsInItsTable(t *testing.T) {
-	rows := map[string]map[string][]string{}
-	for _, row := range table(t, read(t, "docs/faults.md"), "id") {
-		rows[row["id"]] = named(row["tests, by room"])
-	}
-	tests := faultTests(t)
-	for _, room := range slices.Sorted(maps.Keys(tests)) {
-		for _, test := range tests[room] {
-			for _, id := range faultID.FindAllString(test, -1) {
-				if !slices.Contains(rows[id][room], test) {
-					t.Errorf("docs/faults.md does not name %s of %s for %s", test, room, id)
-				}
-			}
 		}
 	}
 }
