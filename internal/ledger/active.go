@@ -11,14 +11,14 @@ import (
 // node's gate and secret that are not retired. A campaign that is created or retired during the call may be
 // among them or not.
 func (l *Ledger) Active(ctx context.Context) ([]gate.Revision, error) {
-	all, err := l.atGate(ctx, `c.retired_at IS NULL`)
+	all, err := l.rows.atGate(ctx, `c.retired_at IS NULL`)
 	return all, wrap(err, "read the active campaigns")
 }
 
 // Lined returns the campaigns that may have people in line at this node's gate, another one than the ledger: those with a
 // pace, and those that had one when the gate last said how many are in line.
 func (l *Ledger) Lined(ctx context.Context) ([]gate.Revision, error) {
-	all, err := l.atGate(ctx, mayBeInLine)
+	all, err := l.rows.atGate(ctx, mayBeInLine)
 	return all, wrap(err, "read which campaigns may have people in line")
 }
 
@@ -27,14 +27,14 @@ const mayBeInLine = `c.retired_at IS NULL AND (c.pace IS NOT NULL OR c.waiting >
 
 // atGate returns the campaigns that meet a condition, in the order of their ids: those of this node's gate
 // and secret that the gate has not forgotten.
-func (l *Ledger) atGate(ctx context.Context, condition string, args ...any) ([]gate.Revision, error) {
-	now := l.wall().UnixMicro()
-	rows, err := l.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, l.gate, l.fingerprint}, args...)...)
-	return allRows(rows, err, func(take scan) (r gate.Revision, err error) {
+func (r *rows) atGate(ctx context.Context, condition string, args ...any) ([]gate.Revision, error) {
+	now := r.db.wall().UnixMicro()
+	rows, err := r.db.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, r.gate, r.fingerprint}, args...)...)
+	return allRows(rows, err, func(take scan) (v gate.Revision, err error) {
 		var createdAt int64
-		err = take(&r.Campaign, &r.Version, &r.Epoch, &createdAt, &r.Drained, &r.Rebuilding, &r.Unmade, &r.Reconciling, &r.Open)
-		r.Marker = l.marker(time.UnixMicro(createdAt), l.fingerprint)
-		return r, err
+		err = take(&v.Campaign, &v.Version, &v.Epoch, &createdAt, &v.Drained, &v.Rebuilding, &v.Unmade, &v.Reconciling, &v.Open)
+		v.Marker = r.marker(time.UnixMicro(createdAt), r.fingerprint)
+		return v, err
 	})
 }
 

@@ -96,7 +96,7 @@ func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 	if f.Before > 0 {
 		query, args = query+` AND id < ?`, append(args, f.Before)
 	}
-	rows, err := l.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
+	rows, err := l.db.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
 	entries, err := allRows(rows, err, func(take scan) (e LogEntry, err error) {
 		err = take(&e.ID, when(&e.At), &e.Actor, &e.Action, orZero(&e.Campaign), orZero(&e.User), orZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
 		return e, err

@@ -11,13 +11,13 @@ import (
 // Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
 // new file is a ledger, too.
 func (l *Ledger) Backup(ctx context.Context, file string) error {
-	if l.dialect.backup != "" {
-		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", l.dialect.backup)
+	if l.db.dialect.backup != "" {
+		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", l.db.dialect.backup)
 	}
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("back up the ledger: %s exists", file)
 	}
-	db, err := sql.Open("sqlite", dsn(l.path, nil)) // the readers' connections must not create files
+	db, err := sql.Open("sqlite", dsn(l.db.path, nil)) // the readers' connections must not create files
 	if err != nil {
 		return fmt.Errorf("back up the ledger: %w", err)
 	}
@@ -31,13 +31,13 @@ func (l *Ledger) Backup(ctx context.Context, file string) error {
 // Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
 // does not check a ledger on a server and returns nothing: the server has its own tools for that.
 func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
-	if l.dialect.shared {
+	if l.db.dialect.shared {
 		return nil, nil
 	}
-	rows, err := l.read.QueryContext(ctx, `PRAGMA integrity_check`)
+	rows, err := l.db.read.QueryContext(ctx, `PRAGMA integrity_check`)
 	wrong, err := allRows(rows, err, one[string])
 	wrong = slices.DeleteFunc(wrong, func(line string) bool { return line == "ok" })
-	if l.dialect.damaged(err) {
+	if l.db.dialect.damaged(err) {
 		return append(wrong, err.Error()), nil
 	}
 	return wrong, wrap(err, "check the ledger's file")

@@ -21,11 +21,11 @@ type Books struct {
 }
 
 // Books returns the tables.
-func (l *Ledger) Books() *Books { return &Books{&l.audits.reader, l.dialect} }
+func (l *Ledger) Books() *Books { return &Books{&l.db.audits.reader, l.db.dialect} }
 
 // AtOnce calls read with the tables as they are at one instant.
 func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
-	return l.read.atOnce(ctx, func(s *snapshot) error { return read(&Books{s, l.dialect}) })
+	return l.db.read.atOnce(ctx, func(s *snapshot) error { return read(&Books{s, l.db.dialect}) })
 }
 
 // Source returns what an audit reads.

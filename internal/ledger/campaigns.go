@@ -16,14 +16,14 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 	if err := terms.Check(); err != nil {
 		return err
 	}
-	if l.gate == "" {
+	if l.rows.gate == "" {
 		return ErrUnnamedGate
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil {
 		return err
 	}
-	err = l.update(ctx, func(t *tx) error {
+	err = l.db.update(ctx, func(t *tx) error {
 		var exists bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`, id).Scan(&exists); err != nil {
 			return err
@@ -31,7 +31,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if exists {
 			return firstcome.ErrCampaignExists
 		}
-		now, err := l.now(t)
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,8 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			l.appliedAt(1), l.gate, firstEpoch, l.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(l.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist)
+			l.rows.appliedAt(1), l.rows.gate, firstEpoch, l.rows.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.rows.fingerprint, now.UnixMicro(), now.UnixMicro(),
+			micros(l.rows.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 // Until then a lower quantity, and the terms it comes with, are only proposed:
 // the gate may refuse it, because it has more in force than the ledger knows.
 func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
-	err = l.change(ctx, id, func(t *tx, s stock) (err error) {
+	err = l.rows.change(ctx, id, func(t *tx, s stock) (err error) {
 		made, err = l.setTerms(t, s, actor, version, edit)
 		return err
 	})
@@ -102,21 +102,21 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if payload == before {
 		return 0, nil
 	}
-	s.quarantineReturned(terms, l.decidesAt(s))
+	s.quarantineReturned(terms, l.rows.decidesAt(s))
 	raised := s
 	raised.Quantity = max(s.Quantity, terms.Quantity)
-	made, err := l.addChange(t, raised, firstcome.ChangeTerms, payload)
+	made, err := l.rows.addChange(t, raised, firstcome.ChangeTerms, payload)
 	if err != nil {
 		return 0, err
 	}
-	if proposed := l.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := t.putTerms(s.ID, terms, made.Version, l.soldOutAt(s, terms, made.At)); err != nil {
+	if proposed := l.rows.remote() && terms.Quantity < s.Quantity; !proposed {
+		if err := t.putTerms(s.ID, terms, made.Version, l.rows.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}
 	after := s
 	after.Terms = terms
-	if err := l.changeLine(t, s, after, made.At); err != nil {
+	if err := l.rows.changeLine(t, s, after, made.At); err != nil {
 		return 0, err
 	}
 	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
@@ -138,9 +138,9 @@ const (
 // too: that Redis hears of it if it comes back. If from is not 0, the campaign has to have this version, or it is
 // ErrStale.
 func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
-	change := l.change
+	change := l.rows.change
 	if to == Close {
-		change = l.changeAnywhere
+		change = l.rows.changeAnywhere
 	}
 	err = change(ctx, id, func(t *tx, s stock) error {
 		version = 0
@@ -154,7 +154,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		made, err := l.addChange(t, s, firstcome.ChangeKind(to), nothing)
+		made, err := l.rows.addChange(t, s, firstcome.ChangeKind(to), nothing)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		after := s
 		after.Paused, after.Closed = paused, closed
-		if err := l.changeLine(t, s, after, made.At); err != nil {
+		if err := l.rows.changeLine(t, s, after, made.At); err != nil {
 			return err
 		}
 		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
@@ -180,8 +180,8 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 // returns when the change is done or refused, and not because ctx ended: whoever
 // encloses it in Issuer.Change must not let leases be granted again before a change
 // that may yet come.
-func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return l.changeAnywhere(ctx, id, func(t *tx, s stock) error {
+func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
+	return r.changeAnywhere(ctx, id, func(t *tx, s stock) error {
 		if s.away != nil {
 			return s.away
 		}
@@ -190,9 +190,9 @@ func (l *Ledger) change(ctx context.Context, id firstcome.CampaignID, do func(t 
 }
 
 // changeAnywhere is change also where another Redis is the campaign's gate.
-func (l *Ledger) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
-		s, err := l.rowToChange(t, id)
+func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
+	return r.db.update(context.WithoutCancel(ctx), func(t *tx) error {
+		s, err := r.rowToChange(t, id)
 		switch {
 		case err != nil:
 			return err
@@ -204,9 +204,9 @@ func (l *Ledger) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do
 }
 
 // locked is change also while the gate lacks changes.
-func (l *Ledger) locked(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return l.update(context.WithoutCancel(ctx), func(t *tx) error {
-		s, err := l.rowToChange(t, id)
+func (r *rows) locked(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
+	return r.db.update(context.WithoutCancel(ctx), func(t *tx) error {
+		s, err := r.rowToChange(t, id)
 		if err == nil {
 			err = s.away
 		}

@@ -13,8 +13,8 @@ import (
 
 // appliedAt returns the last change that the gate has when the ledger takes change v: change v if the ledger
 // is the gate, else the one before it.
-func (l *Ledger) appliedAt(v int64) int64 {
-	if l.remote() {
+func (r *rows) appliedAt(v int64) int64 {
+	if r.remote() {
 		return v - 1
 	}
 	return v
@@ -22,14 +22,14 @@ func (l *Ledger) appliedAt(v int64) int64 {
 
 // addChange adds the next numbered change to a campaign in the state s, in which more may be issued already by the change. With a
 // remote gate the change is pending from then on.
-func (l *Ledger) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
-	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: l.decidesAt(s)}
+func (r *rows) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
+	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: r.decidesAt(s)}
 	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err
 	}
 	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
 		quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
-		made.Version, l.appliedAt(made.Version), l.grant(&s), made.At.UnixMicro(),
+		made.Version, r.appliedAt(made.Version), r.grant(&s), made.At.UnixMicro(),
 		s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut, string(s.ID))
 	return made, err
 }
@@ -74,11 +74,11 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.ceiling, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 		WHERE c.applied < c.version AND `
-	which, args := `c.gate = ? AND c.secret = ?`, []any{l.gate, l.fingerprint}
+	which, args := `c.gate = ? AND c.secret = ?`, []any{l.rows.gate, l.rows.fingerprint}
 	if id != "" {
 		which, args = `c.id = ?`, []any{string(id)}
 	}
-	rows, err := l.conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
+	rows, err := l.db.conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
 	var all []firstcome.Change
 	var unreadable []error
 	err = eachRow(rows, err, func(take scan) error {
@@ -87,12 +87,12 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 		var at, epoch, createdAt int64
 		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &c.Ceiling, &createdAt, &gate, &secret)
 		if err == nil {
-			err = l.decides(gate, secret)
+			err = l.rows.decides(gate, secret)
 		}
 		if err != nil {
 			return err
 		}
-		c.At, c.Marker = time.UnixMicro(at).UTC(), l.marker(time.UnixMicro(createdAt), l.fingerprint)
+		c.At, c.Marker = time.UnixMicro(at).UTC(), l.rows.marker(time.UnixMicro(createdAt), l.rows.fingerprint)
 		if err := decodeChange(&c, payload, epoch); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
 			return nil
@@ -106,7 +106,7 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 // Changes calls each for the changes of a campaign with versions above after, in order, and says which of
 // them the gate refused. It stops after limit changes, or when each returns an error.
 func (l *Ledger) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
-	rows, err := l.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
+	rows, err := l.db.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
 		WHERE campaign_id = ? AND version > ? ORDER BY version LIMIT ?`, id, after, limit)
 	err = eachRow(rows, err, func(take scan) error {
 		c := firstcome.Change{Campaign: id}
@@ -151,7 +151,7 @@ var errRefusal = errors.New("the gate refused a change that is no lower quantity
 // Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the
 // campaign's terms, unless the gate refused them. gate.ErrGap says that an earlier change is not noted yet.
 func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
-	err := l.locked(ctx, change.Campaign, func(t *tx, s stock) error {
+	err := l.rows.locked(ctx, change.Campaign, func(t *tx, s stock) error {
 		switch {
 		case change.Version <= s.applied:
 			return nil
@@ -194,7 +194,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 
 // Refused reports whether the gate refused a change of a campaign.
 func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
-	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
+	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
 	return refused, wrap(err, "read change %d of %s", version, id)
 }

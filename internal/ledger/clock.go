@@ -9,18 +9,18 @@ import (
 
 // now returns the clock's instant: that of the server where there is one, by a
 // statement of its own, because the one that waits for a lock tells the time before it had it.
-func (l *Ledger) now(t *tx) (time.Time, error) {
-	if l.clock != nil {
-		return l.clock().UTC().Truncate(time.Microsecond), nil
+func (d *db) now(t *tx) (time.Time, error) {
+	if d.clock != nil {
+		return d.clock().UTC().Truncate(time.Microsecond), nil
 	}
 	var at int64
-	err := t.row(`SELECT ` + l.dialect.clock).Scan(&at)
+	err := t.row(`SELECT ` + d.dialect.clock).Scan(&at)
 	return time.UnixMicro(at).UTC(), err
 }
 
 // decidesAt returns the gate's time for a campaign: the clock, in whole
 // microseconds, unless the campaign has seen a later instant.
-func (l *Ledger) decidesAt(s stock) time.Time { return s.at(l.clockOf(s)) }
+func (r *rows) decidesAt(s stock) time.Time { return s.at(r.clockOf(s)) }
 
 // at returns the gate's time for a campaign by an instant of the clock.
 func (s *stock) at(clock time.Time) time.Time {
@@ -31,9 +31,9 @@ func (s *stock) at(clock time.Time) time.Time {
 }
 
 // clockOf returns the clock as it was read for a campaign.
-func (l *Ledger) clockOf(s stock) time.Time {
+func (r *rows) clockOf(s stock) time.Time {
 	if s.clock.IsZero() {
-		return l.clock().UTC().Truncate(time.Microsecond)
+		return r.db.clock().UTC().Truncate(time.Microsecond)
 	}
 	return s.clock
 }

@@ -79,10 +79,10 @@ func losingLedger(t *testing.T) (*Ledger, *losing) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	l := opened(t, path, "")
-	disk := &losing{real: l.write.Driver(), file: path}
-	stage.Must(t, l.write.Close())
-	l.write = sql.OpenDB(disk)
-	l.write.SetMaxOpenConns(1)
+	disk := &losing{real: l.db.write.Driver(), file: path}
+	stage.Must(t, l.db.write.Close())
+	l.db.write = sql.OpenDB(disk)
+	l.db.write.SetMaxOpenConns(1)
 	stage.Run(t, l.Run)
 	quantity(t, l, 5)
 	return l, disk

@@ -66,29 +66,28 @@ func (c *impatient) SetDeadline(at time.Time) error {
 
 // openServer opens the ledger on a server, and migrates it if migrates is set. concludes and reads say how
 // long the connections of these pools wait, and which servers they accept.
-func openServer(ctx context.Context, name string, o Options, migrates bool, concludes, reads patience) (*Ledger, error) {
-	l, err := connectServer(name, o, concludes, reads)
+func openServer(ctx context.Context, name string, migrates bool, concludes, reads patience) (*db, error) {
+	d, err := connectServer(name, concludes, reads)
 	if err != nil {
 		return nil, err
 	}
 	check, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
 	if migrates {
-		l.fingerprint = o.Secret.Fingerprint()
-		err = migrateServer(check, l.dialect, name)
-	} else if err = reach(check, l.conclude.db); err == nil {
-		err = checkVersion(check, l.dialect, l.conclude.db)
+		err = migrateServer(check, d.dialect, name)
+	} else if err = reach(check, d.conclude.db); err == nil {
+		err = checkVersion(check, d.dialect, d.conclude.db)
 	}
 	if err == nil {
-		err = l.dialect.schema.check(check, l.conclude.db)
+		err = d.dialect.schema.check(check, d.conclude.db)
 	}
 	if err == nil {
-		err = l.identify(check, migrates)
+		err = d.identify(check, migrates)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), l.dialect.advised(err)), l.Close())
+		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), d.dialect.advised(err)), d.close())
 	}
-	return l, nil
+	return d, nil
 }
 
 // reach connects before anything else. So a start waits for another node that migrates, but not for a server
@@ -121,24 +120,24 @@ const (
 	idleFor = 5 * time.Second
 )
 
-// connectServer returns a ledger with its connection pools. Connections open at first use.
-func connectServer(name string, o Options, concludes, reads patience) (*Ledger, error) {
+// connectServer returns a database with its connection pools. Connections open at first use.
+func connectServer(name string, concludes, reads patience) (*db, error) {
 	u, err := parseServer(name)
 	if err != nil {
 		return nil, err
 	}
-	l := newLedger(serverDialect(u.Scheme), o)
+	d := newDB(serverDialect(u.Scheme))
 	for _, p := range []struct {
 		db   **sql.DB
 		p    patience
 		most int
 	}{
-		{&l.write, deciding, serverWriters},
-		{&l.conclude.db, concludes, serverConcluders},
-		{&l.read.db, reads, serverReaders},
-		{&l.audits.db, patience{primary: reads.primary}, serverAuditors},
+		{&d.write, deciding, serverWriters},
+		{&d.conclude.db, concludes, serverConcluders},
+		{&d.read.db, reads, serverReaders},
+		{&d.audits.db, patience{primary: reads.primary}, serverAuditors},
 	} {
-		db, err := l.dialect.open(u, p.p)
+		db, err := d.dialect.open(u, p.p)
 		if err != nil {
 			return nil, err // the name is wrong: the first pool failed, and none is open
 		}
@@ -147,5 +146,5 @@ func connectServer(name string, o Options, concludes, reads patience) (*Ledger, 
 		db.SetConnMaxIdleTime(idleFor)
 		*p.db = db
 	}
-	return l, nil
+	return d, nil
 }

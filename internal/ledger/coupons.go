@@ -57,7 +57,7 @@ func only(rows *sql.Rows, err error) (firstcome.Coupon, error) {
 
 // CouponOf returns the coupon in force that a user holds of a campaign, or ErrNoCoupon.
 func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	rows, err := l.conclude.QueryContext(ctx, l.dialect.couponOf, user, id)
+	rows, err := l.db.conclude.QueryContext(ctx, l.db.dialect.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}
@@ -86,7 +86,7 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 		p.Limit = math.MaxInt
 	}
 	// With voided_at IS NULL, PostgreSQL may take the index of users, which has just these coupons, and sort all of them for a page.
-	rows, err := l.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
+	rows, err := l.db.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
 		WHERE campaign_id = ? AND number > ? AND (? OR COALESCE(voided_at, 0) = 0) AND (voided_at IS NOT NULL OR NOT ?) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.OnlyVoided, p.Limit)
 	var reason sql.NullString
 	err = scanCoupons(rows, err, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
@@ -96,8 +96,8 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 // Wallet returns at most limit coupons in force of a user, in the order of their
 // campaigns' ids, from the campaign behind after on.
 func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
-		WHERE `+l.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+	rows, err := l.db.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+		WHERE `+l.db.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	coupons, err := allCoupons(rows, err)
 	return coupons, wrap(err, "read a wallet")
 }

@@ -48,7 +48,7 @@ func (l *Ledger) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		rows, err := l.db.read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
 		return eachRow(rows, err, each)
 	})
 }
@@ -63,7 +63,7 @@ type VoidStep struct {
 // them: no more rows than those come from it.
 func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
 	var voided int64
-	err = l.read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
+	err = l.db.read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
 	if err != nil {
 		return nil, wrap(err, "count what of %s was voided", id)
 	}
@@ -72,7 +72,7 @@ func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (
 		for _, n := range nth {
 			args = append(args, n)
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
+		rows, err := l.db.read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
 			(SELECT number, ROW_NUMBER() OVER (ORDER BY position) AS nth FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided') v
 			JOIN coupons c ON c.campaign_id = ? AND c.number = v.number WHERE v.nth IN (%s) ORDER BY v.nth`, `?`, len(nth)),
 			append([]any{string(id)}, args...)...)

@@ -107,7 +107,7 @@ const couponSource = "coupon/"
 // not bury a coupon that the ledger has got meanwhile.
 func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	var drained flow.Drained
-	err := l.repeat(ctx, func(t *tx) (err error) {
+	err := l.db.repeat(ctx, func(t *tx) (err error) {
 		drained, err = l.bury(t, b, cause)
 		return l.ofOne(err)
 	})
@@ -126,7 +126,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	if err != nil && known {
 		return flow.Drained{}, err
 	}
-	now, err := l.now(t)
+	now, err := l.db.now(t)
 	if err != nil {
 		return flow.Drained{}, err
 	}
@@ -276,7 +276,7 @@ func scanLetter(take scan) (d DeadLetter, err error) {
 
 // DeadLetters returns a page of dead letters, the oldest first.
 func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
-	return l.read.deadLetters(ctx, p)
+	return l.db.read.deadLetters(ctx, p)
 }
 
 // where returns the condition of SQL that chooses them, apart from Limit.
@@ -310,7 +310,7 @@ func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, err
 
 // DeadLetter returns a dead letter by its id, or firstcome.ErrNoDeadLetter.
 func (l *Ledger) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	found, err := l.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
+	found, err := l.db.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {
 		return DeadLetter{}, err
 	}

@@ -52,7 +52,7 @@ func (e *exam) file(path string) {
 func (e *exam) journalMode(l *Ledger) {
 	const what = "WAL"
 	var mode string
-	err := l.read.QueryRowContext(e.ctx, `PRAGMA journal_mode`).Scan(&mode)
+	err := l.db.read.QueryRowContext(e.ctx, `PRAGMA journal_mode`).Scan(&mode)
 	switch {
 	case err != nil:
 		e.Add(doctor.Fail, what, "restore a backup", "%v", err)

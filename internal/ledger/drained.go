@@ -28,7 +28,7 @@ func (r *recording) count() error {
 	if after.drained, err = r.through(after.lastNumber); err != nil {
 		return err
 	}
-	after.ceiling = r.ledger.grant(&after)
+	after.ceiling = r.rows.grant(&after)
 	r.Through, r.Grant = after.drained, flow.Grant{Epoch: r.epoch, Ceiling: after.ceiling}
 	if len(r.fresh) == 0 && after.drained == r.drained && after.lastNumber == r.lastNumber && after.ceiling == r.ceiling {
 		return nil
@@ -105,7 +105,7 @@ func (r *recording) throughKnown(through *int64) error {
 // DrainedThrough returns the number up to which every number of a campaign is a coupon in the ledger, a dead
 // letter or lost.
 func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (through int64, err error) {
-	err = l.conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
+	err = l.db.conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
@@ -119,7 +119,7 @@ func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 	for n, c := range coupons {
 		numbers[n] = c.Number
 	}
-	found, err := l.couponsAt(ctx, id, numbers)
+	found, err := l.rows.couponsAt(ctx, id, numbers)
 	known := make(map[int64]firstcome.Coupon, len(found))
 	for _, c := range found {
 		known[c.Number] = c
@@ -137,7 +137,7 @@ type Range struct{ First, Count int64 }
 
 // Lost returns the numbers of a campaign that were skipped because its gate lost its memory.
 func (l *Ledger) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
-	rows, err := l.read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
+	rows, err := l.db.read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 	all, err := allRows(rows, err, func(take scan) (r Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err

@@ -17,11 +17,11 @@ const maxExisting = 100_000
 // exist. So on a server a plain read looks first, and takes no connection from decisions. If that read fails,
 // the transaction that follows finds out.
 func (l *Ledger) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
-	if !l.dialect.shared || l.existing.Contains(id) {
+	if !l.db.dialect.shared || l.existing.Contains(id) {
 		return false
 	}
 	var found int
-	err := l.conclude.QueryRowContext(ctx, `SELECT 1 FROM campaigns WHERE id = ?`, id).Scan(&found)
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT 1 FROM campaigns WHERE id = ?`, id).Scan(&found)
 	if err == nil {
 		l.existing.Add(id, struct{}{})
 	}

@@ -17,7 +17,7 @@ import (
 // facts, or when each returns an error. If the ledger has lost the coupon of a fact, which is a breach, the
 // fact only has the coupon's number.
 func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
-	err := l.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
+	err := l.db.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
 	return wrap(err, "read the facts of %s", id)
 }
 
@@ -127,34 +127,34 @@ func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
 // takes the channel first, and then reads the facts. The reader must call forget when the wait is over.
 func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
 	c := make(chan struct{})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiters[id] == nil {
-		l.waiters[id] = map[chan struct{}]bool{}
+	l.db.mu.Lock()
+	defer l.db.mu.Unlock()
+	if l.db.waiters[id] == nil {
+		l.db.waiters[id] = map[chan struct{}]bool{}
 	}
-	l.waiters[id][c] = true
+	l.db.waiters[id][c] = true
 	return c, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.waiters[id], c)
-		if len(l.waiters[id]) == 0 {
-			delete(l.waiters, id)
+		l.db.mu.Lock()
+		defer l.db.mu.Unlock()
+		delete(l.db.waiters[id], c)
+		if len(l.db.waiters[id]) == 0 {
+			delete(l.db.waiters, id)
 		}
 	}
 }
 
 // announce wakes the readers that wait for facts of these campaigns.
-func (l *Ledger) announce(touched map[firstcome.CampaignID]bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiters) == 0 {
+func (d *db) announce(touched map[firstcome.CampaignID]bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.waiters) == 0 {
 		return
 	}
 	for id := range touched {
-		for c := range l.waiters[id] {
+		for c := range d.waiters[id] {
 			close(c)
 		}
-		delete(l.waiters, id)
+		delete(d.waiters, id)
 	}
 }
 
@@ -169,7 +169,7 @@ const (
 
 // watchFacts wakes waiting readers when other nodes have made facts, until ctx ends. It asks the database
 // only while a reader waits.
-func (l *Ledger) watchFacts(ctx context.Context) error {
+func (d *db) watchFacts(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	known := map[firstcome.CampaignID]int64{}
@@ -179,26 +179,26 @@ func (l *Ledger) watchFacts(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		ids := l.awaited()
+		ids := d.awaited()
 		if len(ids) == 0 {
 			clear(known)
 			continue
 		}
-		l.announceMoved(ctx, ids, known)
+		d.announceMoved(ctx, ids, known)
 	}
 }
 
 // awaited returns the campaigns for whose facts a reader waits.
-func (l *Ledger) awaited() []firstcome.CampaignID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.waiters))
+func (d *db) awaited() []firstcome.CampaignID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.waiters))
 }
 
 // announceMoved announces the campaigns whose position is not the known one. It also announces a campaign
 // whose position was not known: the waiting reader may have read before the last facts. A position that
 // cannot be read now is read at the next tick.
-func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
+func (d *db) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	touched := map[firstcome.CampaignID]bool{}
@@ -207,7 +207,7 @@ func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, 
 		for n, id := range part {
 			args[n] = id
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
+		rows, err := d.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
 		_ = eachRow(rows, err, func(take scan) error {
 			var id firstcome.CampaignID
 			var position int64
@@ -221,5 +221,5 @@ func (l *Ledger) announceMoved(ctx context.Context, ids []firstcome.CampaignID, 
 			return nil
 		})
 	}
-	l.announce(touched)
+	d.announce(touched)
 }

@@ -41,7 +41,7 @@ func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 		numbers, next, err = l.numbersWith(ctx, id, c)
 	}
 	if err == nil {
-		found, err = l.couponsAt(ctx, id, numbers)
+		found, err = l.rows.couponsAt(ctx, id, numbers)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for a coupon of %s: %w", id, err)
@@ -72,7 +72,7 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	if !c.Voided {
 		return numbers, 0, nil
 	}
-	rows, err := l.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
+	rows, err := l.db.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
 	voided, err := allRows(rows, err, one[int64])
 	numbers = append(numbers, voided...)
 	if len(voided) == maxFound { // the next page has the numbers after the last one
@@ -93,11 +93,11 @@ const maxFound = 1000
 
 // numbersWith returns the number that has a code, if it is among the next codesAtOnce numbers.
 func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	status, err := l.status(ctx, id)
+	status, err := l.rows.status(ctx, id)
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case status.Secret != l.fingerprint:
+	case status.Secret != l.rows.fingerprint:
 		return nil, 0, firstcome.ErrGateMismatch
 	case c.After >= status.LastNumber:
 		return nil, 0, nil
@@ -109,7 +109,7 @@ func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Cho
 		return nil, 0, ErrSearching
 	}
 	last := min(status.LastNumber, c.After+codesAtOnce)
-	if number := l.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
+	if number := l.rows.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
 		return []int64{number}, 0, nil
 	}
 	if last < status.LastNumber {
@@ -119,14 +119,14 @@ func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Cho
 }
 
 // couponsAt returns the coupons that have these numbers, in number order. It skips numbers without a coupon.
-func (l *Ledger) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
+func (r *rows) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
 	slices.Sort(numbers)
 	err = inChunks(slices.Compact(numbers), func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := l.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
+		rows, err := r.db.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
 			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
 		part, err := allCoupons(rows, err)
 		found = append(found, part...)

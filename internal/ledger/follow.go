@@ -16,15 +16,15 @@ import (
 // nodes have to ask for leases of the same length.
 func (l *Ledger) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
 	var f flow.Following
-	err := l.repeat(ctx, func(t *tx) error {
-		now, err := l.now(t)
+	err := l.db.repeat(ctx, func(t *tx) error {
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
 		f = flow.Following{Follower: follower}
 		var had, ends string
 		var until time.Time
-		err = t.row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+l.dialect.forUpdate, follower).
+		err = t.row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+l.db.dialect.forUpdate, follower).
 			Scan(&f.Attempt, &had, when(&until), &f.Target, &ends)
 		if errors.Is(err, sql.ErrNoRows) {
 			f.Attempt = 1
@@ -56,13 +56,13 @@ func (l *Ledger) Followed(ctx context.Context, f flow.Following, lease time.Dura
 	if err != nil {
 		return err
 	}
-	err = l.repeat(ctx, func(t *tx) error {
-		now, err := l.now(t)
+	err = l.db.repeat(ctx, func(t *tx) error {
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
 		var attempt int64
-		err = t.row(`SELECT attempt FROM followers WHERE name = ?`+l.dialect.forUpdate, f.Follower).Scan(&attempt)
+		err = t.row(`SELECT attempt FROM followers WHERE name = ?`+l.db.dialect.forUpdate, f.Follower).Scan(&attempt)
 		switch {
 		case errors.Is(err, sql.ErrNoRows), err == nil && attempt != f.Attempt:
 			return flow.ErrFollowed
@@ -107,14 +107,14 @@ func scanCursor(take scan) (c flow.Cursor, err error) {
 // Behind returns the cursors of a follower that are not at the last facts of their campaigns, but for those that are known to be ahead, by
 // the campaigns' ids.
 func (l *Ledger) Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error) {
-	rows, err := l.conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
+	rows, err := l.db.conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
 	all, err := allRows(rows, err, scanCursor)
 	return all, wrap(err, "read what %s does not have yet", follower)
 }
 
 // CursorOf returns a follower's cursor of a campaign, or firstcome.ErrNoCampaign.
 func (l *Ledger) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c flow.Cursor, err error) {
-	err = l.conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
+	err = l.db.conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
@@ -133,7 +133,7 @@ const laggards = 50
 
 // FollowerLag returns how far a follower is behind. The oldest fact is looked for in the first campaigns that are behind.
 func (l *Ledger) FollowerLag(ctx context.Context, follower string) (lag Lag, err error) {
-	err = l.read.atOnce(ctx, func(s *snapshot) error {
+	err = l.db.read.atOnce(ctx, func(s *snapshot) error {
 		const behind = `FROM campaigns c LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id `
 		err := s.QueryRowContext(ctx, `SELECT COALESCE(SUM(CASE WHEN c.position > COALESCE(k.position, 0) THEN c.position - COALESCE(k.position, 0) ELSE 0 END), 0),
 			COALESCE(SUM(CASE WHEN k.state = 'ahead' THEN 1 ELSE 0 END), 0) `+behind, follower).Scan(&lag.Facts, &lag.Ahead)
@@ -168,7 +168,7 @@ var ErrNoFact = errors.New("the campaign has no fact of this position")
 // are brought to it once more. The position may be the one behind the last fact: then it begins with the next one. It ends the lease, so whoever
 // has it begins anew.
 func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
-	err := l.repeat(ctx, func(t *tx) error {
+	err := l.db.repeat(ctx, func(t *tx) error {
 		var top int64
 		err := t.row(`SELECT position FROM campaigns WHERE id = ?`, string(id)).Scan(&top)
 		switch {
@@ -192,7 +192,7 @@ func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id fir
 
 // ReplayAllFacts has a follower begin again with all campaigns, at their first facts, and with a target that may be a new one.
 func (l *Ledger) ReplayAllFacts(ctx context.Context, actor, follower string) error {
-	err := l.repeat(ctx, func(t *tx) error {
+	err := l.db.repeat(ctx, func(t *tx) error {
 		if err := t.interrupt(follower, `, target = '', ends = '[]'`); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (t *tx) stopFollowers(s stock) (from int64, followers []string, err error) 
 }
 
 func (l *Ledger) logReplay(t *tx, actor, follower string, from int64, e entry) error {
-	now, err := l.now(t)
+	now, err := l.db.now(t)
 	if err != nil {
 		return err
 	}

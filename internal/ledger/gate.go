@@ -24,10 +24,10 @@ const ownLease = 24 * time.Hour
 const gateKind = "ledger"
 
 // GateName returns what the campaigns that this node decides call their gate.
-func (l *Ledger) GateName() string { return l.gate }
+func (l *Ledger) GateName() string { return l.rows.gate }
 
 // remote tells whether another gate than the ledger decides this node's campaigns.
-func (l *Ledger) remote() bool { return l.gate != gateKind }
+func (r *rows) remote() bool { return r.gate != gateKind }
 
 // A claims is one call of Claim.
 type claims struct {
@@ -58,15 +58,15 @@ func (l *Ledger) decisions(ctx context.Context, c *claims) ([]firstcome.Decision
 
 func (l *Ledger) claim(ctx context.Context, c *claims) error {
 	switch {
-	case l.remote():
-		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.gate)
-	case !l.dialect.shared:
-		return l.await(&job{ctx: ctx, claims: c, done: make(chan struct{})})
+	case l.rows.remote():
+		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.rows.gate)
+	case !l.db.dialect.shared:
+		return l.db.await(&job{ctx: ctx, claims: c, done: make(chan struct{})})
 	case l.isMadeUp(ctx, c.id):
 		return firstcome.ErrNoCampaign
 	}
 	own := attempted{}
-	return l.repeat(ctx, func(t *tx) error {
+	return l.db.repeat(ctx, func(t *tx) error {
 		err := l.decideAll(t, []*claims{c})
 		if err == nil {
 			err = c.err
@@ -103,7 +103,7 @@ func (a attempted) claim(decisions []firstcome.Decision) {
 
 // Holders reads who holds a coupon in force: see gate.Decider.
 func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	err = l.conclude.atOnce(ctx, func(s *snapshot) error {
+	err = l.db.conclude.atOnce(ctx, func(s *snapshot) error {
 		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
 		if errors.Is(err, sql.ErrNoRows) {
 			return firstcome.ErrNoCampaign
@@ -128,7 +128,7 @@ func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func
 func (l *Ledger) decideAll(t *tx, all []*claims) error {
 	ours := make([]*claims, 0, len(all))
 	for _, c := range all {
-		_, c.err = l.stock(t, c.id)
+		_, c.err = l.rows.stock(t, c.id)
 		switch {
 		case c.err == nil:
 			ours = append(ours, c)
@@ -155,7 +155,7 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 
 // LogDirect notes in the audit log what was issued directly at another gate, if anything was.
 func (l *Ledger) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
-	err := l.update(ctx, func(t *tx) error {
+	err := l.db.update(ctx, func(t *tx) error {
 		return t.logDirect(&claims{id: id, direct: &order, decisions: decisions})
 	})
 	return wrap(err, "log a direct issue of %s", id)
@@ -194,7 +194,7 @@ func (t *tx) logDirect(c *claims) error {
 // their tickets, and gets those that it gives. It is nil where the campaign has no line.
 func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
 	s := t.stocks[c.id]
-	now := l.decidesAt(s)
+	now := l.rows.decidesAt(s)
 	before := s
 	if t.endLine(&s, now) {
 		clear(waits)
@@ -260,7 +260,7 @@ func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome
 	s.issued++
 	s.lastNumber++
 	return firstcome.Coupon{
-		Campaign: s.ID, Number: s.lastNumber, User: user, Code: l.secret.Code(s.ID, s.lastNumber),
+		Campaign: s.ID, Number: s.lastNumber, User: user, Code: l.rows.secret.Code(s.ID, s.lastNumber),
 		IssuedAt: now, TermsVersion: s.termsVersion, Recorded: true,
 	}
 }

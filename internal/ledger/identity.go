@@ -18,56 +18,56 @@ import (
 
 // Identity returns the random name that tells the ledger from all others. It is made once, and a copy of the
 // ledger has it, too. It is empty only if no node has opened the ledger yet.
-func (l *Ledger) Identity() string { return l.identity }
+func (l *Ledger) Identity() string { return l.db.identity }
 
 // marker returns a campaign's marker: see firstcome.Change. The ledger's name tells the campaign from one of
 // another ledger. The instant of its creation tells it from one that was created under the same id in a copy
 // of this ledger. The secret's fingerprint tells it from one with other codes.
-func (l *Ledger) marker(createdAt time.Time, secret string) string {
-	return l.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
+func (r *rows) marker(createdAt time.Time, secret string) string {
+	return r.db.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
 }
 
 // Owns tells whether a marker is of a campaign of this ledger, or of a copy of it, with this node's secret.
 func (l *Ledger) Owns(marker string) bool {
-	return strings.HasPrefix(marker, l.identity+".") && strings.HasSuffix(marker, "."+l.fingerprint)
+	return strings.HasPrefix(marker, l.db.identity+".") && strings.HasSuffix(marker, "."+l.rows.fingerprint)
 }
 
 // Whose returns the marker of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
 func (l *Ledger) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	var createdAt time.Time
 	var secret string
-	err := l.conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", firstcome.ErrNoCampaign
 	}
-	return l.marker(createdAt, secret), wrap(err, "read whose campaign %s is", id)
+	return l.rows.marker(createdAt, secret), wrap(err, "read whose campaign %s is", id)
 }
 
 // identify reads the ledger's name. If there is none and may is set, it makes one. If several nodes do so at
 // once, the schema lets one succeed.
-func (l *Ledger) identify(ctx context.Context, may bool) error {
-	found, err := l.readIdentity(ctx, l.conclude.db)
+func (d *db) identify(ctx context.Context, may bool) error {
+	found, err := d.readIdentity(ctx, d.conclude.db)
 	if err != nil || found || !may {
 		return err
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // which never fails
-	_, insert := l.write.ExecContext(ctx, l.dialect.rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), hex.EncodeToString(random[:]))
-	if found, err = l.readIdentity(ctx, l.write); err != nil || found {
+	_, insert := d.write.ExecContext(ctx, d.dialect.rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), hex.EncodeToString(random[:]))
+	if found, err = d.readIdentity(ctx, d.write); err != nil || found {
 		return err
 	}
-	return fmt.Errorf("say which ledger this is: %w", l.dialect.explain(`INSERT`, insert))
+	return fmt.Errorf("say which ledger this is: %w", d.dialect.explain(`INSERT`, insert))
 }
 
-func (l *Ledger) readIdentity(ctx context.Context, db *sql.DB) (found bool, err error) {
-	err = db.QueryRowContext(ctx, `SELECT ledger FROM identity`).Scan(&l.identity)
+func (d *db) readIdentity(ctx context.Context, db *sql.DB) (found bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT ledger FROM identity`).Scan(&d.identity)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("read which ledger this is: %w", cmp.Or(l.dialect.lacking(ctx, db, err), l.dialect.explain(`SELECT`, err)))
-	case !isIdentity(l.identity):
-		return false, fmt.Errorf("the ledger is called %q, and a ledger's name is 1 to %d letters of English, digits, - and _: give it one, UPDATE identity SET ledger = 'staging-2026'", l.identity, maxIdentity)
+		return false, fmt.Errorf("read which ledger this is: %w", cmp.Or(d.dialect.lacking(ctx, db, err), d.dialect.explain(`SELECT`, err)))
+	case !isIdentity(d.identity):
+		return false, fmt.Errorf("the ledger is called %q, and a ledger's name is 1 to %d letters of English, digits, - and _: give it one, UPDATE identity SET ledger = 'staging-2026'", d.identity, maxIdentity)
 	}
 	return true, nil
 }

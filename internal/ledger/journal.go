@@ -12,7 +12,9 @@ import (
 )
 
 // JournalName names the recorders of this node's campaigns: see the function.
-func (l *Ledger) JournalName() string { return JournalName(l.marker(time.Time{}, l.fingerprint)) }
+func (l *Ledger) JournalName() string {
+	return JournalName(l.rows.marker(time.Time{}, l.rows.fingerprint))
+}
 
 // JournalName names the recorders of this ledger and secret among all that may share a topic. The marker is of any campaign of theirs.
 func JournalName(marker string) string {
@@ -23,8 +25,8 @@ func JournalName(marker string) string {
 const journalQuery = `SELECT topic, topic_id FROM journals WHERE gate = ?`
 
 // follows returns an error if this node's topic may not come behind another.
-func (l *Ledger) follows(was string) error {
-	if was != "" && was != l.journal && !l.abandons {
+func (r *rows) follows(was string) error {
+	if was != "" && was != r.journal && !r.abandons {
 		return anotherJournal(was)
 	}
 	return nil
@@ -33,7 +35,7 @@ func (l *Ledger) follows(was string) error {
 // JournalOf returns the topic that coupons of a gate pass; empty: none.
 func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err error) {
 	var id string
-	err = l.conclude.QueryRowContext(ctx, journalQuery, gate).Scan(&topic, &id)
+	err = l.db.conclude.QueryRowContext(ctx, journalQuery, gate).Scan(&topic, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -43,27 +45,27 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 // NoteJournal notes the topic of UseGate, which has this id now, before the first coupon passes it. again tells that the topic was recreated:
 // it is not the one that it was, which only the call that notes it says. It may be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
-	if l.gate == "" {
+	if l.rows.gate == "" {
 		return false, nil // a Redis without a name has no campaigns
 	}
-	err = l.repeat(ctx, func(t *tx) error {
+	err = l.db.repeat(ctx, func(t *tx) error {
 		var name, was string
-		err := t.row(journalQuery+l.dialect.forUpdate, l.gate).Scan(&name, &was)
+		err := t.row(journalQuery+l.db.dialect.forUpdate, l.rows.gate).Scan(&name, &was)
 		known := err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 		if err == nil {
-			err = l.follows(name)
+			err = l.rows.follows(name)
 		}
-		again = name == l.journal && was != id
+		again = name == l.rows.journal && was != id
 		switch {
-		case err != nil || name == l.journal && was == id:
+		case err != nil || name == l.rows.journal && was == id:
 			return err
 		case !known:
-			_, err = t.change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.gate, l.journal, id)
+			_, err = t.change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.rows.gate, l.rows.journal, id)
 		default:
-			_, err = t.change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.journal, id, l.gate)
+			_, err = t.change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.rows.journal, id, l.rows.gate)
 		}
 		return err
 	})
@@ -77,11 +79,11 @@ func anotherJournal(topic string) error {
 
 // passes returns an error if coupons of a campaign may be in a topic that is not this node's: whoever rebuilt the gate without it would
 // lose them.
-func (l *Ledger) passes(t *tx, id firstcome.CampaignID) error {
-	rows, err := t.query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, l.gate, string(id))
+func (r *rows) passes(t *tx, id firstcome.CampaignID) error {
+	rows, err := t.query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, r.gate, string(id))
 	return eachRow(rows, err, func(take scan) error {
 		topic, err := one[string](take)
-		if err == nil && topic != "" && topic != l.journal {
+		if err == nil && topic != "" && topic != r.journal {
 			err = anotherJournal(topic)
 		}
 		return err

@@ -117,8 +117,8 @@ func nextLine(l firstcome.Line) firstcome.Line {
 // changeLine ends the generation in the transaction of a change from one state to another, at now, if either sends
 // everybody away: a window that has passed has done so, though nobody looked before the change moved it. The line of a
 // campaign that another gate decides ends there, unless this node's Redis is not that gate.
-func (l *Ledger) changeLine(t *tx, from, to stock, now time.Time) error {
-	if to.line = from.line; l.remote() {
+func (r *rows) changeLine(t *tx, from, to stock, now time.Time) error {
+	if to.line = from.line; r.remote() {
 		if errors.Is(from.away, gate.ErrLost) {
 			return t.loseLine(&to, now)
 		}
@@ -147,11 +147,11 @@ func (l *Ledger) Issue(ctx context.Context, order gate.Order, id firstcome.Campa
 
 // Serve issues coupons to those next in line: see gate.Line.
 func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
-	if l.remote() {
-		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, l.gate)
+	if l.rows.remote() {
+		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, l.rows.gate)
 	}
 	var served gate.Served
-	err := l.update(ctx, func(t *tx) (err error) {
+	err := l.db.update(ctx, func(t *tx) (err error) {
 		served, err = l.serve(t, id, min(limit, maxServe))
 		return err
 	})
@@ -167,7 +167,7 @@ func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.S
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
 	}
-	clock := l.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
+	clock := l.rows.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
 	before, now := s, s.at(clock)
 	if why := s.sendsAway(now); t.endLine(&s, now) {
 		served.Ended = why.String()
@@ -188,7 +188,7 @@ func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.S
 // next claim, which may never come.
 func (l *Ledger) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
 	delete(t.stocks, id)
-	return l.stock(t, id)
+	return l.rows.stock(t, id)
 }
 
 // isServed tells whether the line is served at now: the campaign has opened and is not paused.
@@ -261,7 +261,7 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 	switch {
 	case s.line.Waiting == 0 || why == firstcome.Paused:
 		return 0
-	case l.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
+	case l.db.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
 		wait = s.quarantined.until.Sub(clock)
 	case why == firstcome.NotOpen:
 		wait = campaign.OpensAt.Sub(now)
@@ -275,7 +275,7 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 
 // Leave takes a user out of the line: see gate.Places.
 func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
-	err = l.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
+	err = l.db.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
 	return left, wrap(err, "leave the line of %s", id)
 }
 
@@ -285,7 +285,7 @@ func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) er
 	if err != nil {
 		return err
 	}
-	now := l.decidesAt(s)
+	now := l.rows.decidesAt(s)
 	number, err := t.ticketOf(&s, user)
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) er
 		t.stage(before, s, nil, now)
 		return t.flush()
 	}
-	rows, err := t.query(l.dialect.couponOf, string(user), string(id))
+	rows, err := t.query(l.db.dialect.couponOf, string(user), string(id))
 	switch _, err := only(rows, err); {
 	case err == nil:
 		return firstcome.ErrServed

@@ -18,7 +18,7 @@ func (l *Ledger) LineHistory(ctx context.Context, id firstcome.CampaignID) (reco
 
 // LineLogs calls each with the campaigns of this node's gate whose lines are logged, unless they are closed for good.
 func (l *Ledger) LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error {
-	all, err := l.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+mayBeInLine, l.gate, l.fingerprint)
+	all, err := l.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+mayBeInLine, l.rows.gate, l.rows.fingerprint)
 	for id, history := range all {
 		if history.Log != nil {
 			each(id, *history.Log)
@@ -35,7 +35,7 @@ type lineHistory struct {
 
 // lineHistories returns what the changes of some campaigns say of the logs of their lines.
 func (l *Ledger) lineHistories(ctx context.Context, which string, args ...any) (map[firstcome.CampaignID]lineHistory, error) {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
+	rows, err := l.db.conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
 		WHERE `+which+` AND h.kind IN ('terms', 'rebuild', 'reconcile') AND NOT h.refused ORDER BY h.campaign_id, h.version`, args...)
 	all := map[firstcome.CampaignID]lineHistory{}
 	err = eachRow(rows, err, func(take scan) error {

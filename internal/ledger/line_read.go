@@ -12,7 +12,7 @@ import (
 
 // Lines calls each with the campaigns that have people in line: see gate.Line.
 func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+l.dialect.hasLine+` AND gate = ? AND secret = ?`, l.gate, l.fingerprint)
+	rows, err := l.db.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+l.db.dialect.hasLine+` AND gate = ? AND secret = ?`, l.rows.gate, l.rows.fingerprint)
 	err = eachRow(rows, err, func(take scan) error {
 		id, err := one[firstcome.CampaignID](take)
 		if err == nil {
@@ -25,8 +25,8 @@ func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) err
 
 // Place returns where a user stands in line: see gate.Places.
 func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
-	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
-		rows, err := at.QueryContext(ctx, l.dialect.couponOf, string(user), string(id))
+	err = l.db.conclude.atOnce(ctx, func(at *snapshot) error {
+		rows, err := at.QueryContext(ctx, l.db.dialect.couponOf, string(user), string(id))
 		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
 			return err
 		}
@@ -36,7 +36,7 @@ func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 		}
 		var number int64
 		if s.line.Waiting > 0 {
-			err = at.QueryRowContext(ctx, ticketQuery(l.dialect), string(user), string(id), s.line.Generation).Scan(&number)
+			err = at.QueryRowContext(ctx, ticketQuery(l.db.dialect), string(user), string(id), s.line.Generation).Scan(&number)
 		}
 		switch {
 		case err != nil && !errors.Is(err, sql.ErrNoRows):
@@ -52,31 +52,31 @@ func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 
 // seeLine returns what a campaign's row has at the gate's time now.
 func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
-	s, err = l.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
-	if err == nil && l.dialect.shared {
-		if l.clock != nil {
-			s.clock = l.clock().UTC().Truncate(time.Microsecond)
+	s, err = l.rows.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
+	if err == nil && l.db.dialect.shared {
+		if l.db.clock != nil {
+			s.clock = l.db.clock().UTC().Truncate(time.Microsecond)
 		} else {
-			err = at.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(when(&s.clock))
+			err = at.QueryRowContext(ctx, `SELECT `+l.db.dialect.clock).Scan(when(&s.clock))
 		}
 		s.recallQuarantine()
 	}
 	if err == nil {
-		now = l.decidesAt(s)
+		now = l.rows.decidesAt(s)
 	}
 	return s, now, err
 }
 
 // LineOf returns a campaign's line: see gate.Places.
 func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
-	err = l.conclude.atOnce(ctx, func(at *snapshot) error {
+	err = l.db.conclude.atOnce(ctx, func(at *snapshot) error {
 		s, now, err := l.seeLine(ctx, at, id)
 		if err != nil {
 			return err
 		}
 		state = gate.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
 		state.Campaign.Pace = s.Pace
-		if why := s.sendsAway(now); why != 0 && !l.remote() { // the window has passed, and nobody has written so
+		if why := s.sendsAway(now); why != 0 && !l.rows.remote() { // the window has passed, and nobody has written so
 			state.Past, state.Line = []gate.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {

@@ -20,10 +20,10 @@ type Beside struct {
 // UseGate has a gate beside the ledger decide this node's campaigns. Call it before Run: a gate is opened with what the ledger says of
 // itself, so the ledger is opened first. firstcome.ErrGateMismatch says that coupons that passed another topic may not be recorded.
 func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
-	l.gate, l.journal, l.abandons = b.Gate, b.Topic, b.Abandons
+	l.rows.gate, l.rows.journal, l.rows.abandons = b.Gate, b.Topic, b.Abandons
 	was, err := l.JournalOf(ctx, b.Gate)
 	if err == nil {
-		err = l.follows(was)
+		err = l.rows.follows(was)
 	}
 	return err
 }
@@ -37,8 +37,8 @@ type OtherGate struct {
 // OtherGates returns the gates, in the order of their names, of all unretired campaigns that neither the
 // ledger nor this node's gate decides.
 func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
-		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, gateKind, l.gate)
+	rows, err := l.db.conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
+		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, gateKind, l.rows.gate)
 	all, err = allRows(rows, err, func(take scan) (g OtherGate, err error) {
 		err = take(&g.Name, &g.Campaigns)
 		return g, err
@@ -51,10 +51,10 @@ func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 // the ledger if the node has none.
 func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
 	kind := `gate <> ?`
-	if l.remote() {
+	if l.rows.remote() {
 		kind = `gate = ?`
 	}
-	err = l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
+	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
 		gateKind, secret.Fingerprint()).Scan(&campaigns)
 	return campaigns, wrap(err, "compare the campaigns' secrets")
 }
@@ -62,8 +62,8 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 // Foreign returns how many campaigns are open or will be at an instant, and how many of those this node does not decide, because they have another
 // gate or code secret.
 func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, err error) {
-	err = l.conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
-		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.gate, l.fingerprint, at.UnixMicro()).Scan(&open, &others)
+	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
+		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.gate, l.rows.fingerprint, at.UnixMicro()).Scan(&open, &others)
 	return open, others, wrap(err, "count the campaigns of other nodes")
 }
 
@@ -73,17 +73,17 @@ var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so not
 // Decides returns nil if this node decides a campaign, else an error that says why not: firstcome.ErrGateMismatch.
 // The error is also gate.ErrLost if the campaign names another Redis than this node's, because this node's may be
 // that Redis, emptied.
-func (l *Ledger) Decides(c *Status) error { return l.decides(c.Gate, c.Secret) }
+func (l *Ledger) Decides(c *Status) error { return l.rows.decides(c.Gate, c.Secret) }
 
-func (l *Ledger) decides(name, secret string) error {
+func (r *rows) decides(name, secret string) error {
 	switch {
-	case secret != l.fingerprint || (name == gateKind) == l.remote():
+	case secret != r.fingerprint || (name == gateKind) == r.remote():
 		return fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
-			firstcome.ErrGateMismatch, name, secret, l.gate, l.fingerprint)
-	case l.gate == "":
+			firstcome.ErrGateMismatch, name, secret, r.gate, r.fingerprint)
+	case r.gate == "":
 		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis has no name: it was emptied, or is a new one", gate.ErrLost, firstcome.ErrGateMismatch, name)
-	case name != l.gate:
-		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis is %s", gate.ErrLost, firstcome.ErrGateMismatch, name, l.gate)
+	case name != r.gate:
+		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis is %s", gate.ErrLost, firstcome.ErrGateMismatch, name, r.gate)
 	}
 	return nil
 }

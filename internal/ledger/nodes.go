@@ -19,7 +19,7 @@ type NodeRow struct {
 
 // Clock returns the instant by the ledger's clock.
 func (l *Ledger) Clock(ctx context.Context) (time.Time, error) {
-	at, err := l.readNow(ctx)
+	at, err := l.db.readNow(ctx)
 	return at, wrap(err, "read the clock")
 }
 
@@ -73,15 +73,15 @@ func (l *Ledger) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 
 // changeNodes runs a statement that writes a row, and returns how many it wrote.
 func (l *Ledger) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
-	if l.dialect.shared {
-		done, err := l.write.ExecContext(ctx, l.dialect.rebind(query), args...)
+	if l.db.dialect.shared {
+		done, err := l.db.write.ExecContext(ctx, l.db.dialect.rebind(query), args...)
 		if err != nil {
 			return 0, err
 		}
 		return done.RowsAffected()
 	}
 	var rows int64
-	if err := l.update(ctx, func(t *tx) (err error) { rows, err = t.change(query, args...); return err }); err != nil {
+	if err := l.db.update(ctx, func(t *tx) (err error) { rows, err = t.change(query, args...); return err }); err != nil {
 		return 0, err // the writer may still be writing rows
 	}
 	return rows, nil
@@ -89,19 +89,19 @@ func (l *Ledger) changeNodes(ctx context.Context, query string, args ...any) (in
 
 // nodeClock is the clock of the rows, as an expression. SQLite's has whole milliseconds.
 func (l *Ledger) nodeClock() string {
-	if l.dialect.shared {
-		return l.dialect.clock
+	if l.db.dialect.shared {
+		return l.db.dialect.clock
 	}
 	return `CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`
 }
 
 // Nodes returns what each node reported of itself, also those that are forgotten.
 func (l *Ledger) Nodes(ctx context.Context) ([]NodeRow, error) {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+l.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
+	rows, err := l.db.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+l.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := allRows(rows, err, func(take scan) (n NodeRow, err error) {
 		var counts string
 		err = take(&n.Host, &n.Listen, &n.Role, &n.Version, when(&n.StartedAt), when(&n.SeenAt), when(&n.StoppedAt), when(&n.Now), &counts)
-		n.Counts, n.Forgotten = []byte(counts), !l.dialect.shared || n.Now.Sub(n.SeenAt) >= forgottenNode
+		n.Counts, n.Forgotten = []byte(counts), !l.db.dialect.shared || n.Now.Sub(n.SeenAt) >= forgottenNode
 		return n, err
 	})
 	return all, wrap(err, "read the nodes")

@@ -30,7 +30,7 @@ func TestSQLiteBuildsNoTableForARow(t *testing.T) {
 	for query, args := range map[string]int{
 		insertCoupons[1]: 8, insertServed[1]: 11, insertTicketsSQLiteQueries[1]: 5, endRangeQuery: 6, updateStocks[1]: 7,
 	} {
-		rows, err := l.write.Query(`EXPLAIN `+query, make([]any, args)...)
+		rows, err := l.db.write.Query(`EXPLAIN `+query, make([]any, args)...)
 		stage.Must(t, eachRow(rows, err, func(take scan) error {
 			var opcode string
 			var other any
@@ -50,7 +50,7 @@ func TestActiveCampaignsAreReadInTheOrderOfTheirIndex(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			l := opened(t, at(t), "redis:another")
 			fill(t, l, 3000)
-			plan := explain(t, l, atGateQuery(`c.retired_at IS NULL`), []any{0, 0, l.gate, l.fingerprint})
+			plan := explain(t, l, atGateQuery(`c.retired_at IS NULL`), []any{0, 0, l.rows.gate, l.rows.fingerprint})
 			if !strings.Contains(plan, "campaigns_at_gate") {
 				t.Errorf("the campaigns are read by:\n%s", plan)
 			}
@@ -69,17 +69,17 @@ func fill(t *testing.T, l *Ledger, count int) {
 	insert(t, l, count, func(n int) string {
 		gate := "redis:other"
 		if n%100 == 0 {
-			gate = l.gate
+			gate = l.rows.gate
 		}
 		return fmt.Sprintf(`INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
-			VALUES ('c-%d', 1, 1, 1, '%s', 1, '%s', 1, 1)`, n, gate, l.fingerprint)
+			VALUES ('c-%d', 1, 1, 1, '%s', 1, '%s', 1, 1)`, n, gate, l.rows.fingerprint)
 	})
 }
 
 // insert runs so many statements in one transaction.
 func insert(t *testing.T, l *Ledger, count int, statement func(n int) string) {
 	t.Helper()
-	tx, err := l.write.BeginTx(t.Context(), nil)
+	tx, err := l.db.write.BeginTx(t.Context(), nil)
 	stage.Must(t, err)
 	for n := range count {
 		stage.Must(t, stage.Err(tx.Exec(statement(n))))
@@ -91,10 +91,10 @@ func insert(t *testing.T, l *Ledger, count int, statement func(n int) string) {
 func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 	t.Helper()
 	how := `EXPLAIN `
-	if !l.dialect.shared {
+	if !l.db.dialect.shared {
 		how = `EXPLAIN QUERY PLAN `
 	}
-	rows, err := l.write.Query(how+l.dialect.rebind(query), args...)
+	rows, err := l.db.write.Query(how+l.db.dialect.rebind(query), args...)
 	stage.Must(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns()
@@ -124,7 +124,7 @@ func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
 				return fmt.Sprintf(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
 					VALUES (1, 'a', 'coupon.void', 'c', 'user-%d', %d, '{}')`, n/3, n+1)
 			})
-			joined := explain(t, l, joinedQuery(l.dialect), []any{"user-7", "c", "user-7", "c", "c", "user-7", "c"})
+			joined := explain(t, l, joinedQuery(l.db.dialect), []any{"user-7", "c", "user-7", "c", "c", "user-7", "c"})
 			for _, slow := range []string{"Seq Scan on coupons", "SCAN coupons", "Seq Scan on tickets", "SCAN tickets", "audit_log_campaign"} {
 				if strings.Contains(joined, slow) {
 					t.Errorf("whether a user joined is read with %s:\n%s", slow, joined)

@@ -35,7 +35,7 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 			name, err := proxy.URL(first)
 			stage.Must(t, err)
 			l := opened(t, name, "")
-			for _, db := range []*sql.DB{l.write, l.conclude.db} {
+			for _, db := range []*sql.DB{l.db.write, l.db.conclude.db} {
 				db.SetConnMaxIdleTime(0) // they are not made anew meanwhile
 			}
 			quantity(t, l, 1)

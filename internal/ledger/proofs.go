@@ -20,9 +20,9 @@ type Proof struct {
 
 // KeepProof keeps a proof in the place of the one before, unless that ended later.
 func (l *Ledger) KeepProof(ctx context.Context, p Proof) error {
-	err := l.repeat(ctx, func(t *tx) error {
+	err := l.db.repeat(ctx, func(t *tx) error {
 		var ended int64
-		err := t.row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+l.dialect.forUpdate, string(p.Campaign)).Scan(&ended)
+		err := t.row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+l.db.dialect.forUpdate, string(p.Campaign)).Scan(&ended)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			_, err = t.change(`INSERT INTO proofs (campaign_id, proved_by, began_at, ended_at, read_rows, found) VALUES (?, ?, ?, ?, ?, ?)`,
@@ -43,7 +43,7 @@ func (l *Ledger) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []
 		for n, id := range ids {
 			args[n] = string(id)
 		}
-		rows, err := l.read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
+		rows, err := l.db.read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
 		return eachRow(rows, err, func(take scan) error {
 			var p Proof
 			var found string

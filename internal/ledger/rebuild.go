@@ -46,22 +46,22 @@ func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | ran
 
 // begin claims the campaign's row for an attempt, whose number next returns, or an error.
 func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
-	err = l.update(ctx, func(t *tx) error {
-		s, err := l.rowToChange(t, id)
+	err = l.db.update(ctx, func(t *tx) error {
+		s, err := l.rows.rowToChange(t, id)
 		if err != nil {
 			return err
 		}
-		if !l.remote() || l.gate == "" {
+		if !l.rows.remote() || l.rows.gate == "" {
 			return ErrUnnamedGate
 		}
 		attempt, err := next(s)
 		if err == nil {
-			err = l.passes(t, id)
+			err = l.rows.passes(t, id)
 		}
 		if err != nil {
 			return err
 		}
-		now, err := l.now(t)
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 			return recovery.ErrOutdone
 		}
 		r = recovery.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
-		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.gate, string(id))
+		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.rows.gate, string(id))
 		return err
 	})
 	return r, err
@@ -80,8 +80,8 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 
 // GoesOn is a sign of life of a rebuild. recovery.ErrOutdone says that another attempt has begun.
 func (l *Ledger) GoesOn(ctx context.Context, r recovery.Rebuild) error {
-	err := l.update(ctx, func(t *tx) error {
-		now, err := l.now(t)
+	err := l.db.update(ctx, func(t *tx) error {
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (l *Ledger) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 
 // GiveUpRebuild ends an attempt that failed, so that another may begin at once. The gate stays frozen.
 func (l *Ledger) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
-	err := l.update(ctx, func(t *tx) error {
+	err := l.db.update(ctx, func(t *tx) error {
 		_, err := t.change(`UPDATE campaigns SET rebuilding_at = NULL WHERE id = ? AND attempt = ?`, string(r.Campaign), r.Attempt)
 		return err
 	})
@@ -109,7 +109,7 @@ func (l *Ledger) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 func (l *Ledger) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	was := storedRebuild{Epoch: 1}
 	var payload string
-	err := l.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
 		Scan(&payload)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

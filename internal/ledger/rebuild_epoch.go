@@ -16,7 +16,7 @@ import (
 // begins the next epoch with. recovery.ErrMoved says that the ledger is not in the state any more that was loaded, recovery.ErrOutdone that another
 // attempt has begun, gate.ErrRetired that the campaign is retired: nothing is done then.
 func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
-	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) error {
+	err = l.rows.locked(ctx, r.Campaign, func(t *tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
@@ -30,7 +30,7 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 			err = recovery.ErrMoved
 		}
 		if err == nil {
-			err = l.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
+			err = l.rows.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
 		}
 		if err == nil {
 			err = l.concludeRebuilt(t, &s, 0)
@@ -71,7 +71,7 @@ func (l *Ledger) concludeRebuilt(t *tx, s *stock, atGate int64) error {
 	if err := t.conclude(*s, s.Version, refused); err != nil {
 		return err
 	}
-	concluded, err := l.rowToChange(t, s.ID)
+	concluded, err := l.rows.rowToChange(t, s.ID)
 	*s = concluded
 	return err
 }
@@ -110,11 +110,11 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 	s.line.Due = frozen.Line.Due
 	carried := loaded.Carried
 	rebuilt := storedRebuild{s.epoch, ended, lost, carried.People, max(0, s.line.Waiting-carried.People-carried.Passed), (*storedLog)(loaded.Log), loaded.Anew}
-	made, err := l.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
+	made, err := l.rows.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
 	if err != nil {
 		return fill, err
 	}
-	ceiling := l.grant(&s)
+	ceiling := l.rows.grant(&s)
 	_, err = t.change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 		s.epoch, ended, made.Version, string(s.ID))
 	if err == nil {

@@ -17,11 +17,11 @@ const (
 // grant returns the highest number that the gate may give of a campaign in the state s: as many beyond the highest in the ledger as
 // may be in force besides, and no more than the backlog. It never falls. A coupon that is voided makes room for one more, so each change
 // grants anew. So what a gate may have given is known, whatever became of the gate.
-func (l *Ledger) grant(s *stock) int64 {
-	if !l.remote() {
+func (r *rows) grant(s *stock) int64 {
+	if !r.remote() {
 		return 0
 	}
-	return max(s.ceiling, max(s.lastNumber, s.drained)+min(l.backlog, s.Quantity-s.inForce))
+	return max(s.ceiling, max(s.lastNumber, s.drained)+min(r.backlog, s.Quantity-s.inForce))
 }
 
 // backlogOf returns the numbers that a gate may give beyond the ledger's highest, given the option.
@@ -111,7 +111,7 @@ func (r *recording) noteLost(coupons []firstcome.Coupon) error {
 	if len(coupons) == 0 {
 		return nil
 	}
-	at, err := r.ledger.now(r.tx)
+	at, err := r.rows.db.now(r.tx)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type storedReconcile struct {
 // not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because
 // those that were told after the backup had the positions that others get now. Adopting again does nothing. recovery.ErrOutdone: another attempt has begun.
 func (l *Ledger) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
-	err = l.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
+	err = l.rows.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
@@ -94,7 +94,7 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 	made.ClosedAt = pointer(micros(s.ClosedAt))
 	s.epoch, s.ceiling = made.Epoch, max(s.ceiling, g.Ceiling, g.LastNumber)
 	payload := textOf(made)
-	version, at := max(s.Version, g.Version)+1, l.decidesAt(s)
+	version, at := max(s.Version, g.Version)+1, l.rows.decidesAt(s)
 	if err := t.insertChange(s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
 		return a, err
 	}

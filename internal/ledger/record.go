@@ -25,7 +25,7 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
-		err = l.repeat(ctx, func(t *tx) (err error) {
+		err = l.db.repeat(ctx, func(t *tx) (err error) {
 			// Only if a gate is wrong does one of the users hold another coupon. Then the schema refuses the
 			// insert, and the second run looks the users up first.
 			runs++
@@ -42,7 +42,7 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 // ofOne turns a recording's lock time-out into flow.ErrRowLocked, after which a transaction does not run
 // again: waiting again at once would only keep a recorder from other campaigns.
 func (l *Ledger) ofOne(err error) error {
-	if !l.dialect.rowLocked(err) {
+	if !l.db.dialect.rowLocked(err) {
 		return err
 	}
 	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
@@ -108,7 +108,7 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 // A recording is one call of Record, Bury or Replay, within its transaction.
 type recording struct {
 	*tx
-	ledger *Ledger
+	rows   *rows
 	stock  // as it was before the call
 	given  []firstcome.Coupon
 	report gate.LineReport
@@ -124,7 +124,7 @@ type recording struct {
 // recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same id: one of
 // another ledger, or one that this ledger had before a copy replaced it.
 func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
-	s, err := l.rowToChange(t, b.Campaign)
+	s, err := l.rows.rowToChange(t, b.Campaign)
 	switch {
 	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
 		return nil, err
@@ -134,10 +134,10 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 		return nil, err
 	case s.away != nil: // this node's journal has no coupons of the campaign
 		return nil, s.away
-	case !l.remote():
+	case !l.rows.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{tx: t, ledger: l, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
+	return &recording{tx: t, rows: l.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
 }
 
 // record is Record within its transaction. It writes nothing before it has checked everything.
@@ -270,7 +270,7 @@ func (r *recording) insert() error {
 	now := r.clock // read after the row was locked, where nodes share the ledger
 	var err error
 	if now.IsZero() {
-		if now, err = r.ledger.now(r.tx); err != nil {
+		if now, err = r.rows.db.now(r.tx); err != nil {
 			return err
 		}
 	}

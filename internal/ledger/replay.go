@@ -31,7 +31,7 @@ func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	}
 	// Read the letter again, now that nobody else can resolve it. A letter without a campaign is locked
 	// itself.
-	if d, err = read(l.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
+	if d, err = read(l.db.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
 		err = firstcome.ErrResolvedLetter
 	}
 	return d, r, err
@@ -44,7 +44,7 @@ var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be record
 // coupon, Replay returns flow.ErrRefused, which says why, and the letter stays open.
 // firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no such open letter.
 func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) error {
-	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.replay(t, actor, letter) })
+	err := l.db.update(context.WithoutCancel(ctx), func(t *tx) error { return l.replay(t, actor, letter) })
 	return wrap(err, "replay the dead letter %d", letter)
 }
 
@@ -70,14 +70,14 @@ func (l *Ledger) replay(t *tx, actor string, letter int64) error {
 	if _, err := r.do(); err != nil {
 		return err
 	}
-	return t.resolve(d, Replayed, actor, "", l.decidesAt(r.stock))
+	return t.resolve(d, Replayed, actor, "", l.rows.decidesAt(r.stock))
 }
 
 // VoidLetter resolves a dead letter for good: its coupon will never be in the ledger. If the letter has a
 // number of one of this node's campaigns, a numbered change returns the stock, as with Void.
 // firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending say that nothing was done.
 func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
-	err := l.update(context.WithoutCancel(ctx), func(t *tx) error { return l.voidLetter(t, actor, letter, reason) })
+	err := l.db.update(context.WithoutCancel(ctx), func(t *tx) error { return l.voidLetter(t, actor, letter, reason) })
 	return wrap(err, "void the dead letter %d", letter)
 }
 
@@ -87,7 +87,7 @@ func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) er
 		return err
 	}
 	if r == nil || d.Number == 0 || d.User == "" {
-		now, err := l.now(t)
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) er
 	if r.pending() {
 		return firstcome.ErrPending
 	}
-	made, err := l.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
+	made, err := l.rows.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
 	if err != nil {
 		return err
 	}

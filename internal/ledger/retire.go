@@ -18,13 +18,13 @@ func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
 // Retiring returns the campaigns of this node's gate that have been closed for an age, by an operator or by their
 // window, and whose changes the gate has; and those that were retired an age ago and not forgotten. Retire looks closer.
 func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([]recovery.Retiring, error) {
-	now, err := l.readNow(ctx)
+	now, err := l.db.readNow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
 	by := now.Add(-closed).UnixMicro()
-	over, err1 := l.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
-	marked, err2 := l.atGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
+	over, err1 := l.rows.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
+	marked, err2 := l.rows.atGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
@@ -36,12 +36,12 @@ func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([
 }
 
 // readNow is now without a transaction.
-func (l *Ledger) readNow(ctx context.Context) (time.Time, error) {
-	if l.clock != nil {
-		return l.clock().UTC(), nil
+func (d *db) readNow(ctx context.Context) (time.Time, error) {
+	if d.clock != nil {
+		return d.clock().UTC(), nil
 	}
 	var at int64
-	err := l.conclude.QueryRowContext(ctx, `SELECT `+l.dialect.clock).Scan(&at)
+	err := d.conclude.QueryRowContext(ctx, `SELECT `+d.dialect.clock).Scan(&at)
 	return time.UnixMicro(at).UTC(), err
 }
 
@@ -52,11 +52,11 @@ const retiredBy = "firstcome"
 // time and by the gate's. Nothing may have changed since the gate was in the state seen, all numbers have to be drained, and none
 // may be an open dead letter. From then on the ledger answers for the campaign, and the gate may forget it. It may be repeated.
 func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
-	err = l.locked(ctx, id, func(t *tx, s stock) (err error) {
+	err = l.rows.locked(ctx, id, func(t *tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
 			return nil
 		}
-		now := l.decidesAt(s)
+		now := l.rows.decidesAt(s)
 		by := now
 		if seen.Now.Before(by) {
 			by = seen.Now
@@ -80,7 +80,7 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.
 func (l *Ledger) mayRetire(t *tx, s stock, seen gate.State, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
-	if !l.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
+	if !l.rows.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
 		return false, nil
 	}
 	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))
@@ -94,11 +94,11 @@ func (s *stock) closedBy(by time.Time) bool {
 
 // Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.
 func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
-	err := l.locked(ctx, id, func(t *tx, s stock) error {
+	err := l.rows.locked(ctx, id, func(t *tx, s stock) error {
 		if s.retiredAt.IsZero() {
 			return errNotRetired
 		}
-		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, l.decidesAt(s).UnixMicro(), string(id))
+		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, l.rows.decidesAt(s).UnixMicro(), string(id))
 		return err
 	})
 	return wrap(err, "note that the gate has forgotten %s", id)
@@ -111,7 +111,7 @@ var errNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrLost)
 // and issues none. For any other campaign it returns gate.ErrLost.
 func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
-	err := l.repeat(ctx, func(t *tx) (err error) {
+	err := l.db.repeat(ctx, func(t *tx) (err error) {
 		decisions, err = l.decideRetired(t, id, users)
 		return err
 	})
@@ -123,7 +123,7 @@ func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, user
 
 // decideRetired is ClaimRetired within its transaction.
 func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	s, err := l.stock(t, id)
+	s, err := l.rows.stock(t, id)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 	if err != nil {
 		return nil, err
 	}
-	now := l.decidesAt(s)
+	now := l.rows.decidesAt(s)
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		coupon := holders[id][user]
@@ -153,7 +153,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 // StateRetired returns the counters of a retired campaign, as its gate told them while
 // it knew it. For any other campaign it returns gate.ErrLost.
 func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
-	s, err := l.status(ctx, id)
+	s, err := l.rows.status(ctx, id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
 		return gate.State{}, err

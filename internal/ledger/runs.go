@@ -12,18 +12,18 @@ import (
 
 // SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see recovery.Run.
 func (l *Ledger) SeeRun(ctx context.Context, run recovery.Run) error {
-	err := l.repeat(ctx, func(t *tx) error {
-		now, err := l.now(t)
+	err := l.db.repeat(ctx, func(t *tx) error {
+		now, err := l.db.now(t)
 		if err != nil {
 			return err
 		}
 		var durable bool
-		err = t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+l.dialect.forUpdate, l.gate, run.ID).Scan(&durable)
+		err = t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+l.db.dialect.forUpdate, l.rows.gate, run.ID).Scan(&durable)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, l.gate, run.ID, run.Durable, now.UnixMicro())
+			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, l.rows.gate, run.ID, run.Durable, now.UnixMicro())
 		case err == nil:
-			_, err = t.change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), l.gate, run.ID)
+			_, err = t.change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), l.rows.gate, run.ID)
 		}
 		return err
 	})
@@ -32,9 +32,9 @@ func (l *Ledger) SeeRun(ctx context.Context, run recovery.Run) error {
 
 // RecentRuns returns the runs of servers of this node's gate that a node saw within an age.
 func (l *Ledger) RecentRuns(ctx context.Context, within time.Duration) (runs []string, err error) {
-	now, err := l.readNow(ctx)
+	now, err := l.db.readNow(ctx)
 	if err == nil {
-		rows, err2 := l.conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, l.gate, now.Add(-within).UnixMicro())
+		rows, err2 := l.db.conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, l.rows.gate, now.Add(-within).UnixMicro())
 		runs, err = allRows(rows, err2, one[string])
 	}
 	return runs, wrap(err, "read which runs of the gate's servers were seen")
@@ -42,7 +42,7 @@ func (l *Ledger) RecentRuns(ctx context.Context, within time.Duration) (runs []s
 
 // DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked, and whether anybody did.
 func (l *Ledger) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
-	err = l.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, l.gate, run).Scan(&durable)
+	err = l.db.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, l.rows.gate, run).Scan(&durable)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, nil
 	}
@@ -51,7 +51,7 @@ func (l *Ledger) DurableRun(ctx context.Context, run string) (durable, seen bool
 
 // Numbered calls each with every number of a campaign above one that is a coupon or a dead letter, in their order.
 func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error {
-	rows, err := l.conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
+	rows, err := l.db.conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? ORDER BY number`, campaign, above, campaign, above)
 	err = eachRow(rows, err, func(take scan) error {
 		number, err := one[int64](take)
@@ -83,7 +83,7 @@ func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version 
 // changes nothing.
 func (l *Ledger) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
 	var kind firstcome.ChangeKind
-	err := l.conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
 		string(c.ID), version, c.Version).Scan(&kind)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -104,7 +104,7 @@ func (l *Ledger) before(ctx context.Context, c *firstcome.Campaign, version int6
 
 // lastIssue returns when the coupon with a campaign's highest number was issued, the zero time if there is none.
 func (l *Ledger) lastIssue(ctx context.Context, id firstcome.CampaignID) (at time.Time, err error) {
-	err = l.conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
+	err = l.db.conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

@@ -98,17 +98,17 @@ func (d *dialect) explain(query string, err error) error {
 // transact runs a job in a transaction of its own, and again as long as the server
 // says that it has rolled it back for another's sake. repeatable tells that the job, run again
 // after it was committed, finds what it did: then it is run again too where the outcome is unknown.
-func (l *Ledger) transact(ctx context.Context, repeatable bool, do func(*tx) error) error {
+func (d *db) transact(ctx context.Context, repeatable bool, do func(*tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
 	defer cancel()
 	started := time.Now()
-	t, err := l.attempts(ctx, repeatable, do)
-	ours := l.dialect.classify(err) != notOurs
-	if l.onCommit != nil && (ours || err == nil && t.writes > 0) {
-		l.onCommit(1, time.Since(started), err)
+	t, err := d.attempts(ctx, repeatable, do)
+	ours := d.dialect.classify(err) != notOurs
+	if d.onCommit != nil && (ours || err == nil && t.writes > 0) {
+		d.onCommit(1, time.Since(started), err)
 	}
 	if err == nil {
-		l.announce(t.touched)
+		d.announce(t.touched)
 	} else if ours {
 		err = fmt.Errorf("write to the ledger: %w", err)
 	}
@@ -116,15 +116,15 @@ func (l *Ledger) transact(ctx context.Context, repeatable bool, do func(*tx) err
 }
 
 // attempts runs a job until it is committed, or refused for good, or ctx ends.
-func (l *Ledger) attempts(ctx context.Context, repeatable bool, do func(*tx) error) (*tx, error) {
+func (d *db) attempts(ctx context.Context, repeatable bool, do func(*tx) error) (*tx, error) {
 	lost, refusals := 0, 0
 	for backoff := time.Millisecond; ; backoff = min(2*backoff, maxBackoff) {
-		t, err := l.attempt(ctx, do)
+		t, err := d.attempt(ctx, do)
 		if err == nil || ctx.Err() != nil {
 			return t, err
 		}
 		unknown := errors.Is(err, errUnknown)
-		switch l.dialect.classify(err) {
+		switch d.dialect.classify(err) {
 		case again:
 		case refused:
 			// Another node's row may have come between what the job read and what it wrote:
@@ -157,19 +157,19 @@ func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.Level
 
 // attempt runs a job in one transaction. Isolation is the transaction's own, so that
 // no default of the server changes what it reads.
-func (l *Ledger) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
-	began, err := l.write.BeginTx(ctx, readCommitted())
+func (d *db) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
+	began, err := d.write.BeginTx(ctx, readCommitted())
 	if err != nil {
-		return nil, l.dialect.explain("BEGIN", err)
+		return nil, d.dialect.explain("BEGIN", err)
 	}
-	t := newTx(l.dialect)
-	t.statements = &serverTx{ctx, began, l.dialect}
+	t := newTx(d.dialect)
+	t.statements = &serverTx{ctx, began, d.dialect}
 	if err = do(t); err != nil {
 		_ = began.Rollback()
 		return t, err
 	}
 	err = began.Commit()
-	switch l.dialect.classify(err) {
+	switch d.dialect.classify(err) {
 	case notOurs, unreachable:
 		if err != nil {
 			err = fmt.Errorf("%w: %w", errUnknown, err)

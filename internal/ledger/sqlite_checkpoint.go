@@ -31,7 +31,7 @@ type checkpointer struct {
 
 // startCheckpoints starts the writer's checkpointer; stop ends it.
 func (w *writer) startCheckpoints() (stop func()) {
-	w.checkpoints = checkpointer{w.ledger.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
+	w.checkpoints = checkpointer{w.db.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.checkpoints.run(ctx) })

@@ -9,7 +9,7 @@ import (
 )
 
 // unknown reports whether an error leaves open if the transaction was committed.
-func (w *writer) unknown(err error) bool { return w.ledger.dialect.classify(err) == unreachable }
+func (w *writer) unknown(err error) bool { return w.db.dialect.classify(err) == unreachable }
 
 // transaction runs do, which is the work of so many jobs, and commits all of it or nothing.
 func (w *writer) transaction(jobs int, do func(*tx) error) error {
@@ -30,11 +30,11 @@ func (w *writer) transaction(jobs int, do func(*tx) error) error {
 		w.disconnect()
 		err = fmt.Errorf("write to the ledger: %w", err)
 	}
-	if w.ledger.onCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
-		w.ledger.onCommit(jobs, time.Since(started), err)
+	if w.db.onCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
+		w.db.onCommit(jobs, time.Since(started), err)
 	}
 	if err == nil {
-		w.ledger.announce(w.tx.touched)
+		w.db.announce(w.tx.touched)
 	}
 	w.written(unknown)
 	return err
@@ -43,7 +43,7 @@ func (w *writer) transaction(jobs int, do func(*tx) error) error {
 func (w *writer) begin() error {
 	w.tx.begin()
 	if w.conn == nil {
-		conn, err := w.ledger.write.Conn(context.Background())
+		conn, err := w.db.write.Conn(context.Background())
 		if err != nil {
 			return fmt.Errorf("%w: %w", errDriver, err)
 		}

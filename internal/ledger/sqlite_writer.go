@@ -36,27 +36,27 @@ const (
 
 // update runs do in a transaction of its own and returns when the commit is on the disk. If ctx ends first,
 // the transaction may still be committed.
-func (l *Ledger) update(ctx context.Context, do func(*tx) error) error {
-	if l.dialect.shared {
-		return l.transact(ctx, false, do)
+func (d *db) update(ctx context.Context, do func(*tx) error) error {
+	if d.dialect.shared {
+		return d.transact(ctx, false, do)
 	}
-	return l.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
+	return d.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
 }
 
 // repeat is update for a do that may run again after it was committed and then finds that its work is done.
 // On a server it runs again if the outcome of a commit is unknown.
-func (l *Ledger) repeat(ctx context.Context, do func(*tx) error) error {
-	if l.dialect.shared {
-		return l.transact(ctx, true, do)
+func (d *db) repeat(ctx context.Context, do func(*tx) error) error {
+	if d.dialect.shared {
+		return d.transact(ctx, true, do)
 	}
-	return l.update(ctx, do)
+	return d.update(ctx, do)
 }
 
 // await hands a job to the writer and returns when the job is done.
-func (l *Ledger) await(j *job) error {
+func (d *db) await(j *job) error {
 	select {
-	case l.jobs <- j:
-	case <-l.done:
+	case d.jobs <- j:
+	case <-d.done:
 		return errors.New("the ledger is closed")
 	case <-j.ctx.Done():
 		return fmt.Errorf("the ledger is busy: %w", j.ctx.Err())
@@ -64,8 +64,8 @@ func (l *Ledger) await(j *job) error {
 	select {
 	case <-j.done:
 		return j.err
-	case <-l.done:
-		// Run may have answered the job just before it returned.
+	case <-d.done:
+		// run may have answered the job just before it returned.
 		select {
 		case <-j.done:
 			return j.err
@@ -77,13 +77,13 @@ func (l *Ledger) await(j *job) error {
 	}
 }
 
-// Run writes until ctx ends. Then it finishes the waiting jobs and returns.
-func (l *Ledger) Run(ctx context.Context) error {
-	defer close(l.done)
-	if l.dialect.shared {
-		return l.watchFacts(ctx)
+// run writes until ctx ends. Then it finishes the waiting jobs and returns.
+func (d *db) run(ctx context.Context) error {
+	defer close(d.done)
+	if d.dialect.shared {
+		return d.watchFacts(ctx)
 	}
-	w := &writer{ledger: l, tx: newTx(l.dialect), late: time.NewTimer(gatherFor), alone: map[firstcome.CampaignID]time.Time{}}
+	w := &writer{db: d, tx: newTx(d.dialect), late: time.NewTimer(gatherFor), alone: map[firstcome.CampaignID]time.Time{}}
 	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
@@ -98,9 +98,9 @@ func (l *Ledger) Run(ctx context.Context) error {
 	return nil
 }
 
-// A writer is the state of Run.
+// A writer is the state of db.run.
 type writer struct {
-	ledger *Ledger
+	db     *db
 	tx     *tx
 	conn   *connection // nil if there is none
 	left   *job        // arrived while claims were gathered, and shares no transaction
@@ -122,7 +122,7 @@ func (w *writer) next(ctx context.Context) *job {
 		return j
 	}
 	select {
-	case j := <-w.ledger.jobs:
+	case j := <-w.db.jobs:
 		return j
 	case <-ctx.Done():
 		return w.waiting()
@@ -132,7 +132,7 @@ func (w *writer) next(ctx context.Context) *job {
 // waiting returns the next job, or nil if none waits.
 func (w *writer) waiting() *job {
 	select {
-	case j := <-w.ledger.jobs:
+	case j := <-w.db.jobs:
 		return j
 	default:
 		return nil
@@ -155,7 +155,7 @@ func (w *writer) gather(first *job) []*job {
 		j := w.waiting()
 		if j == nil && len(w.jobs) < expected {
 			select {
-			case j = <-w.ledger.jobs:
+			case j = <-w.db.jobs:
 			case <-w.late.C:
 				expected = 0
 				continue
@@ -213,7 +213,7 @@ func (w *writer) together(jobs []*job) {
 	}
 	first := w.claims[0].id
 	_, remembered := w.tx.stocks[first]
-	err := w.transaction(len(w.claims), func(t *tx) error { return w.ledger.decideAll(t, w.claims) })
+	err := w.transaction(len(w.claims), func(t *tx) error { return w.db.together(t, w.claims) })
 	if err == nil || w.unknown(err) {
 		answer(jobs, err)
 		return
@@ -238,7 +238,7 @@ func (w *writer) change(j *job) {
 	if err == nil {
 		err = w.transaction(1, j.do)
 	}
-	if w.ledger.dialect.classify(err) == refused {
+	if w.db.dialect.classify(err) == refused {
 		err = w.transaction(1, j.do)
 	}
 	answer([]*job{j}, err)

@@ -63,13 +63,13 @@ func (d *dialect) statusQuery() string {
 // Ping returns an error where nothing can be concluded from the ledger now: it does not answer, or only a standby does.
 func (l *Ledger) Ping(ctx context.Context) error {
 	var campaigns int
-	err := l.conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
 	return wrap(err, "read a campaign")
 }
 
 // Campaign returns a campaign, or ErrNoCampaign.
 func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	s, err := l.status(ctx, id)
+	s, err := l.rows.status(ctx, id)
 	if err == nil {
 		err = s.Unreadable
 	}
@@ -80,9 +80,9 @@ func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status,
 }
 
 // status is Campaign also of one whose terms cannot be read.
-func (l *Ledger) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := l.conclude.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id = ?`, id)
-	all, err := allRows(rows, err, l.scanStatus)
+func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+	rows, err := r.db.conclude.QueryContext(ctx, r.db.dialect.statusQuery()+`WHERE c.id = ?`, id)
+	all, err := allRows(rows, err, r.scanStatus)
 	if err == nil && len(all) == 0 {
 		err = firstcome.ErrNoCampaign
 	}
@@ -95,8 +95,8 @@ func (l *Ledger) status(ctx context.Context, id firstcome.CampaignID) (Status, e
 // Campaigns returns at most limit campaigns in the order of their ids, from the
 // one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
 func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := l.read.QueryContext(ctx, l.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
-	all, err := allRows(rows, err, l.scanStatus)
+	rows, err := l.db.read.QueryContext(ctx, l.db.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	all, err := allRows(rows, err, l.rows.scanStatus)
 	return all, wrap(err, "read the campaigns")
 }
 
@@ -114,7 +114,7 @@ const found = 10_000
 // those that issue nothing now although their window is open, since they are paused or, by what the ledger has, sold out; then those that are
 // over. The last two begin with the latest.
 func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
-	query, args := l.dialect.statusQuery(), []any{}
+	query, args := l.db.dialect.statusQuery(), []any{}
 	limit, offset := f.Limit, f.Offset
 	if f.Text != "" { // the terms are JSON, in which more than the name may have the text
 		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`
@@ -122,10 +122,10 @@ func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 		limit, offset = found, 0
 	}
 	at := f.At.UnixMicro()
-	rows, err := l.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
+	rows, err := l.db.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
 		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
 		append(args, at, at, at, limit, offset)...)
-	all, err := allRows(rows, err, l.scanStatus)
+	all, err := allRows(rows, err, l.rows.scanStatus)
 	if f.Text != "" {
 		all = slices.DeleteFunc(all, func(s Status) bool {
 			return !strings.Contains(strings.ToLower(string(s.ID)+" "+s.Name), strings.ToLower(f.Text))
@@ -138,7 +138,7 @@ func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 // likeEscaped keeps a text from being a pattern.
 var likeEscaped = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-func (l *Ledger) scanStatus(take scan) (s Status, err error) {
+func (r *rows) scanStatus(take scan) (s Status, err error) {
 	var seen stock
 	var payload sql.NullString
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, when(&seen.decidedAt), when(&s.CreatedAt),
@@ -154,11 +154,11 @@ func (l *Ledger) scanStatus(take scan) (s Status, err error) {
 	} else {
 		s.Unreadable = err
 	}
-	s.Recorded, s.Marker = s.Issued, l.marker(s.CreatedAt, s.Secret)
-	if l.clock != nil {
+	s.Recorded, s.Marker = s.Issued, r.marker(s.CreatedAt, s.Secret)
+	if r.db.clock != nil {
 		seen.clock = time.Time{}
 	}
-	s.Now = l.decidesAt(seen)
+	s.Now = r.decidesAt(seen)
 	return s, nil
 }
 
@@ -183,9 +183,9 @@ type Counts struct {
 // Counts returns what waits now.
 func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
-	err := l.conclude.QueryRowContext(ctx, `SELECT
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
 		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
-			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, l.gate, l.fingerprint).Scan(&c.Letters, &c.Pending)
+			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, l.rows.gate, l.rows.fingerprint).Scan(&c.Letters, &c.Pending)
 	return c, wrap(err, "count what waits in the ledger")
 }

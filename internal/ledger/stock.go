@@ -9,6 +9,18 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
+// A rows is the campaigns' rows, as this node may read and change them.
+type rows struct {
+	db     *db
+	secret firstcome.Secret // makes the codes
+	// fingerprint is that of the secret; empty: this process decides nothing.
+	fingerprint string
+	gate        string // the name of this node's gate: gateKind, or that of a remote one
+	backlog     int64  // see grant
+	journal     string // the topic that the gate's coupons pass; empty: none
+	abandons    bool   // what passed another topic: see Beside
+}
+
 // A stock is the part of a campaign's row that decides.
 type stock struct {
 	firstcome.Campaign
@@ -51,11 +63,11 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides. For a retired one no gate decides.
-func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
+func (r *rows) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 	if s, ok := t.stocks[id]; ok {
 		return s, nil
 	}
-	s, err := l.readStock(t, id)
+	s, err := r.readStock(t, id)
 	if err == nil && s.retiredAt.IsZero() {
 		err = s.away
 	}
@@ -65,18 +77,18 @@ func (l *Ledger) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 	return s, err
 }
 
-func (l *Ledger) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
-	row := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+l.dialect.forUpdate, id)
-	s, err := l.scanStock(id, row)
-	if err == nil && l.dialect.shared {
-		s.clock, err = l.now(t)
+func (r *rows) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
+	row := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+r.db.dialect.forUpdate, id)
+	s, err := r.scanStock(id, row)
+	if err == nil && r.db.dialect.shared {
+		s.clock, err = r.db.now(t)
 		s.recallQuarantine()
 	}
 	return s, err
 }
 
 // scanStock returns what a row of stockColumns says, but for the clock.
-func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (stock, error) {
+func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var createdAt time.Time
 	var name, secret string
@@ -93,15 +105,15 @@ func (l *Ledger) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) 
 	if err != nil {
 		return s, err
 	}
-	s.marker = l.marker(createdAt, secret)
-	if s.away = l.decides(name, secret); s.away != nil && !errors.Is(s.away, gate.ErrLost) {
+	s.marker = r.marker(createdAt, secret)
+	if s.away = r.decides(name, secret); s.away != nil && !errors.Is(s.away, gate.ErrLost) {
 		return s, s.away
 	}
 	return s, nil
 }
 
 // rowToChange returns the campaign's row as it is in the database, and forgets it: the caller is about to change it.
-func (l *Ledger) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
+func (r *rows) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
 	delete(t.stocks, id)
-	return l.readStock(t, id)
+	return r.readStock(t, id)
 }

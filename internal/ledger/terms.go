@@ -22,8 +22,8 @@ func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version in
 
 // soldOutAt returns when nothing was left for the first time, under new terms of a campaign, which
 // was in the state s. Of a remote gate the ledger does not know that.
-func (l *Ledger) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Time {
-	if l.remote() {
+func (r *rows) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Time {
+	if r.remote() {
 		return time.Time{}
 	}
 	s.Terms = terms
@@ -39,7 +39,7 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 // where its gate took that version; until then they may be terms that it refuses.
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
-	err := l.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
+	err := l.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
 		WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign

@@ -15,7 +15,7 @@ import (
 // earlier change has to reach the gate first.
 func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
-	err := l.change(ctx, id, func(t *tx, s stock) (err error) {
+	err := l.rows.change(ctx, id, func(t *tx, s stock) (err error) {
 		voided, err = l.void(t, s, actor, number, reason)
 		return err
 	})
@@ -25,7 +25,7 @@ func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID
 // void is Void in its transaction.
 func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
 	c, err := t.coupon(s.ID, number)
-	if errors.Is(err, firstcome.ErrNoCoupon) && l.remote() {
+	if errors.Is(err, firstcome.ErrNoCoupon) && l.rows.remote() {
 		err = t.notRecorded(s, number)
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	s.quarantineVoided()
 	after := s
 	after.inForce--
-	made, err := l.addChange(t, after, firstcome.ChangeVoid, voidPayload(number, c.User))
+	made, err := l.rows.addChange(t, after, firstcome.ChangeVoid, voidPayload(number, c.User))
 	if err != nil {
 		return c, err
 	}
@@ -54,7 +54,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
-	if err := l.changeLine(t, s, s, made.At); err != nil {
+	if err := l.rows.changeLine(t, s, s, made.At); err != nil {
 		return c, err
 	}
 	return c, t.logJSON(made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})
