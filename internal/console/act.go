@@ -49,9 +49,12 @@ type asked struct {
 	Value     string // of the form
 }
 
-func (c *Console) showSteer(v *view) error { return c.renderSteer(v, http.StatusOK, nil, "") }
+// steerHandlers change a campaign that people claim from.
+type steerHandlers struct{ *core }
 
-func (c *Console) renderSteer(v *view, status int, ask *asked, wrong string) error {
+func (c *steerHandlers) show(v *view) error { return c.render(v, http.StatusOK, nil, "") }
+
+func (c *steerHandlers) render(v *view, status int, ask *asked, wrong string) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -86,8 +89,8 @@ func (v *view) doneAt(id firstcome.CampaignID, what string) error {
 	return v.leadDone(Root+"/campaigns/"+string(id), nil, what)
 }
 
-// switchCampaign pauses, resumes or closes. Closing asks for the campaign's name or id, typed.
-func (c *Console) switchCampaign(v *view) error {
+// switchTo pauses, resumes or closes. Closing asks for the campaign's name or id, typed.
+func (c *steerHandlers) switchTo(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
@@ -98,7 +101,7 @@ func (c *Console) switchCampaign(v *view) error {
 		return errLost
 	}
 	if to == ledger.Close && version == s.Version && !v.typed(&s) {
-		return c.renderSteer(v, http.StatusUnprocessableEntity, &asked{Do: "close"}, v.notTyped())
+		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "close"}, v.notTyped())
 	}
 	if _, err := c.Operator.Switch(v.r.Context(), v.who.Actor, s.ID, version, to); err != nil {
 		return err
@@ -121,7 +124,7 @@ func (v *view) notTyped() string {
 }
 
 // changeQuantity raises or lowers the quantity, if the campaign's name or id was typed.
-func (c *Console) changeQuantity(v *view) error {
+func (c *steerHandlers) changeQuantity(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
@@ -132,11 +135,11 @@ func (c *Console) changeQuantity(v *view) error {
 		quantity, err = firstcome.Unlimited, nil
 	}
 	if err != nil || quantity < 0 {
-		return c.renderSteer(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 on."))
+		return c.render(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 on."))
 	}
 	if quantity != s.Quantity && version == s.Version && !v.typed(&s) {
 		ask := asked{Do: "quantity", More: quantity > s.Quantity, Unlimited: quantity == firstcome.Unlimited, From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
-		return c.renderSteer(v, http.StatusUnprocessableEntity, &ask, v.notTyped())
+		return c.render(v, http.StatusUnprocessableEntity, &ask, v.notTyped())
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, s.ID, version, func(t *firstcome.Terms) { t.Quantity = quantity })
 	if err != nil {
@@ -146,7 +149,7 @@ func (c *Console) changeQuantity(v *view) error {
 }
 
 // changePace changes how fast the line is served, or whether there is one.
-func (c *Console) changePace(v *view) error {
+func (c *steerHandlers) changePace(v *view) error {
 	id, err := v.campaign()
 	if err != nil {
 		return err
@@ -157,7 +160,7 @@ func (c *Console) changePace(v *view) error {
 	}
 	pace, wrong := v.formPace()
 	if wrong != "" {
-		return c.renderSteer(v, http.StatusUnprocessableEntity, nil, wrong)
+		return c.render(v, http.StatusUnprocessableEntity, nil, wrong)
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, id, version, func(t *firstcome.Terms) {
 		if t.Pace = pace; pace == nil {

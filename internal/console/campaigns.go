@@ -48,7 +48,10 @@ func (r campaignRow) Share() float64 {
 	return min(1, float64(r.InForce)/float64(r.Quantity))
 }
 
-func (c *Console) showCampaigns(v *view) error {
+// campaignHandlers list campaigns, make a new one, and show and change the terms.
+type campaignHandlers struct{ *core }
+
+func (c *campaignHandlers) list(v *view) error {
 	page := campaignsPage{Search: strings.TrimSpace(v.form.Get("q"))}
 	offset, _ := strconv.Atoi(v.form.Get("offset")) // of a link of ours
 	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{Text: page.Search, At: c.Clock(), Offset: max(0, offset), Limit: campaignsPerPage + 1})

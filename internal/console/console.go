@@ -2,9 +2,9 @@
 //
 // # A page
 //
-// pages.go is the whole surface on one screen: each page with its path and the roles that may see it. A page is a method of
-// Console that reads what it shows and renders a template of pages/ (view.go), or does what its form asks for and leads
-// on (303), so that every page works without script. Both languages stand beside each other where a sentence is used, in a
+// pages.go is the whole surface on one screen: each page with its path and the roles that may see it. A page is a method that
+// reads what it shows and renders a template of pages/ (view.go), or does what its form asks for and leads on (303), so that
+// every page works without script. Pages that belong together are methods of one type, such as couponHandlers; all share a core. Both languages stand beside each other where a sentence is used, in a
 // template as {{t "한국어" "English"}}.
 //
 // # Who may
@@ -125,17 +125,32 @@ type Proofs interface {
 
 // A Console serves the pages. Make one with New.
 type Console struct {
-	Config
-	seal    *seal
-	sheets  map[language]*sheets
-	assets  assets
-	prover  *prover
-	checkup checkup
-	rooms   map[length]*auth.Room
-	mux     *http.ServeMux
+	*core
+	rooms map[length]*auth.Room
+	stop  sync.Once
 
-	stop     sync.Once
-	stopping chan struct{} // closed by Stop
+	logins    loginHandlers
+	campaigns campaignHandlers
+	live      liveHandlers
+	steer     steerHandlers
+	coupons   couponHandlers
+	customers customerHandlers
+	proofs    proofHandlers
+	health    healthHandlers
+	recording recordingHandlers
+	records   recordHandlers
+	keys      keyHandlers
+}
+
+// A core is what the pages share.
+type core struct {
+	Config
+	seal     *seal
+	sheets   map[language]*sheets
+	assets   assets
+	prover   *prover
+	mux      *http.ServeMux
+	stopping chan struct{} // closed by Console.Stop
 }
 
 // Run proves campaigns, one at a time, until ctx ends.
@@ -150,7 +165,12 @@ func New(c Config) *Console {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	console := &Console{Config: c, seal: newSeal(c.Secret), assets: readAssets(), mux: http.NewServeMux(), stopping: make(chan struct{}), prover: newProver(&c)}
+	shared := &core{Config: c, seal: newSeal(c.Secret), assets: readAssets(), mux: http.NewServeMux(), stopping: make(chan struct{}), prover: newProver(&c)}
+	console := &Console{
+		core: shared, logins: loginHandlers{shared}, campaigns: campaignHandlers{shared}, live: liveHandlers{shared}, steer: steerHandlers{shared},
+		coupons: couponHandlers{shared}, customers: customerHandlers{shared}, proofs: proofHandlers{shared}, health: healthHandlers{core: shared},
+		recording: recordingHandlers{shared}, records: recordHandlers{shared}, keys: keyHandlers{shared},
+	}
 	console.rooms = map[length]*auth.Room{short: {Each: pagesOfKey, All: mostPages}, endless: {Each: pagesOfKey, All: mostPages}}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
@@ -171,7 +191,7 @@ const Root = "/console"
 func (c *Console) Handler() http.Handler { return c.protect(c.mux) }
 
 // shown returns the path of the page that a browser can ask for again: its own, or behind a form the nearest above the form's.
-func (c *Console) shown(r *http.Request) string {
+func (c *core) shown(r *http.Request) string {
 	path := r.URL.Path
 	for r.Method != http.MethodGet && path != Root {
 		if _, pattern := c.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}}); pattern != "/" {

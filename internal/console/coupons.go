@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,11 +53,14 @@ func (b *bulkVoid) Numbers() string {
 	return strings.Join(numbers, " ")
 }
 
-func (c *Console) showCoupons(v *view) error {
-	return c.renderCoupons(v, http.StatusOK, couponsPage{})
+// couponHandlers list the coupons of a campaign, and void many at once.
+type couponHandlers struct{ *core }
+
+func (c *couponHandlers) show(v *view) error {
+	return c.render(v, http.StatusOK, couponsPage{})
 }
 
-func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
+func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -64,7 +68,7 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 	now := c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0]
 	page.Row, page.Version, page.OnWay = rowOf(&s, now), s.Version, now.Unrecorded
 	page.Filter = v.couponFilter()
-	rows, wrong, err := c.coupons(v, s.ID, page.Filter)
+	rows, wrong, err := c.chosen(v, s.ID, page.Filter)
 	if err != nil {
 		return err
 	}
@@ -77,8 +81,8 @@ func (c *Console) renderCoupons(v *view, status int, page couponsPage) error {
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }
 
-// exportCoupons answers with all of a campaign's coupons as Excel opens them in Korean.
-func (c *Console) exportCoupons(v *view) error {
+// export answers with all of a campaign's coupons as Excel opens them in Korean.
+func (c *couponHandlers) export(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -86,8 +90,8 @@ func (c *Console) exportCoupons(v *view) error {
 	return c.Excel(v.w, v.r, v.who.Actor, s)
 }
 
-// voidCoupons shows what a bulk void would do, and does it when the campaign's name or id was typed.
-func (c *Console) voidCoupons(v *view) error {
+// void shows what a bulk void would do, and does it when the campaign's name or id was typed.
+func (c *couponHandlers) void(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -105,14 +109,14 @@ func (c *Console) voidCoupons(v *view) error {
 		page.Wrong = v.why(err)
 	}
 	if page.Wrong != "" {
-		return c.renderCoupons(v, http.StatusUnprocessableEntity, page)
+		return c.render(v, http.StatusUnprocessableEntity, page)
 	}
 	if page.Ask, err = c.dryRun(v, s.ID, numbers); err != nil {
 		return err
 	}
 	if !v.typed(&s) {
 		page.Wrong = v.notTyped()
-		return c.renderCoupons(v, http.StatusOK, page)
+		return c.render(v, http.StatusOK, page)
 	}
 	if version, err := v.shownVersion(); err != nil || version != s.Version {
 		return firstcome.ErrStale
@@ -123,14 +127,14 @@ func (c *Console) voidCoupons(v *view) error {
 			page.Wrong = v.say("%d장을 회수한 뒤 멈췄습니다. 같은 번호로 다시 하면 남은 것만 회수합니다.", "It stopped after %d. The same numbers again void only what is left.", n)
 			v.Log.Warn("a bulk void stopped", "campaign", s.ID, "done", n, "err", err)
 			page.Ask = nil
-			return c.renderCoupons(v, http.StatusServiceUnavailable, page)
+			return c.render(v, http.StatusServiceUnavailable, page)
 		}
 	}
 	return v.leadDone(Root+"/campaigns/"+string(s.ID)+"/coupons", url.Values{"voided": {"yes"}}, "voided")
 }
 
 // dryRun returns what voiding these numbers would do.
-func (c *Console) dryRun(v *view, id firstcome.CampaignID, numbers []int64) (*bulkVoid, error) {
+func (c *couponHandlers) dryRun(v *view, id firstcome.CampaignID, numbers []int64) (*bulkVoid, error) {
 	would := &bulkVoid{}
 	for _, number := range numbers {
 		found, _, err := c.Ledger.Find(v.r.Context(), id, ledger.Choice{Number: number, Page: ledger.Page{Voided: true}})
@@ -169,4 +173,95 @@ func parseNumbers(text string) (numbers []int64, err error) {
 	}
 	slices.Sort(numbers)
 	return slices.Compact(numbers), nil
+}
+
+// A couponFilter says which of a campaign's coupons somebody wants to see, as they typed it.
+type couponFilter struct {
+	From, To   string // numbers
+	User, Code string
+	Voided     bool // also the voided ones
+	OnlyVoided bool // and no others
+}
+
+func (v *view) couponFilter() couponFilter {
+	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
+	number := func(name string) string { return strings.ReplaceAll(get(name), ",", "") }
+	return couponFilter{From: number("from"), To: number("to"), User: get("user_id"), Code: get("code"), Voided: get("voided") != "", OnlyVoided: get("voided") == "only"}
+}
+
+// read returns what the ledger is asked for, and the highest number; or what is wrong with the filter.
+func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, wrong string) {
+	from, err := numberOr(f.From, 1)
+	if err == nil {
+		to, err = numberOr(f.To, math.MaxInt64)
+	}
+	if err != nil {
+		return ask, 0, v.say("번호는 1 이상의 정수입니다.", "A number is a whole number from 1 on.")
+	}
+	ask.Page = ledger.Page{After: from - 1, Voided: f.Voided, OnlyVoided: f.OnlyVoided}
+	if f.User != "" {
+		if ask.User, err = firstcome.ParseUserID(f.User); err != nil {
+			return ask, 0, v.whyID("user_id", err)
+		}
+	}
+	if f.Code != "" {
+		if ask.Code, err = firstcome.ParseCode(f.Code); err != nil {
+			return ask, 0, v.lang.notCode()
+		}
+	}
+	return ask, to, ""
+}
+
+// numberOr reads a coupon's number. Nothing means otherwise.
+func numberOr(text string, otherwise int64) (int64, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && number < 1 {
+		err = errNumbers
+	}
+	return number, err
+}
+
+// query returns the filter as a link has it, from another number on.
+func (f couponFilter) query(from int64) string {
+	query := url.Values{"from": {strconv.FormatInt(from, 10)}}
+	if f.To != "" {
+		query.Set("to", f.To)
+	}
+	switch {
+	case f.OnlyVoided:
+		query.Set("voided", "only")
+	case f.Voided:
+		query.Set("voided", "yes")
+	}
+	return query.Encode()
+}
+
+// chosen returns the first coupons that a filter lets through, and one more than a page has if there are more.
+func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter) (rows []firstcome.Coupon, wrong string, err error) {
+	ask, to, wrong := f.read(v)
+	if wrong != "" {
+		return nil, wrong, nil
+	}
+	named := v.may(run) || ask.Chosen() // as the API masks
+	keep := func(one firstcome.Coupon) error {
+		if !named {
+			one = one.Masked()
+		}
+		if one.Number <= to {
+			rows = append(rows, one)
+		}
+		return nil
+	}
+	if !ask.Chosen() {
+		ask.Limit = couponsPerPage + 1
+		return rows, "", c.Ledger.Coupons(v.r.Context(), id, ask.Page, keep)
+	}
+	found, err := c.find(v, id, ask)
+	for _, one := range found {
+		_ = keep(one) // it has no error
+	}
+	return rows, "", err
 }

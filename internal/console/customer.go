@@ -50,7 +50,10 @@ type event struct {
 // walletRows is how many campaigns a customer's page shows.
 const walletRows = 50
 
-func (c *Console) showCustomer(v *view) error {
+// customerHandlers look one customer up, issue to them and void.
+type customerHandlers struct{ *core }
+
+func (c *customerHandlers) show(v *view) error {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	page := customerPage{User: get("user_id"), Code: get("code"), Campaign: get("campaign")}
 	status := http.StatusOK
@@ -68,7 +71,7 @@ func (c *Console) showCustomer(v *view) error {
 }
 
 // choices returns the campaigns that a form offers; none while the ledger does not answer.
-func (c *Console) choices(v *view) []ledger.Status {
+func (c *core) choices(v *view) []ledger.Status {
 	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{At: c.Clock(), Limit: campaignsPerPage})
 	if err != nil {
 		return nil
@@ -77,7 +80,7 @@ func (c *Console) choices(v *view) []ledger.Status {
 }
 
 // lookUp finds what there is of a user, or of whoever holds a code.
-func (c *Console) lookUp(v *view, page *customerPage) error {
+func (c *customerHandlers) lookUp(v *view, page *customerPage) error {
 	var user firstcome.UserID
 	var code string
 	var err error
@@ -89,7 +92,7 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 	}
 	if page.Code != "" {
 		if code, err = firstcome.ParseCode(page.Code); err != nil {
-			page.Wrong = v.notCode()
+			page.Wrong = v.lang.notCode()
 			return nil
 		}
 	}
@@ -132,7 +135,7 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 			return err
 		}
 		if len(found) == 0 { // a code is found in the ledger only
-			page.None = v.noSuchCode(now.Unrecorded)
+			page.None = customerWords{v.lang}.noSuchCode(now.Unrecorded)
 			return nil
 		}
 		user = found[0].User
@@ -141,24 +144,27 @@ func (c *Console) lookUp(v *view, page *customerPage) error {
 }
 
 // notCode returns what is wrong with a code that is none.
-func (v *view) notCode() string {
-	return v.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
+func (l language) notCode() string {
+	return l.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
 }
 
+// customerWords say in a language what became of a customer.
+type customerWords struct{ language }
+
 // noSuchCode says that the ledger has no coupon with a code, of which so many are on their way there; nil: unknown.
-func (v *view) noSuchCode(onWay *int64) string {
-	none := v.say("원장에 이 코드의 쿠폰이 없습니다.", "The ledger has no coupon with this code.")
+func (w customerWords) noSuchCode(onWay *int64) string {
+	none := w.say("원장에 이 코드의 쿠폰이 없습니다.", "The ledger has no coupon with this code.")
 	switch {
 	case onWay == nil:
-		return none + " " + v.say("원장으로 오고 있는 쿠폰이 더 있는지 지금은 알 수 없습니다. 고객 ID로 찾아보세요.", "Whether more are on their way to the ledger is not known now: look for the user id.")
+		return none + " " + w.say("원장으로 오고 있는 쿠폰이 더 있는지 지금은 알 수 없습니다. 고객 ID로 찾아보세요.", "Whether more are on their way to the ledger is not known now: look for the user id.")
 	case *onWay > 0:
-		return none + " " + v.say("원장으로 오고 있는 쿠폰이 %s장 있습니다. 잠시 뒤 다시 찾거나 고객 ID로 찾아보세요.", "On their way to the ledger: %s. Look again in a moment, or look for the user id.", v.lang.number(onWay))
+		return none + " " + w.say("원장으로 오고 있는 쿠폰이 %s장 있습니다. 잠시 뒤 다시 찾거나 고객 ID로 찾아보세요.", "On their way to the ledger: %s. Look again in a moment, or look for the user id.", w.number(onWay))
 	}
-	return none + " " + v.say("코드를 다시 확인하세요.", "Check the code.")
+	return none + " " + w.say("코드를 다시 확인하세요.", "Check the code.")
 }
 
 // find looks coupons up, in all parts of the campaign.
-func (c *Console) find(v *view, id firstcome.CampaignID, choice ledger.Choice) ([]firstcome.Coupon, error) {
+func (c *core) find(v *view, id firstcome.CampaignID, choice ledger.Choice) ([]firstcome.Coupon, error) {
 	for {
 		found, next, err := c.Ledger.Find(v.r.Context(), id, choice)
 		if err != nil || len(found) > 0 || next == 0 {
@@ -169,14 +175,14 @@ func (c *Console) find(v *view, id firstcome.CampaignID, choice ledger.Choice) (
 }
 
 // wallet finds a user's coupons in force, in all campaigns.
-func (c *Console) wallet(v *view, page *customerPage, user firstcome.UserID) error {
+func (c *customerHandlers) wallet(v *view, page *customerPage, user firstcome.UserID) error {
 	found, err := c.Ledger.Wallet(v.r.Context(), user, "", walletRows+1)
 	if err != nil {
 		return err
 	}
 	page.More = len(found) > walletRows
 	for _, coupon := range found[:min(len(found), walletRows)] {
-		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, time.Time{}, nil, nil)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: customerWords{v.lang}.happened(coupon, time.Time{}, nil, nil)})
 	}
 	if len(found) == 0 {
 		page.None = v.say("이 고객의 유효한 쿠폰이 원장에 없습니다. 방금 발급된 쿠폰은 잠시 뒤에 기록됩니다. 캠페인도 적으면 게이트에서도 찾고 이유를 알려 줍니다.", "The ledger has no coupon in force of this user. One that was just issued is recorded a moment later. Name the campaign, too: then the gate is asked, and you see why.")
@@ -185,7 +191,7 @@ func (c *Console) wallet(v *view, page *customerPage, user firstcome.UserID) err
 }
 
 // inCampaign finds all that happened to a user in one campaign.
-func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) error {
+func (c *customerHandlers) inCampaign(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) error {
 	ctx := v.r.Context()
 	found, err := c.find(v, s.ID, ledger.Choice{User: user, Page: ledger.Page{Voided: true}})
 	if err != nil {
@@ -224,7 +230,7 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 	for _, coupon := range found {
 		var issued, voided *recordLine
 		for n := range log {
-			line := v.lineOf(&log[n], names)
+			line := v.lang.lineOf(&log[n], names)
 			switch {
 			case log[n].Number != coupon.Number:
 			case strings.HasSuffix(log[n].Action, ".void"):
@@ -241,20 +247,20 @@ func (c *Console) inCampaign(v *view, page *customerPage, s *ledger.Status, user
 		if len(steps) > 0 {
 			recorded = steps[0].RecordedAt
 		}
-		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: v.happened(coupon, recorded, issued, voided)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: customerWords{v.lang}.happened(coupon, recorded, issued, voided)})
 	}
 	for n := range log {
-		if lost, is := v.lostOf(&log[n]); is {
+		if lost, is := (customerWords{v.lang}).lostOf(&log[n]); is {
 			page.Found = append(page.Found, lost)
 		}
 	}
 	page.User = string(user)
-	page.Sentence = v.sentence(s, page)
+	page.Sentence = customerWords{v.lang}.sentence(s, page)
 	return nil
 }
 
 // lostOf returns the coupon of a line of the audit log that says whose a lost number was.
-func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
+func (w customerWords) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 	var detail struct {
 		Code     string `json:"code"`
 		IssuedAt int64  `json:"issued_at"`
@@ -265,21 +271,21 @@ func (v *view) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 	c.Coupon = firstcome.Coupon{Campaign: e.Campaign, Number: e.Number, User: e.User, Code: detail.Code, IssuedAt: time.UnixMicro(detail.IssuedAt).UTC()}
 	c.Lost = true
 	c.Events = []event{
-		{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt},
-		{What: v.say("이전 Redis에서 발급되어 무효가 된 번호입니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
+		{What: w.say("발급되었습니다: 번호 %s", "was issued number %s", w.number(c.Number)), At: c.IssuedAt},
+		{What: w.say("이전 Redis에서 발급되어 무효가 된 번호입니다. 고객은 다시 신청할 수 있습니다", "was lost: the gate that gave it was one whose epoch had ended. The customer may claim again"), At: e.At},
 	}
 	return c, true
 }
 
 // happened returns what happened to a coupon, in order. The lines of the audit log, if there are any, say who issued it directly and who
 // voided it, and why.
-func (v *view) happened(c firstcome.Coupon, recorded time.Time, issued, voided *recordLine) (events []event) {
+func (w customerWords) happened(c firstcome.Coupon, recorded time.Time, issued, voided *recordLine) (events []event) {
 	if c.Ticket > 0 {
-		events = append(events, event{What: v.say("대기열에 들어왔습니다: 순번 %s", "stood in line: ticket %s", v.lang.number(c.Ticket))})
+		events = append(events, event{What: w.say("대기열에 들어왔습니다: 순번 %s", "stood in line: ticket %s", w.number(c.Ticket))})
 	}
-	e := event{What: v.say("발급되었습니다: 번호 %s", "was issued number %s", v.lang.number(c.Number)), At: c.IssuedAt}
+	e := event{What: w.say("발급되었습니다: 번호 %s", "was issued number %s", w.number(c.Number)), At: c.IssuedAt}
 	if c.Direct {
-		e.What = v.say("직접 발급되었습니다: 번호 %s", "was issued number %s directly", v.lang.number(c.Number))
+		e.What = w.say("직접 발급되었습니다: 번호 %s", "was issued number %s directly", w.number(c.Number))
 	}
 	if issued != nil {
 		e.Note = issued.by()
@@ -287,12 +293,12 @@ func (v *view) happened(c firstcome.Coupon, recorded time.Time, issued, voided *
 	events = append(events, e)
 	switch {
 	case !recorded.IsZero():
-		events = append(events, event{What: v.say("원장에 기록되었습니다", "was recorded in the ledger"), At: recorded})
+		events = append(events, event{What: w.say("원장에 기록되었습니다", "was recorded in the ledger"), At: recorded})
 	case !c.Recorded:
-		events = append(events, event{What: v.say("원장에 기록되는 중입니다", "is on its way to the ledger")})
+		events = append(events, event{What: w.say("원장에 기록되는 중입니다", "is on its way to the ledger")})
 	}
 	if !c.VoidedAt.IsZero() {
-		e := event{What: v.say("회수되었습니다", "was voided"), At: c.VoidedAt}
+		e := event{What: w.say("회수되었습니다", "was voided"), At: c.VoidedAt}
 		if voided != nil {
 			e.Note = voided.by()
 		}
@@ -302,7 +308,7 @@ func (v *view) happened(c firstcome.Coupon, recorded time.Time, issued, voided *
 }
 
 // sentence is what support may tell the customer.
-func (v *view) sentence(s *ledger.Status, page *customerPage) string {
+func (w customerWords) sentence(s *ledger.Status, page *customerPage) string {
 	var voided, lost *firstcome.Coupon
 	for n := range page.Found {
 		c := &page.Found[n].Coupon
@@ -311,26 +317,26 @@ func (v *view) sentence(s *ledger.Status, page *customerPage) string {
 			continue
 		}
 		if c.VoidedAt.IsZero() {
-			return v.say("고객님은 %s에 ‘%s’ 쿠폰(번호 %s)을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
-				exact(c.IssuedAt), s.Name, v.lang.number(c.Number), c.Code)
+			return w.say("고객님은 %s에 ‘%s’ 쿠폰(번호 %s)을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
+				exact(c.IssuedAt), s.Name, w.number(c.Number), c.Code)
 		}
 		voided = c
 	}
 	of := page.Of
 	switch {
 	case page.Place != nil:
-		return v.say("고객님은 지금 대기열에 계십니다. 순번은 %s, 앞에 최대 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
-			v.lang.number(page.Place.Ticket), v.lang.number(page.Place.Ahead))
+		return w.say("고객님은 지금 대기열에 계십니다. 순번은 %s, 앞에 최대 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
+			w.number(page.Place.Ticket), w.number(page.Place.Ahead))
 	case voided != nil:
-		return v.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, v.lang.number(voided.Number), exact(voided.VoidedAt))
+		return w.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, w.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
-		return v.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, v.lang.number(lost.Number))
+		return w.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, w.number(lost.Number))
 	case page.Untold:
-		return v.none(s) + " " + v.say("대기하고 계신지는 지금 확인할 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "Whether you are in line cannot be told now. We will look again in a moment.")
+		return w.none(s) + " " + w.say("대기하고 계신지는 지금 확인할 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "Whether you are in line cannot be told now. We will look again in a moment.")
 	case of.Why != "":
-		return v.say(stopWords[of.Why].ko, stopWords[of.Why].en, s.Name) + " " + v.say("고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "So we do not know yet whether you have a coupon. We will look again in a moment.")
+		return w.say(stopWords[of.Why].ko, stopWords[of.Why].en, s.Name) + " " + w.say("고객님이 받으셨는지 아직 알 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "So we do not know yet whether you have a coupon. We will look again in a moment.")
 	}
-	return v.none(s) + " " + v.chance(s, page)
+	return w.none(s) + " " + w.chance(s, page)
 }
 
 // stopWords tell a customer, for each word of figures.Whys that is about the gate, why nobody knows what it decided.
@@ -345,30 +351,30 @@ var stopWords = map[string]sentence{
 }
 
 // none says that the customer has no coupon of a campaign.
-func (v *view) none(s *ledger.Status) string {
-	return v.say("고객님은 ‘%s’ 쿠폰을 가지고 계시지 않습니다. 받지 못한 신청은 기록하지 않습니다.", "You have no coupon of “%s”. Who asked in vain is not recorded.", s.Name)
+func (w customerWords) none(s *ledger.Status) string {
+	return w.say("고객님은 ‘%s’ 쿠폰을 가지고 계시지 않습니다. 받지 못한 신청은 기록하지 않습니다.", "You have no coupon of “%s”. Who asked in vain is not recorded.", s.Name)
 }
 
 // chance says what a claim would get now.
-func (v *view) chance(s *ledger.Status, page *customerPage) string {
+func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 	of := page.Of
 	switch {
 	case of.State == "sold_out" && of.SoldOutAt.IsZero():
-		return v.say("쿠폰은 모두 나갔습니다.", "All coupons are gone.")
+		return w.say("쿠폰은 모두 나갔습니다.", "All coupons are gone.")
 	case of.State == "sold_out":
-		return v.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They were gone for the first time at %s.", exact(of.SoldOutAt))
+		return w.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They were gone for the first time at %s.", exact(of.SoldOutAt))
 	case of.State == "not_open":
-		return v.say("쿠폰은 %s에 열립니다.", "It opens at %s.", exact(s.OpensAt))
+		return w.say("쿠폰은 %s에 열립니다.", "It opens at %s.", exact(s.OpensAt))
 	case of.State == "closed":
-		return v.say("쿠폰은 마감되었습니다.", "It is closed.")
+		return w.say("쿠폰은 마감되었습니다.", "It is closed.")
 	case of.State == "paused":
-		return v.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
+		return w.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
 	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // also a line that was taken away, until it is empty
-		return v.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
+		return w.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:
-		return v.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")
+		return w.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")
 	}
-	return v.say("지금 %s장이 남아 있습니다.", "Coupons left now: %s.", v.lang.number(page.Left))
+	return w.say("지금 %s장이 남아 있습니다.", "Coupons left now: %s.", w.number(page.Left))
 }
 
 // reason returns why a form voids something.
@@ -380,8 +386,8 @@ func (v *view) reason() (string, error) {
 	return reason, nil
 }
 
-// issueCoupon issues a coupon to one user, even if the user had one before. The page shows the result.
-func (c *Console) issueCoupon(v *view) error {
+// issue issues a coupon to one user, even if the user had one before. The page shows the result.
+func (c *customerHandlers) issue(v *view) error {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	page := customerPage{User: get("user_id"), Campaign: get("campaign"), Reason: get("reason")}
 	outcome, err := c.issueTo(v, &page)
@@ -412,7 +418,7 @@ func (c *Console) issueCoupon(v *view) error {
 }
 
 // issueTo issues what a form asks for. If it cannot, the page says why, and there is no outcome.
-func (c *Console) issueTo(v *view, page *customerPage) (o firstcome.Outcome, err error) {
+func (c *customerHandlers) issueTo(v *view, page *customerPage) (o firstcome.Outcome, err error) {
 	user, err := firstcome.ParseUserID(page.User)
 	if err != nil {
 		page.NotIssued = v.say("고객 ID를 확인하세요. 발급하지 않았습니다.", "Check the user id: no coupon was issued.")
@@ -443,8 +449,8 @@ func (c *Console) issueTo(v *view, page *customerPage) (o firstcome.Outcome, err
 	return o, nil
 }
 
-// voidCoupon takes one coupon back.
-func (c *Console) voidCoupon(v *view) error {
+// void takes one coupon back.
+func (c *customerHandlers) void(v *view) error {
 	id, err := v.campaign()
 	if err != nil {
 		return err

@@ -110,9 +110,9 @@ func (l language) broken(promise string) string {
 }
 
 // unproved says why a campaign could not be proved. The log has the error.
-func (v *view) unproved(err error) string {
+func (l language) unproved(err error) string {
 	if errors.Is(err, firstcome.ErrGateUnavailable) {
-		return v.say("게이트가 응답하지 않았습니다. 잠시 뒤 다시 검증하세요.", "The gate did not answer. Prove it again in a moment.")
+		return l.say("게이트가 응답하지 않았습니다. 잠시 뒤 다시 검증하세요.", "The gate did not answer. Prove it again in a moment.")
 	}
-	return v.say("원장이나 게이트를 끝까지 읽지 못했습니다. 이유는 노드의 로그에 있습니다.", "The ledger or the gate could not be read to the end. The node's log says why.")
+	return l.say("원장이나 게이트를 끝까지 읽지 못했습니다. 이유는 노드의 로그에 있습니다.", "The ledger or the gate could not be read to the end. The node's log says why.")
 }

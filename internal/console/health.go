@@ -60,7 +60,13 @@ type heard struct {
 // toLines is beside the kinds of claims: coupons that were issued to people in line, whose claims ended as waiting.
 const toLines = "to lines"
 
-func (c *Console) showHealth(v *view) error {
+// healthHandlers show how nodes, gate and ledger are.
+type healthHandlers struct {
+	*core
+	checkup checkup
+}
+
+func (c *healthHandlers) show(v *view) error {
 	ctx := v.r.Context()
 	page := healthPage{}
 	nodes, err := c.Watcher.Nodes.Nodes(ctx)
@@ -75,12 +81,12 @@ func (c *Console) showHealth(v *view) error {
 	if c.Journal != nil && c.Journal.Troubles != nil {
 		page.Stopped, page.Gates = int64(len(c.Journal.Troubles())), c.stopped(v, "")
 	}
-	page.Edges = v.edges(ctx, rates)
+	page.Edges = c.edges(ctx, v, rates)
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
 }
 
 // examine has doctor look, which reads much of a ledger's file: only when a person asks.
-func (c *Console) examine(v *view) error {
+func (c *healthHandlers) examine(v *view) error {
 	c.checkup.examine(v.r.Context(), c.Doctor, c.Clock())
 	return v.lead(Root + "/health")
 }
@@ -157,7 +163,7 @@ func (u *checkup) last() (doctor.Findings, time.Time) {
 }
 
 // edges returns the flow, from the claims to the facts.
-func (v *view) edges(ctx context.Context, rates map[string]float64) []edge {
+func (c *healthHandlers) edges(ctx context.Context, v *view, rates map[string]float64) []edge {
 	var claims, issued *float64
 	lost, undecided := 0.0, 0.0
 	if rates != nil {

@@ -20,9 +20,12 @@ type keysPage struct {
 	Name  string // as it was typed
 }
 
-func (c *Console) showKeys(v *view) error { return c.renderKeys(v, http.StatusOK, keysPage{}) }
+// keyHandlers list, make and revoke API keys.
+type keyHandlers struct{ *core }
 
-func (c *Console) renderKeys(v *view, status int, page keysPage) error {
+func (c *keyHandlers) show(v *view) error { return c.render(v, http.StatusOK, keysPage{}) }
+
+func (c *keyHandlers) render(v *view, status int, page keysPage) error {
 	var err error
 	if page.Keys, err = c.Ledger.Keys(v.r.Context()); err != nil {
 		return err
@@ -31,20 +34,20 @@ func (c *Console) renderKeys(v *view, status int, page keysPage) error {
 	return v.render(status, "keys", v.say("키", "Keys"), page)
 }
 
-// createKey makes a key and shows it, once. A page that is loaded again asks before it makes another.
-func (c *Console) createKey(v *view) error {
+// create makes a key and shows it, once. A page that is loaded again asks before it makes another.
+func (c *keyHandlers) create(v *view) error {
 	name, role := strings.TrimSpace(v.form.Get("name")), firstcome.Role(v.form.Get("role"))
 	plain, key, err := auth.NewKey(name, role)
 	if err != nil {
-		return c.renderKeys(v, http.StatusUnprocessableEntity, keysPage{Wrong: v.why(err), Name: name})
+		return c.render(v, http.StatusUnprocessableEntity, keysPage{Wrong: v.why(err), Name: name})
 	}
 	if err := c.Ledger.AddKey(v.r.Context(), v.who.Actor, key); err != nil {
 		return err
 	}
-	return c.renderKeys(v, http.StatusOK, keysPage{Plain: plain, Made: key})
+	return c.render(v, http.StatusOK, keysPage{Plain: plain, Made: key})
 }
 
-func (c *Console) revokeKey(v *view) error {
+func (c *keyHandlers) revoke(v *view) error {
 	err := c.Ledger.RevokeKey(v.r.Context(), v.who.Actor, v.r.PathValue("key"))
 	if errors.Is(err, ledger.ErrNoKey) {
 		return errLost

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math/big"
 	"net/http"
 	"strconv"
@@ -200,4 +201,55 @@ func (l language) why(word string) string {
 		panic(fmt.Sprintf("there are no words for why nothing is known: %q", word))
 	}
 	return l.words(words)
+}
+
+// A term is a word of the pages with its explanation, in both languages.
+type term struct {
+	ID         string
+	Word, What sentence
+}
+
+// A sentence is the same text in Korean and in English.
+type sentence struct{ ko, en string }
+
+// glossary has every word that the pages explain. A page shows one with {{tip "id"}}, at the first place where it has the word; the help lists all.
+var glossary = []term{
+	{"claim", sentence{"요청", "Claims"}, sentence{"쿠폰을 달라는 신청입니다. 한 사람이 여러 번 신청하면 모두 셉니다.", "A claim asks for a coupon. If one customer asks several times, each time counts."}},
+	{"node", sentence{"노드", "Nodes"}, sentence{"요청에 응답하거나 쿠폰을 원장에 기록하는 firstcome 서버입니다. 여러 대를 함께 쓸 수 있습니다.", "A node is a firstcome server that answers claims, records coupons in the ledger, or both. Several can work together."}},
+	{"gate", sentence{"게이트", "Gate"}, sentence{"쿠폰을 누가 받는지 결정하는 곳입니다. 원장이 직접 결정하거나, Redis가 결정합니다.", "The gate decides who is issued a coupon. It is either the ledger itself or Redis."}},
+	{"journal", sentence{"저널", "Journal"}, sentence{"Redis가 발급했지만 아직 원장에 없는 쿠폰이 기록을 기다리는 곳입니다.", "Coupons that Redis has issued wait here until the ledger has them."}},
+	{"ledger", sentence{"원장", "Ledger"}, sentence{"발급된 쿠폰을 보관하는 데이터베이스입니다. 한 번호를 두 사람이 갖거나 수량을 넘는 쿠폰은 받지 않습니다.", "The database that keeps the coupons. It refuses a number that another customer has, and a coupon beyond the quantity."}},
+	{"fact", sentence{"이벤트", "Facts"}, sentence{"쿠폰이 발급되거나 회수되었다는 기록입니다. 문자나 통계 같은 다른 시스템이 순서대로 읽어 갑니다.", "A fact says that a coupon was issued or voided. Other systems, such as mail or statistics, read facts in order."}},
+	{"unrecorded", sentence{"기록 대기", "Unrecorded"}, sentence{"게이트가 발급했지만 아직 원장에 없는 쿠폰의 수입니다. 원장이 직접 결정하면 항상 0입니다.", "Coupons that the gate has issued and the ledger does not have yet. If the ledger is the gate, there are none."}},
+	{"in-vain", sentence{"거절된 요청", "Asked in vain"}, sentence{"소진, 오픈 전, 일시중지, 종료 때문에 쿠폰을 받지 못한 요청의 수입니다. 실제로는 더 많을 수 있습니다.", "Claims that got no coupon because it was sold out, not open yet, paused or closed. There were at least so many."}},
+	{"unknown", sentence{"결과 미확인", "Unknown"}, sentence{"결과를 알려 주지 못한 요청의 수로, 실제로는 더 많을 수 있습니다. 과부하로 거절된 요청도 들어갑니다. 다시 신청해도 한 장만 받습니다.", "Claims that were answered without an outcome, also those turned away by overload. There were at least so many. Asking again is safe: a customer gets one coupon only."}},
+	{"p95", sentence{"응답 p95", "p95"}, sentence{"요청 100건 중 95건은 약 이 시간 안에 응답을 받았습니다. 최근 몇 초의 값입니다.", "About 95 of 100 claims were answered within this time, over the last seconds."}},
+	{"last-proof", sentence{"마지막 검증", "Last proof"}, sentence{"원장의 모든 행을 다시 읽어 약속과 대조한 마지막 결과입니다. 그 뒤에 생긴 일은 들어 있지 않습니다.", "The last time that every row of the ledger was held against the promises. It says nothing of what came later."}},
+	{"number", sentence{"번호", "Number"}, sentence{"게이트가 쿠폰을 발급한 순서입니다. 건너뛸 수 있으며, 등수나 발급된 수가 아닙니다. 회수된 번호는 다시 쓰이지 않습니다.", "The order in which the gate issued the coupons. Numbers may jump: one is no rank and no count. A voided coupon's number is never used again."}},
+	{"voided", sentence{"회수", "Voided"}, sentence{"발급한 쿠폰을 무효로 하는 것입니다. 쿠폰은 재고로 돌아갑니다.", "A voided coupon was taken back after it was issued. Its stock returned."}},
+	{"dead-letter", sentence{"기록 실패 건", "Dead letters"}, sentence{"원장이 거부한 쿠폰이나 읽을 수 없는 항목입니다. 담당자가 다시 기록하거나 회수할 때까지 그 쿠폰의 재고는 차감된 채로 남습니다.", "Coupons that the ledger refused, and entries that cannot be read. The stock of such a coupon stays taken until an operator replays or voids it."}},
+	{"lost", sentence{"유실된 번호", "Lost numbers"}, sentence{"Redis가 데이터를 잃기 전에 발급했을 수 있지만, 그 쿠폰을 찾을 수 없는 번호입니다. 다시 쓰이지 않습니다.", "Numbers that Redis may have given before it lost data, and whose coupons cannot be found. They are never given again."}},
+	{"stopped", sentence{"멈춘 게이트", "Gates that decide nothing"}, sentence{"지금까지 무엇이 발급되었는지 확실하지 않아 발급을 멈췄습니다. 확인하거나 원장에서 다시 만든 뒤에 이어 갑니다. 다시 만들면 새 에폭이 시작되고 번호를 건너뛸 수 있습니다.", "It is not certain what was issued so far, so nothing is issued. It goes on once the gate is verified, or rebuilt from the ledger. A rebuild begins a new epoch, and numbers may jump."}},
+	{"breaker", sentence{"서킷 브레이커", "Breaker"}, sentence{"기록이 거듭 실패하면 레코더가 잠시 멈추게 하는 장치입니다. 원장이 다시 받으면 저절로 풀립니다.", "After repeated failures it makes a recorder wait between tries. It closes by itself as soon as the ledger takes a batch."}},
+	{"answer", sentence{"응답 시점", "When a claim is answered"}, sentence{"원장에 기록된 뒤에 응답하면 안내한 쿠폰이 원장에 남아 있습니다. 게이트가 결정하자마자 응답하면 더 빠를 수 있지만, Redis가 데이터를 잃으면 안내한 쿠폰이 유실될 수 있습니다.", "Once it is in the ledger: every coupon that a customer hears of is recorded. As soon as the gate decided: it may be faster, but if Redis loses data, a coupon that a customer heard of can be lost."}},
+	{"line", sentence{"대기열", "The line"}, sentence{"쿠폰을 기다리는 사람들입니다. 들어온 순서대로 쿠폰을 받습니다.", "The people who wait for a coupon. They are served in the order in which they joined."}},
+	{"pace", sentence{"속도", "Pace"}, sentence{"대기열에 쿠폰을 발급하는 속도입니다. 1초에 몇 장인지로 정합니다.", "How fast coupons are issued to the line, in coupons a second."}},
+	{"waitlist", sentence{"예비 대기", "Waitlist"}, sentence{"소진된 뒤에도 대기열이 남아 있어, 쿠폰이 회수되면 다음 사람이 받습니다. 받는다는 보장은 없습니다.", "The line stays when all coupons are gone, and a coupon that is voided goes to the next in line. Nobody is promised one."}},
+	{"ticket", sentence{"순번", "Ticket"}, sentence{"대기열에 들어온 순서입니다. 쿠폰의 번호와는 다릅니다.", "The order in which people joined the line. It is not a coupon's number."}},
+	{"ahead", sentence{"앞에, 최대", "Ahead, at most"}, sentence{"대기를 취소한 사람도 차례가 될 때까지 셉니다. 그래서 실제로는 더 적을 수 있습니다.", "People who left the line count until their turn. So there may be fewer."}},
+	{"version", sentence{"버전", "Version"}, sentence{"이 캠페인에 마지막으로 적용한 변경의 번호입니다. 그사이 다른 사람이 바꿨는지 이것으로 압니다.", "The number of the campaign's last change. It shows whether somebody else changed it meanwhile."}},
+}
+
+// words returns a sentence in the language.
+func (l language) words(s sentence) string { return l.say(s.ko, s.en) }
+
+// tip returns a word that explains itself when it is pressed, by mouse, finger or keyboard and without script. A word that glossary lacks is an error.
+func (l language) tip(id string) (template.HTML, error) {
+	for _, t := range glossary {
+		if t.ID == id {
+			return template.HTML(fmt.Sprintf(`<span class="term"><button type="button" popovertarget="tip-%[1]s">%[2]s</button><span popover id="tip-%[1]s">%[3]s</span></span>`, //nolint:gosec // our own words
+				id, template.HTMLEscapeString(l.words(t.Word)), template.HTMLEscapeString(l.words(t.What)))), nil
+		}
+	}
+	return "", fmt.Errorf("the glossary has no word %q", id)
 }

@@ -80,7 +80,10 @@ var withoutOutcome = []string{"shed", "gate_unavailable", "gate_full", "line_ful
 // recentRows is how many rows the plots' table has.
 const recentRows = 12
 
-func (c *Console) showLive(v *view) error {
+// liveHandlers show a campaign as it is now.
+type liveHandlers struct{ *core }
+
+func (c *liveHandlers) show(v *view) error {
 	s, err := v.known()
 	if err != nil {
 		return err
@@ -153,8 +156,8 @@ type courseRates struct {
 // nobody clicks is used, too. See session.use.
 const streamLasts = idle / 2
 
-// followLive sends a campaign's samples as server-sent events, as long as somebody looks.
-func (c *Console) followLive(v *view) error {
+// follow sends a campaign's samples as server-sent events, as long as somebody looks.
+func (c *liveHandlers) follow(v *view) error {
 	ctx := v.r.Context()
 	s, err := v.known()
 	if err != nil {
@@ -181,7 +184,7 @@ func (c *Console) followLive(v *view) error {
 			return nil
 		case sample := <-samples:
 			text, err := sample.JSON()
-			if err != nil || !v.stillMay() || c.Clock().Sub(began) > streamLasts || events.sendText("sample", sample.At.UnixMicro(), text) != nil {
+			if err != nil || !c.stillMay(v) || c.Clock().Sub(began) > streamLasts || events.sendText("sample", sample.At.UnixMicro(), text) != nil {
 				return nil // the browser comes again, and is led to the login or loses nothing
 			}
 		}
@@ -189,7 +192,7 @@ func (c *Console) followLive(v *view) error {
 }
 
 // stillMay tells whether the person may still look: a key that was revoked may not.
-func (v *view) stillMay() bool {
+func (c *liveHandlers) stillMay(v *view) bool {
 	who, err := v.person(v.w, v.r)
 	return err == nil && see.HasRole(who.Role)
 }
@@ -224,7 +227,7 @@ func (s stream) sendText(event string, id int64, text []byte) error {
 
 // missed returns the first event and its data. A browser that reconnects with the id of the last sample gets what came since, any
 // other the whole course. An id is the instant of a sample, in microseconds, by its node's clock.
-func (c *Console) missed(ctx context.Context, id string, s *ledger.Status) (event string, data any, err error) {
+func (c *liveHandlers) missed(ctx context.Context, id string, s *ledger.Status) (event string, data any, err error) {
 	after, err := strconv.ParseInt(id, 10, 64)
 	if err != nil { // there is none
 		course, err := c.courseOf(ctx, s)
@@ -235,7 +238,7 @@ func (c *Console) missed(ctx context.Context, id string, s *ledger.Status) (even
 }
 
 // courseOf returns a campaign's course so far.
-func (c *Console) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, error) {
+func (c *liveHandlers) courseOf(ctx context.Context, s *ledger.Status) (courseEvent, error) {
 	ctx, done := context.WithTimeout(ctx, readWait)
 	defer done()
 	h := history{Issued: []point{}, Recorded: []point{}}

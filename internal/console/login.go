@@ -14,14 +14,17 @@ type loginPage struct {
 	Wrong string // why the last try failed
 }
 
-func (c *Console) showLogin(v *view) error {
+// loginHandlers are those on which people log in and out.
+type loginHandlers struct{ *core }
+
+func (c *loginHandlers) show(v *view) error {
 	if c.Auth.Open() {
 		return v.lead(Root)
 	}
 	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.form.Get("next"))})
 }
 
-func (c *Console) login(v *view) error {
+func (c *loginHandlers) login(v *view) error {
 	next := nextOf(v.form.Get("next"))
 	key, err := c.Auth.Login(strings.TrimSpace(v.form.Get("key")))
 	wrong := ""
@@ -44,7 +47,7 @@ func (c *Console) login(v *view) error {
 }
 
 // logout ends all sessions of the key that began before: a copy of the cookie is of no use from then on.
-func (c *Console) logout(v *view) error {
+func (c *loginHandlers) logout(v *view) error {
 	now := c.Clock()
 	if s, key, err := c.session(v.r, now); err == nil {
 		if now.Before(s.Issued) { // by the clock of a node that is ahead

@@ -37,7 +37,7 @@ type newForm struct {
 // formTime is how a browser writes an instant without a zone: it is Seoul's.
 const formTime = "2006-01-02T15:04:05"
 
-func (c *Console) showNew(v *view) error {
+func (c *campaignHandlers) showNew(v *view) error {
 	page := newPage{Form: newForm{Answer: string(firstcome.Recorded), Line: "none", ValidUnit: validUnits[0].name}}
 	if from := v.form.Get("clone"); from != "" {
 		id, err := firstcome.ParseCampaignID(from)
@@ -111,8 +111,8 @@ func (v *view) typedForm() newForm {
 	}
 }
 
-// createCampaign shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
-func (c *Console) createCampaign(v *view) error {
+// create shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
+func (c *campaignHandlers) create(v *view) error {
 	page := newPage{Wrong: map[string]string{}, Form: v.typedForm()}
 	id := page.read(v)
 	status := http.StatusOK
@@ -122,7 +122,7 @@ func (c *Console) createCampaign(v *view) error {
 	case v.form.Get("step") == "create":
 		if _, err := c.Operator.Create(v.r.Context(), v.who.Actor, id, page.Terms); err == nil {
 			return v.doneAt(id, "created")
-		} else if page.Wrong["id"] = v.taken(err); page.Wrong["id"] == "" {
+		} else if page.Wrong["id"] = c.taken(v, err); page.Wrong["id"] == "" {
 			return err
 		}
 		status = http.StatusConflict
@@ -134,7 +134,7 @@ func (c *Console) createCampaign(v *view) error {
 }
 
 // taken returns why a campaign cannot have an id; empty: that is not what an error says.
-func (v *view) taken(err error) string {
+func (c *campaignHandlers) taken(v *view, err error) string {
 	switch {
 	case errors.Is(err, firstcome.ErrCampaignExists):
 		return v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id.")
@@ -267,12 +267,12 @@ func (p *newPage) refuse(v *view, err error) {
 }
 
 // checkList says what to look at before the campaign opens.
-func (c *Console) checkList(v *view, p *newPage) (found doctor.Findings) {
+func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings) {
 	t, now := &p.Terms, c.Clock()
-	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각을 확인하세요.", "Check the time."), "%s", v.opening(t.OpensAt, now))
+	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각을 확인하세요.", "Check the time."), "%s", c.opening(v, t.OpensAt, now))
 	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("한 장도 나가지 않습니다.", "Nobody will get one."), "%s", v.lang.quantity(t.Quantity))
 	if !t.ClosesAt.IsZero() {
-		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "That is over already."), "%s", v.both(t.ClosesAt))
+		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "That is over already."), "%s", v.lang.both(t.ClosesAt))
 	}
 	if t.Pace != nil && t.Pace.PerSecond > 0 && t.Quantity != firstcome.Unlimited {
 		takes := time.Duration(float64(t.Quantity) / float64(t.Pace.PerSecond) * float64(time.Second))
@@ -281,17 +281,17 @@ func (c *Console) checkList(v *view, p *newPage) (found doctor.Findings) {
 			from = t.OpensAt
 		}
 		fits := t.ClosesAt.IsZero() || !from.Add(takes).After(t.ClosesAt)
-		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 다 나가지 않습니다.", "Not all are served before it closes."), "%s: %s", v.pace(t.Pace), v.lang.span(takes))
+		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 다 나가지 않습니다.", "Not all are served before it closes."), "%s: %s", v.lang.pace(t.Pace), v.lang.span(takes))
 	}
 	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("쿠폰이 무엇을 주는지 비어 있습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
 	if t.Answer == firstcome.Decided && c.Gate == nil {
 		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("원장이 직접 결정하므로 결정과 기록이 같은 순간입니다.", "The ledger decides here, so decided and recorded are the same instant."))
 	}
-	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Make a key and start again."), "%s", v.credentials())
+	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Make a key and start again."), "%s", c.credentials(v))
 	return found
 }
 
-func (v *view) credentials() string {
+func (c *campaignHandlers) credentials(v *view) string {
 	if v.Auth.Open() {
 		return v.say("개발 모드: 누구나 관리자입니다.", "development mode: everybody is admin")
 	}
@@ -299,17 +299,17 @@ func (v *view) credentials() string {
 }
 
 // opening returns when it opens, in Seoul and UTC, and how far that is.
-func (v *view) opening(at, now time.Time) string {
+func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 	switch {
 	case at.IsZero():
 		return v.say("만드는 즉시 열립니다.", "It opens as soon as it is made.")
 	case at.After(now):
-		return v.both(at) + " · " + v.say("%s 뒤", "in %s", v.lang.span(at.Sub(now)))
+		return v.lang.both(at) + " · " + v.say("%s 뒤", "in %s", v.lang.span(at.Sub(now)))
 	}
-	return v.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "That is over: it opens as soon as it is made.")
+	return v.lang.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "That is over: it opens as soon as it is made.")
 }
 
 // both returns an instant in Seoul and in UTC.
-func (v *view) both(at time.Time) string {
-	return at.In(seoul).Format(toSecond) + v.say(" 서울", " Seoul") + " = " + utc(at) + " UTC"
+func (l language) both(at time.Time) string {
+	return at.In(seoul).Format(toSecond) + l.say(" 서울", " Seoul") + " = " + utc(at) + " UTC"
 }

@@ -126,7 +126,7 @@ func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
 }
 
 // proved returns the last proofs of campaigns, of whichever node.
-func (c *Console) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[firstcome.CampaignID]*proving, error) {
+func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[firstcome.CampaignID]*proving, error) {
 	kept, err := c.Ledger.Proofs(ctx, ids)
 	all := map[firstcome.CampaignID]*proving{}
 	for _, k := range kept {
@@ -231,15 +231,18 @@ type promiseRow struct {
 	Shown                []string // in English
 }
 
-func (c *Console) showProof(v *view) error {
-	return c.renderProof(v, "proof", v.say("검증", "Proof"))
+// proofHandlers show what was proved of a campaign.
+type proofHandlers struct{ *core }
+
+func (c *proofHandlers) show(v *view) error {
+	return c.render(v, "proof", v.say("검증", "Proof"))
 }
 
-func (c *Console) showReport(v *view) error {
-	return c.renderProof(v, "report", v.say("이벤트 결과 보고서", "Event report"))
+func (c *proofHandlers) showReport(v *view) error {
+	return c.render(v, "report", v.say("이벤트 결과 보고서", "Event report"))
 }
 
-func (c *Console) renderProof(v *view, name, title string) error {
+func (c *proofHandlers) render(v *view, name, title string) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -265,23 +268,23 @@ func (c *Console) renderProof(v *view, name, title string) error {
 	switch {
 	case page.Last == nil:
 	case page.Last.Failed != nil:
-		page.Failure = v.unproved(page.Last.Failed)
+		page.Failure = v.lang.unproved(page.Last.Failed)
 	default:
-		page.Promises, page.Other = v.promises(&page.Last.Proof)
+		page.Promises, page.Other = c.promises(v, &page.Last.Proof)
 	}
 	h, err := c.historyOf(v.r.Context(), &s)
 	if err != nil {
 		return err
 	}
-	page.Curve = v.curve(h.Steps)
+	page.Curve = v.lang.curve(h.Steps)
 	page.Steps = every(h.Steps, tableRows)
-	page.Speeds, page.Rates = v.speeds(&h), rateRows(&h, tableRows)
+	page.Speeds, page.Rates = v.lang.speeds(&h), rateRows(&h, tableRows)
 	tabs := tabsOf(&s, "proof")
 	return v.renderOf(tabs, http.StatusOK, name, title, page)
 }
 
 // losses reads the campaign's voided coupons, open dead letters and lost numbers from the ledger.
-func (c *Console) losses(ctx context.Context, s *ledger.Status, page *proofPage) error {
+func (c *proofHandlers) losses(ctx context.Context, s *ledger.Status, page *proofPage) error {
 	page.Voided = s.Recorded - s.InForce
 	causes, err := c.Ledger.LetterCauses(ctx, s.ID)
 	if err != nil {
@@ -315,7 +318,7 @@ func every(steps []ledger.Step, most int) (few []ledger.Step) {
 	return few
 }
 
-func (c *Console) startProof(v *view) error {
+func (c *proofHandlers) start(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -326,7 +329,7 @@ func (c *Console) startProof(v *view) error {
 	return v.lead(Root + "/campaigns/" + string(s.ID) + "/proof")
 }
 
-func (c *Console) stopProof(v *view) error {
+func (c *proofHandlers) stop(v *view) error {
 	id, err := v.campaign()
 	if err != nil {
 		return err
@@ -336,7 +339,7 @@ func (c *Console) stopProof(v *view) error {
 }
 
 // promises returns what was found of each promise, and of what they rest on.
-func (v *view) promises(p *Proof) (rows, other []promiseRow) {
+func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 	r := &p.Ledger
 	numbers := v.say("1부터 빠진 번호가 없는지 봤습니다.", "Is each number from 1 on a coupon, a dead letter, lost or on its way?")
 	if p.Gate != nil {

@@ -28,7 +28,7 @@ type stoppedGate struct {
 const mostStopped = 50
 
 // stopped returns the campaigns of which the gate decides nothing, one or all, as far as this node knows.
-func (c *Console) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) {
+func (c *core) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) {
 	if c.Journal.Troubles == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c *Console) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) 
 	defer done()
 	for n := range all {
 		if s, err := c.Ledger.Campaign(ctx, all[n].ID); err == nil {
-			all[n].Name, all[n].Version, all[n].Most = s.Name, s.Version, v.mostLost(&s)
+			all[n].Name, all[n].Version, all[n].Most = s.Name, s.Version, v.lang.mostLost(&s)
 		}
 	}
 	return all
@@ -66,15 +66,15 @@ func stateOf(why error) string {
 
 // mostLost returns how many coupons a rebuild may lose: as many as may be in force besides those that the ledger has. It may skip more numbers,
 // which nobody was given.
-func (v *view) mostLost(s *ledger.Status) string {
+func (l language) mostLost(s *ledger.Status) string {
 	if s.Quantity == firstcome.Unlimited {
 		return "–"
 	}
-	return v.lang.number(max(0, s.Quantity-s.InForce))
+	return l.number(max(0, s.Quantity-s.InForce))
 }
 
-// rebuildGate makes a campaign's gate anew, if its name or id was typed. A gate that decides by then stays as it is.
-func (c *Console) rebuildGate(v *view) error {
+// rebuild makes a campaign's gate anew, if its name or id was typed. A gate that decides by then stays as it is.
+func (c *steerHandlers) rebuild(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *Console) rebuildGate(v *view) error {
 		return firstcome.ErrStale
 	}
 	if !v.typed(&s) {
-		return c.renderSteer(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.mostLost(&s)}, v.notTyped())
+		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.lang.mostLost(&s)}, v.notTyped())
 	}
 	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, recovery.Order{IfLost: true}); err != nil {
 		return err

@@ -88,11 +88,14 @@ type bulkResolve struct {
 // shownLetters is how many letters of a cause are shown before they are resolved.
 const shownLetters = 3
 
-func (c *Console) showRecording(v *view) error {
-	return c.renderRecording(v, http.StatusOK, recordingPage{Resolved: v.form.Get("resolved") != ""})
+// recordingHandlers show what is on its way to the ledger, and settle dead letters.
+type recordingHandlers struct{ *core }
+
+func (c *recordingHandlers) show(v *view) error {
+	return c.render(v, http.StatusOK, recordingPage{Resolved: v.form.Get("resolved") != ""})
 }
 
-func (c *Console) renderRecording(v *view, status int, page recordingPage) error {
+func (c *recordingHandlers) render(v *view, status int, page recordingPage) error {
 	page.Remote = c.Journal != nil
 	page.Typed = strings.TrimSpace(v.form.Get("campaign"))
 	var err error
@@ -117,7 +120,7 @@ func (c *Console) renderRecording(v *view, status int, page recordingPage) error
 
 // named returns the campaign that a text names, by its id or by a part of one campaign's id or name; or what is wrong with the text. With an error
 // the ledger does not say, and an id may name one.
-func (c *Console) named(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
+func (c *core) named(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
 	if text == "" {
 		return "", "", nil
 	}
@@ -140,7 +143,7 @@ func (c *Console) named(v *view, text string) (id firstcome.CampaignID, wrong st
 }
 
 // read reads what the ledger has of the page.
-func (c *Console) read(v *view, page *recordingPage) (err error) {
+func (c *recordingHandlers) read(v *view, page *recordingPage) (err error) {
 	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
 	defer done()
 	after, _ := strconv.ParseInt(v.form.Get("after"), 10, 64) // of a link of ours
@@ -160,7 +163,7 @@ func (c *Console) read(v *view, page *recordingPage) (err error) {
 }
 
 // recorders reads what each recorder says of its breaker.
-func (c *Console) recorders(ctx context.Context, page *recordingPage) {
+func (c *recordingHandlers) recorders(ctx context.Context, page *recordingPage) {
 	ctx, done := context.WithTimeout(ctx, ledgerWait)
 	defer done()
 	nodes, err := c.Watcher.Nodes.Nodes(ctx)
@@ -174,7 +177,7 @@ func (c *Console) recorders(ctx context.Context, page *recordingPage) {
 }
 
 // backlog asks the gate what is on its way. Without an answer it is unknown.
-func (c *Console) backlog(v *view, page *recordingPage) {
+func (c *recordingHandlers) backlog(v *view, page *recordingPage) {
 	if c.Journal.Recorder != nil {
 		stats := c.Journal.Recorder()
 		page.Recorder = &stats
@@ -202,7 +205,7 @@ func (c *Console) backlog(v *view, page *recordingPage) {
 }
 
 // lost returns the lost numbers of one campaign, or of all that a gate decides.
-func (c *Console) lost(ctx context.Context, of firstcome.CampaignID) (all []lostNumbers, err error) {
+func (c *recordingHandlers) lost(ctx context.Context, of firstcome.CampaignID) (all []lostNumbers, err error) {
 	if c.Journal == nil {
 		return nil, nil
 	}
@@ -222,7 +225,7 @@ func (c *Console) lost(ctx context.Context, of firstcome.CampaignID) (all []lost
 }
 
 // letter returns the dead letter that the path names.
-func (v *view) letter() (int64, error) {
+func (c *recordingHandlers) letter(v *view) (int64, error) {
 	letter, err := strconv.ParseInt(v.r.PathValue("letter"), 10, 64)
 	if err != nil {
 		return 0, firstcome.ErrNoDeadLetter
@@ -230,8 +233,8 @@ func (v *view) letter() (int64, error) {
 	return letter, nil
 }
 
-func (c *Console) replayLetter(v *view) error {
-	letter, err := v.letter()
+func (c *recordingHandlers) replay(v *view) error {
+	letter, err := c.letter(v)
 	if err != nil {
 		return err
 	}
@@ -241,8 +244,8 @@ func (c *Console) replayLetter(v *view) error {
 	return v.leadDone(Root+"/recording", nil, "replayed")
 }
 
-func (c *Console) voidLetter(v *view) error {
-	letter, err := v.letter()
+func (c *recordingHandlers) void(v *view) error {
+	letter, err := c.letter(v)
 	if err != nil {
 		return err
 	}
@@ -256,9 +259,9 @@ func (c *Console) voidLetter(v *view) error {
 	return v.leadDone(Root+"/recording", nil, "voided")
 }
 
-// resolveLetters shows what resolving all open letters of a cause would do, and does it when the campaign's name or id was typed.
-func (c *Console) resolveLetters(v *view) error {
-	of, ask, err := v.chosenLetters()
+// resolve shows what resolving all open letters of a cause would do, and does it when the campaign's name or id was typed.
+func (c *recordingHandlers) resolve(v *view) error {
+	of, ask, err := c.chosenLetters(v)
 	if err != nil {
 		return err
 	}
@@ -266,7 +269,7 @@ func (c *Console) resolveLetters(v *view) error {
 	if ask.Void {
 		if _, err = v.reason(); err != nil {
 			page.Wrong = v.why(err)
-			return c.renderRecording(v, http.StatusUnprocessableEntity, page)
+			return c.render(v, http.StatusUnprocessableEntity, page)
 		}
 	}
 	s, err := c.Ledger.Campaign(v.r.Context(), of.Campaign)
@@ -299,24 +302,24 @@ func (c *Console) resolveLetters(v *view) error {
 	page.Wrong += v.say("처리 %s건, 원장이 다시 거절 %s건, 아직 %s건이 남았습니다.", "%s resolved, %s refused as before, %s not tried yet.",
 		v.lang.number(done.Done), v.lang.number(len(done.Refused)), v.lang.number(done.Remaining))
 	if done.Remaining == 0 {
-		return c.renderRecording(v, http.StatusOK, page)
+		return c.render(v, http.StatusOK, page)
 	}
 	of.After, ask.After, ask.Typed = done.After, done.After, string(of.Campaign)
 	return c.askToResolve(v, page, of, ask)
 }
 
 // askToResolve shows the first letters that would be resolved, and how many there are.
-func (c *Console) askToResolve(v *view, page recordingPage, of ledger.Letters, ask bulkResolve) (err error) {
+func (c *recordingHandlers) askToResolve(v *view, page recordingPage, of ledger.Letters, ask bulkResolve) (err error) {
 	of.Limit = shownLetters
 	if ask.First, ask.Open, err = c.Ledger.LettersToResolve(v.r.Context(), of); err != nil {
 		return err
 	}
 	page.Ask = &ask
-	return c.renderRecording(v, http.StatusOK, page)
+	return c.render(v, http.StatusOK, page)
 }
 
 // chosenLetters reads which open letters a form is about, and whether it replays or voids them.
-func (v *view) chosenLetters() (of ledger.Letters, ask bulkResolve, err error) {
+func (c *recordingHandlers) chosenLetters(v *view) (of ledger.Letters, ask bulkResolve, err error) {
 	of.Campaign, err = firstcome.ParseCampaignID(v.form.Get("of"))
 	of.Cause = v.form.Get("cause")
 	through, err2 := strconv.ParseInt(v.form.Get("through"), 10, 64)

@@ -44,7 +44,10 @@ type recordLine struct {
 // A changed field went from one value to another.
 type changed struct{ Name, From, To string }
 
-func (c *Console) showRecords(v *view) error {
+// recordHandlers show what operators did.
+type recordHandlers struct{ *core }
+
+func (c *recordHandlers) show(v *view) error {
 	filter := ledger.LogFilter{Limit: linesPerPage + 1}
 	page := recordsPage{Campaign: v.form.Get("campaign"), User: v.form.Get("user_id")}
 	var tabs *campaignTabs
@@ -85,13 +88,13 @@ func (c *Console) showRecords(v *view) error {
 		return err
 	}
 	for n := range lines {
-		page.Lines = append(page.Lines, v.lineOf(&lines[n], names))
+		page.Lines = append(page.Lines, v.lang.lineOf(&lines[n], names))
 	}
 	return v.renderOf(tabs, http.StatusOK, "records", v.say("변경 이력", "Changes and audit log"), page)
 }
 
 // logged returns the campaign that a text names. The log has lines of campaigns, too, that the ledger has forgotten: an id need not name one.
-func (c *Console) logged(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
+func (c *recordHandlers) logged(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
 	if text == "" {
 		return "", "", nil
 	}
@@ -102,7 +105,7 @@ func (c *Console) logged(v *view, text string) (id firstcome.CampaignID, wrong s
 }
 
 // keyNames returns the keys' names by the actors of the audit log.
-func (c *Console) keyNames(v *view) (map[string]string, error) {
+func (c *core) keyNames(v *view) (map[string]string, error) {
 	keys, err := c.Ledger.Keys(v.r.Context())
 	names := map[string]string{}
 	for _, k := range keys {
@@ -111,14 +114,14 @@ func (c *Console) keyNames(v *view) (map[string]string, error) {
 	return names, err
 }
 
-func (v *view) lineOf(e *ledger.LogEntry, names map[string]string) recordLine {
-	line := recordLine{At: e.At, Actor: e.Actor, What: v.action(e.Action), Campaign: e.Campaign, User: e.User, Number: e.Number, Refused: e.Refused}
+func (l language) lineOf(e *ledger.LogEntry, names map[string]string) recordLine {
+	line := recordLine{At: e.At, Actor: e.Actor, What: l.action(e.Action), Campaign: e.Campaign, User: e.User, Number: e.Number, Refused: e.Refused}
 	if name, ok := names[e.Actor]; ok {
 		line.Actor, line.Key = name, e.Actor
 	}
 	before, after, err := e.TermsOf()
 	if err == nil && after != nil {
-		line.Changed = v.differences(before, after)
+		line.Changed = l.differences(before, after)
 	}
 	var detail struct {
 		Reason string `json:"reason"`
@@ -142,7 +145,7 @@ func (l *recordLine) by() string {
 }
 
 // action returns what an action of the audit log is in words.
-func (v *view) action(name string) string {
+func (l language) action(name string) string {
 	words := map[string][2]string{
 		"campaign.create": {"캠페인을 만들었습니다", "made the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},
 		"campaign.pause": {"일시중지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
@@ -153,13 +156,13 @@ func (v *view) action(name string) string {
 		"key.create": {"키를 만들었습니다", "made a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},
 	}
 	if w, ok := words[name]; ok {
-		return v.say(w[0], w[1])
+		return l.say(w[0], w[1])
 	}
 	return name
 }
 
 // differences returns what of the terms is not the same; of a new campaign all that is set.
-func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
+func (l language) differences(before, after *firstcome.Terms) (all []changed) {
 	first := before == nil
 	if first {
 		before = &firstcome.Terms{}
@@ -175,49 +178,49 @@ func (v *view) differences(before, after *firstcome.Terms) (all []changed) {
 	}
 	yes := func(is bool) string {
 		if is {
-			return v.say("예", "yes")
+			return l.say("예", "yes")
 		}
-		return v.say("아니요", "no")
+		return l.say("아니요", "no")
 	}
 	instant := func(t time.Time) string {
 		if t.IsZero() {
-			return v.say("없음", "none")
+			return l.say("없음", "none")
 		}
 		return t.In(seoul).Format(toSecond)
 	}
-	quantity := func(n int64) string { return v.lang.quantity(n) }
-	add(v.say("이름", "name"), before.Name, after.Name)
-	add(v.say("수량", "quantity"), quantity(before.Quantity), quantity(after.Quantity))
-	add(v.say("오픈", "opens"), instant(before.OpensAt), instant(after.OpensAt))
-	add(v.say("마감", "closes"), instant(before.ClosesAt), instant(after.ClosesAt))
-	add(v.say("응답 시점", "answered when"), v.answered(before.Answer), v.answered(after.Answer))
-	add(v.say("속도", "pace"), v.pace(before.Pace), v.pace(after.Pace))
-	add(v.say("예비 대기", "waitlist"), yes(before.Waitlist), yes(after.Waitlist))
+	quantity := func(n int64) string { return l.quantity(n) }
+	add(l.say("이름", "name"), before.Name, after.Name)
+	add(l.say("수량", "quantity"), quantity(before.Quantity), quantity(after.Quantity))
+	add(l.say("오픈", "opens"), instant(before.OpensAt), instant(after.OpensAt))
+	add(l.say("마감", "closes"), instant(before.ClosesAt), instant(after.ClosesAt))
+	add(l.say("응답 시점", "answered when"), l.answered(before.Answer), l.answered(after.Answer))
+	add(l.say("속도", "pace"), l.pace(before.Pace), l.pace(after.Pace))
+	add(l.say("예비 대기", "waitlist"), yes(before.Waitlist), yes(after.Waitlist))
 	benefit := func(text []byte) string {
 		if len(text) == 0 || string(text) == "null" {
-			return v.say("없음", "none")
+			return l.say("없음", "none")
 		}
 		return string(text)
 	}
 	lasts := func(d time.Duration) string {
 		if d == 0 {
-			return v.say("없음", "none")
+			return l.say("없음", "none")
 		}
-		return v.lang.exactSpan(d)
+		return l.exactSpan(d)
 	}
-	add(v.say("혜택", "benefit"), benefit(before.Benefit), benefit(after.Benefit))
-	add(v.say("유효 기한", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
-	add(v.say("유효 기간", "valid for"), lasts(before.ValidFor), lasts(after.ValidFor))
+	add(l.say("혜택", "benefit"), benefit(before.Benefit), benefit(after.Benefit))
+	add(l.say("유효 기한", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
+	add(l.say("유효 기간", "valid for"), lasts(before.ValidFor), lasts(after.ValidFor))
 	return all
 }
 
 // pace returns a pace in words.
-func (v *view) pace(p *firstcome.Pace) string {
+func (l language) pace(p *firstcome.Pace) string {
 	switch {
 	case p == nil:
-		return v.say("대기열 없음", "no line")
+		return l.say("대기열 없음", "no line")
 	case p.PerSecond == 0:
-		return v.say("가능한 한 빨리", "as fast as it goes")
+		return l.say("가능한 한 빨리", "as fast as it goes")
 	}
-	return v.say("초당 %s장", "%s a second", v.lang.number(p.PerSecond))
+	return l.say("초당 %s장", "%s a second", l.number(p.PerSecond))
 }

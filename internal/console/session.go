@@ -104,7 +104,7 @@ func (s *seal) read(text string, now time.Time) (session, error) {
 }
 
 // cookieName returns the name of the session's cookie.
-func (c *Console) cookieName() string {
+func (c *core) cookieName() string {
 	if c.Secure {
 		return secureCookieName
 	}
@@ -112,7 +112,7 @@ func (c *Console) cookieName() string {
 }
 
 // keep has the browser keep a session; an empty text has it forget.
-func (c *Console) keep(w http.ResponseWriter, text string) {
+func (c *core) keep(w http.ResponseWriter, text string) {
 	cookie := http.Cookie{
 		Name: c.cookieName(), Value: text, Path: "/", MaxAge: int(idle / time.Second),
 		HttpOnly: true, Secure: c.Secure, SameSite: http.SameSiteLaxMode,
@@ -124,7 +124,7 @@ func (c *Console) keep(w http.ResponseWriter, text string) {
 }
 
 // person returns who sent a request.
-func (c *Console) person(w http.ResponseWriter, r *http.Request) (person, error) {
+func (c *core) person(w http.ResponseWriter, r *http.Request) (person, error) {
 	if c.Auth.Open() {
 		return person{Role: firstcome.Admin, Name: "local", Actor: "local"}, nil
 	}
@@ -140,7 +140,7 @@ func (c *Console) person(w http.ResponseWriter, r *http.Request) (person, error)
 }
 
 // session returns a request's session, which is good at now, and its key.
-func (c *Console) session(r *http.Request, now time.Time) (s session, key firstcome.Key, err error) {
+func (c *core) session(r *http.Request, now time.Time) (s session, key firstcome.Key, err error) {
 	cookie, err := r.Cookie(c.cookieName())
 	if err != nil {
 		return s, key, errNoSession

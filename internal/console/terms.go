@@ -30,7 +30,7 @@ type termsPage struct {
 // changesShown is how many changes the page shows.
 const changesShown = 10
 
-func (c *Console) showTerms(v *view) error {
+func (c *campaignHandlers) showTerms(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -38,10 +38,10 @@ func (c *Console) showTerms(v *view) error {
 	return c.renderTerms(v, http.StatusOK, &s, &termsPage{newPage: newPage{Form: formOf(s.Terms)}})
 }
 
-func (c *Console) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {
+func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {
 	page.Row, page.Version, page.Closed, page.Waitlist = rowOf(s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
-	page.Answered, page.newPage.Terms = v.answered(s.Answer), s.Terms
-	page.Pace, page.Terms = v.pace(s.Pace), v.differences(nil, &s.Terms)
+	page.Answered, page.newPage.Terms = v.lang.answered(s.Answer), s.Terms
+	page.Pace, page.Terms = v.lang.pace(s.Pace), v.lang.differences(nil, &s.Terms)
 	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Limit: changesShown})
 	if err != nil {
 		return err
@@ -51,13 +51,13 @@ func (c *Console) renderTerms(v *view, status int, s *ledger.Status, page *terms
 		return err
 	}
 	for n := range entries {
-		page.Lines = append(page.Lines, v.lineOf(&entries[n], names))
+		page.Lines = append(page.Lines, v.lang.lineOf(&entries[n], names))
 	}
 	return v.renderOf(tabsOf(s, "terms"), status, "terms", v.say("조건", "Terms"), page)
 }
 
 // changeTerms shows first what becomes what, and changes it when the campaign's name or id was typed.
-func (c *Console) changeTerms(v *view) error {
+func (c *campaignHandlers) changeTerms(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *Console) changeTerms(v *view) error {
 		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
 	}
 	if version == s.Version && !v.typed(&s) {
-		if page.Changes = v.differences(&s.Terms, &asked); len(page.Changes) == 0 {
+		if page.Changes = v.lang.differences(&s.Terms, &asked); len(page.Changes) == 0 {
 			page.Note = v.say("바뀐 것이 없습니다.", "Nothing is different.")
 			return c.renderTerms(v, http.StatusOK, &s, &page)
 		}
@@ -96,9 +96,9 @@ func typedFields(form url.Values) (all []field) {
 }
 
 // answered returns when a claim is answered, in words.
-func (v *view) answered(when firstcome.AnswerWhen) string {
+func (l language) answered(when firstcome.AnswerWhen) string {
 	if when == firstcome.Decided {
-		return v.say("게이트가 결정하자마자", "as soon as the gate decided")
+		return l.say("게이트가 결정하자마자", "as soon as the gate decided")
 	}
-	return v.say("원장에 기록된 뒤", "once it is in the ledger")
+	return l.say("원장에 기록된 뒤", "once it is in the ledger")
 }

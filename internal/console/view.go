@@ -29,7 +29,7 @@ var pageFiles embed.FS
 
 // A view answers one request of one person.
 type view struct {
-	*Console
+	*core
 	w    http.ResponseWriter
 	r    *http.Request
 	form url.Values // of the body, or for GET of the query
@@ -37,8 +37,8 @@ type view struct {
 	who  person
 }
 
-func (c *Console) newView(w http.ResponseWriter, r *http.Request) *view {
-	return &view{Console: c, w: w, r: r, lang: languageOf(r)}
+func (c *core) newView(w http.ResponseWriter, r *http.Request) *view {
+	return &view{core: c, w: w, r: r, lang: languageOf(r)}
 }
 
 // say returns the sentence of the person's language.

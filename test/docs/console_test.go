@@ -67,7 +67,7 @@ func TestTheEventDayCardsNameWhatTheConsoleShows(t *testing.T) {
 			words["event-day.md"] = append(words["event-day.md"], found[2])
 		}
 	}
-	for _, found := range regexp.MustCompile(`sentence\{"([^"]*)", "([^"]*)"\}, sentence`).FindAllStringSubmatch(read(t, "internal/console/glossary.go"), -1) {
+	for _, found := range regexp.MustCompile(`sentence\{"([^"]*)", "([^"]*)"\}, sentence`).FindAllStringSubmatch(read(t, "internal/console/language.go"), -1) {
 		words["event-day.ko.md"] = append(words["event-day.ko.md"], found[1])
 		words["event-day.md"] = append(words["event-day.md"], found[2])
 	}

@@ -404,7 +404,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "support sees whose coupons are listed",
-		file: "internal/console/couponfilter.go", old: "named := v.may(run) || ask.Chosen()", new: "named := v.may(look) || ask.Chosen()",
+		file: "internal/console/coupons.go", old: "named := v.may(run) || ask.Chosen()", new: "named := v.may(look) || ask.Chosen()",
 		pkg: "./internal/console", test: "TestSupportSeesCouponsMasked",
 	},
 	{
