@@ -8,38 +8,38 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// An agenda hands campaigns to the workers of a Recorder: each to one at a time, in turn, and once
-// more if something came while it was worked on. One that rests is handed out when it has rested. Those that failed have workers
-// of their own, so that waiting for a lock, or for a breaker that is open, keeps nobody from the others. Make one with newAgenda.
+// An agenda hands out campaigns to the workers of a Recorder, in turn. Only one worker has a campaign at a time, and it comes again if it was added
+// while it was worked on. A campaign that rests comes again after its rest. Campaigns that failed have workers of their own: these may wait for a
+// lock or for an open breaker, and the others do not wait with them. Make one with newAgenda.
 type agenda struct {
 	shelfOf func(firstcome.CampaignID) shelf
-	signals [shelves]chan struct{} // each has room for one: the shelf's queue may have something
+	signals [shelves]chan struct{} // by shelf, with a buffer of one: the queue may not be empty
 
 	mu     sync.Mutex // guards what follows
 	queues [shelves][]firstcome.CampaignID
 	state  map[firstcome.CampaignID]progress
 }
 
-// A shelf is a part of an agenda. Each has a queue and workers of its own.
+// A shelf is a part of an agenda, with its own queue and workers.
 type shelf int
 
 const (
-	free    shelf = iota // campaigns that did not fail since they were drained last
-	failing              // those that did
-	locked               // those whose rows in the ledger were locked then
+	free    shelf = iota // campaigns that have not failed since they were last drained
+	failing              // campaigns that have failed
+	locked               // campaigns that failed because their row in the ledger was locked
 	shelves
 )
 
-// A progress is what is done with a campaign on the agenda; none: it is not there.
+// A progress is a campaign's state on the agenda. The zero value means that it is not on it.
 type progress uint8
 
 const (
 	queued  progress = iota + 1
-	working          // or resting
-	again            // the same, and to be queued afterwards
+	working          // a worker has it, or it rests
+	again            // like working, and it must be queued afterwards
 )
 
-// newAgenda returns an empty one. shelfOf says on which shelf a campaign is queued.
+// newAgenda returns an empty agenda. shelfOf returns the shelf on which a campaign is queued.
 func newAgenda(shelfOf func(firstcome.CampaignID) shelf) *agenda {
 	a := &agenda{shelfOf: shelfOf, state: map[firstcome.CampaignID]progress{}}
 	for of := range a.signals {
@@ -69,7 +69,7 @@ func (a *agenda) enqueue(id firstcome.CampaignID) {
 	tell(a.signals[of])
 }
 
-// next returns a campaign of a shelf to work on, or false when ctx ends.
+// next returns the next campaign of a shelf, or false when ctx ends.
 func (a *agenda) next(ctx context.Context, of shelf) (firstcome.CampaignID, bool) {
 	for ctx.Err() == nil {
 		if id, ok := a.take(of); ok {
@@ -98,7 +98,7 @@ func (a *agenda) take(of shelf) (firstcome.CampaignID, bool) {
 	return id, true
 }
 
-// done ends the work on a campaign. more tells that it is to be queued again.
+// done ends the work on a campaign. If more is true, the campaign is queued again.
 func (a *agenda) done(id firstcome.CampaignID, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,7 +109,7 @@ func (a *agenda) done(id firstcome.CampaignID, more bool) {
 	}
 }
 
-// rest ends the work on a campaign, and queues it again when it has rested.
+// rest ends the work on a campaign, and queues it again after a rest.
 func (a *agenda) rest(id firstcome.CampaignID, rest time.Duration) {
 	time.AfterFunc(rest, func() {
 		a.mu.Lock()

@@ -14,7 +14,7 @@ func TestACampaignThatRestsIsOnTheAgendaWhenItHasRestedAndInItsLane(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		retries := newRetries(0)
 		a := newAgenda(retries.shelf)
-		next := func(of shelf) (id firstcome.CampaignID) { // empty: there is none
+		next := func(of shelf) (id firstcome.CampaignID) { // "" if there is none
 			ctx, cancel := context.WithCancel(t.Context())
 			got := make(chan struct{})
 			go func() {

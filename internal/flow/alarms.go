@@ -8,30 +8,30 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// tellEvery is how often an alarm of a campaign is repeated.
+// tellEvery is the shortest time between two equal alarms of a campaign.
 const tellEvery = time.Minute
 
-// Alarms are what an operator is told of campaigns. Any worker of a Source may tell.
+// Alarms passes on what an operator should know about campaigns. Any goroutine may raise an alarm.
 type Alarms struct {
-	On func(firstcome.CampaignID, error) // nil: nobody is told
+	On func(firstcome.CampaignID, error) // may be nil
 
 	mu     sync.Mutex          // guards what follows
-	told   map[alarm]time.Time // when last
-	forgot time.Time           // when those were last forgotten that were told long ago
+	told   map[alarm]time.Time // when an alarm was last raised
+	forgot time.Time           // when old alarms were last removed from told
 }
 
-// An alarm is what was told of a campaign.
+// An alarm identifies an alarm: equal ones are not repeated soon.
 type alarm struct {
 	of   firstcome.CampaignID
 	text string
 }
 
-// Tell raises an alarm about a campaign, unless the same was raised just before.
+// Tell raises an alarm about a campaign, unless the same alarm was raised within tellEvery.
 func (a *Alarms) Tell(id firstcome.CampaignID, err error) {
 	now, it := time.Now(), alarm{id, err.Error()}
 	a.mu.Lock()
 	old := func(_ alarm, at time.Time) bool { return now.Sub(at) >= tellEvery }
-	if old(it, a.forgot) { // and not each time: of many campaigns there may be as many
+	if old(it, a.forgot) { // not at each call: there may be as many alarms as campaigns
 		a.forgot = now
 		maps.DeleteFunc(a.told, old)
 	}

@@ -12,32 +12,31 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// ErrNotRecordedYet says that a claim was decided and its coupon did not reach the
-// ledger within the time that claims wait. Asking again is safe and finds it.
-var ErrNotRecordedYet = errors.New("decided, and not recorded in time")
+// ErrNotRecordedYet means that a claim was decided and its coupon did not reach the ledger within the time that claims wait. Asking again is safe and
+// finds it.
+var ErrNotRecordedYet = errors.New("decided, but not recorded in time")
 
-// DefaultAnswerWait is how long a claim waits for the ledger by default. Recording takes some 10 ms
-// while the ledger is well, and people wait 3 s for a page.
+// DefaultAnswerWait is how long a claim waits for the ledger by default. Recording takes some 10 ms while the ledger is well, and people wait 3 s for
+// a page.
 const DefaultAnswerWait = 3 * time.Second
 
-// An Answerer answers claims when their campaign wants: if that is
-// firstcome.Recorded, a coupon is named only once it is in the ledger.
+// An Answerer answers claims at the time that their campaign's terms name. With firstcome.Recorded, it answers with a coupon only once the coupon is
+// in the ledger.
 type Answerer struct {
-	// Issuer decides.
+	// Issuer decides claims.
 	Issuer *Issuer
-	// Coupons are those of the gate that decides.
+	// Coupons looks up coupons at the gate that decides.
 	Coupons gate.Coupons
-	// Waiter waits for recording; nil if deciding a coupon records it.
+	// Waiter waits until a coupon is recorded. It is nil if the gate records each coupon as it decides.
 	Waiter *Waiter
-	// Terms returns a campaign's terms as of a version. It is called for each
-	// claim that is decided and not recorded, so it should cache them.
+	// Terms returns a campaign's terms as of a version. It is called for each claim that is decided and not yet recorded, so it should cache them.
 	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
-	// Wait is how long a claim waits for the ledger; 0: DefaultAnswerWait.
+	// Wait is how long a claim waits for the ledger; 0 means DefaultAnswerWait.
 	Wait time.Duration
 }
 
-// Claim asks for a coupon of the campaign for the user: see Issuer.Claim. ErrNotRecordedYet and ErrUnrecorded say that a coupon was
-// issued and must not be named yet.
+// Claim asks for a coupon of the campaign for the user: see Issuer.Claim. ErrNotRecordedYet and ErrUnrecorded mean that a coupon was issued and must
+// not be shown yet.
 func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	d, err := a.Issuer.Claim(ctx, id, user)
 	if err != nil {
@@ -55,7 +54,7 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 	return d, nil
 }
 
-// Issue asks for a coupon for each of users: see Issuer.Issue. Together they wait no longer than one would.
+// Issue asks for a coupon for each of users: see Issuer.Issue. All of them together wait for recording no longer than one claim would.
 func (a *Answerer) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := a.Issuer.Issue(ctx, order, id, users)
 	if err != nil {
@@ -73,8 +72,7 @@ func (a *Answerer) Issue(ctx context.Context, order gate.Order, id firstcome.Cam
 	return decisions, nil
 }
 
-// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon. The
-// other errors are those of Claim.
+// CouponOf returns the coupon in force that a user holds, or firstcome.ErrNoCoupon. The other errors are those of Claim.
 func (a *Answerer) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	c, err := a.Coupons.CouponOf(ctx, id, user)
 	if err != nil || c.Recorded {
@@ -92,8 +90,8 @@ func (a *Answerer) deadline(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeoutCause(ctx, cmp.Or(a.Wait, DefaultAnswerWait), ErrNotRecordedYet)
 }
 
-// await waits until a coupon is recorded, if its campaign wants that. Otherwise only a dead letter waits, since
-// only the ledger knows what became of it; without an answer it counts as not recorded.
+// await waits until a coupon is recorded, if its campaign answers when recorded. Otherwise it waits only for a dead letter, because only the ledger
+// knows what an operator did with it. If the ledger does not answer, such a coupon counts as not recorded.
 func (a *Answerer) await(ctx context.Context, c *firstcome.Coupon) error {
 	terms, err := a.Terms(ctx, c.Campaign, c.TermsVersion)
 	if err != nil {

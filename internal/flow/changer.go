@@ -16,48 +16,44 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A ChangeBook is a ledger as a Changer needs it.
+// A ChangeBook is the part of a ledger that a Changer needs.
 type ChangeBook interface {
-	// Pending returns the changes that the gate lacks, of one campaign or, if id is empty, of all.
-	// Each campaign's are in order. With an error come those that could be read.
+	// Pending returns the changes that the gate lacks, of one campaign or, if id is empty, of all campaigns. The changes of each campaign are in
+	// order. Together with an error it returns those that could be read.
 	Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error)
 	// Applied notes that the gate has a change, or refused it. It may be repeated.
 	Applied(ctx context.Context, change firstcome.Change, refused bool) error
-	// Refused tells whether the gate refused a change.
+	// Refused reports whether the gate refused a change.
 	Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error)
 }
 
-// A Changer brings the changes that the ledger numbered to a remote gate, and notes
-// in the ledger that they are there. Each step may be repeated, so any number of
-// Changers may finish the same change at once, and one that dies leaves nothing
-// that another cannot finish.
+// A Changer applies the changes that the ledger has numbered to a remote gate, and notes in the ledger that the gate has them. Each step may be
+// repeated, so several Changers may finish the same change at once, and any other can finish what one leaves when it dies.
 type Changer struct {
 	book   ChangeBook
 	gate   gate.Applier
 	stats  struct{ applied, refused, failed atomic.Int64 }
-	onFail func(error) // nil: nobody is told
+	onFail func(error) // may be nil
 }
 
 // ChangerStats are a Changer's counters since its start.
 type ChangerStats struct {
-	Applied int64 // changes that the gate has, as this Changer noted
+	Applied int64 // changes that this Changer applied and noted
 	Refused int64 // changes that the gate refused
 	Failed  int64 // attempts that failed
 }
 
 const (
-	// sweepChanges is how often a node looks for changes that another one, which
-	// died, left undone. Operators wait for their own in Finish.
+	// sweepChanges is how often a node looks for changes that another node left unfinished when it died. An operator's own change is finished in
+	// Finish.
 	sweepChanges = time.Second
-	// sweepTime bounds a sweep while the gate or the ledger hangs.
+	// sweepTime is the time-out of a sweep, for a gate or a ledger that hangs.
 	sweepTime = 10 * time.Second
-	// operatorWait is how long an operator waits for a change to reach the gate: as long as a
-	// claim may wait for one.
+	// operatorWait is how long an operator waits for a change to reach the gate: as long as a claim may wait for one.
 	operatorWait = 5 * time.Second
 )
 
-// NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, gets the error
-// of each sweep that left something undone.
+// NewChanger returns a Changer from a ledger to a gate. onFail, if not nil, gets the error of each sweep that left a change unfinished.
 func NewChanger(book ChangeBook, gate gate.Applier, onFail func(error)) *Changer {
 	return &Changer{book: book, gate: gate, onFail: onFail}
 }
@@ -67,14 +63,12 @@ func (c *Changer) Stats() ChangerStats {
 	return ChangerStats{Applied: c.stats.applied.Load(), Refused: c.stats.refused.Load(), Failed: c.stats.failed.Load()}
 }
 
-// ErrUnfinished says that a change is in the ledger and has not reached the gate.
+// ErrUnfinished means that a change is in the ledger and has not reached the gate yet.
 var ErrUnfinished = errors.New("the change is in the ledger, and the gate does not have it yet: it will be done. Read the campaign to see it")
 
-// Do makes a change of a campaign in the ledger, by calling number, and brings it to the
-// gate. number returns the version that it made, or 0 if no gate refuses it or there was
-// nothing to change. If it returns firstcome.ErrPending, Do finishes the earlier change
-// and calls it again. Do returns number's error, ErrUnfinished, or
-// firstcome.ErrBelowInForce if the gate refused the change.
+// Do makes a change of a campaign in the ledger, by calling number, and applies it to the gate. number returns the version of the change, or 0 if the
+// gate cannot refuse it or there was nothing to change. If number returns firstcome.ErrPending, Do finishes the earlier change and calls it again. Do
+// returns number's error, ErrUnfinished, or firstcome.ErrBelowInForce if the gate refused the change.
 func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	for {
 		version, err := number()
@@ -85,14 +79,14 @@ func (c *Changer) Do(ctx context.Context, id firstcome.CampaignID, number func()
 		if !errors.Is(err, firstcome.ErrPending) {
 			return err
 		}
-		// An operator who always meets an earlier change stops when ctx ends.
+		// Other operators' changes may keep coming first. The loop ends with ctx.
 		if err := errors.Join(c.finishSoon(ctx, id, 0), ctx.Err()); err != nil {
 			return errors.Join(firstcome.ErrPending, err)
 		}
 	}
 }
 
-// finishSoon is Finish for as long as an operator waits.
+// finishSoon calls Finish with the time that an operator waits.
 func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	ctx, cancel := context.WithTimeout(ctx, operatorWait)
 	defer cancel()
@@ -103,14 +97,13 @@ func (c *Changer) finishSoon(ctx context.Context, id firstcome.CampaignID, versi
 	return err
 }
 
-// Finish brings a campaign's changes to the gate. It tries until ctx ends, which is
-// an error: the next sweep of any node will do it. If version is not 0 and the gate
-// refused that change, the error is firstcome.ErrBelowInForce.
+// Finish applies a campaign's changes to the gate. It tries until ctx ends, which is an error: the next sweep of any node will finish them. If
+// version is not 0 and the gate refused that change, the error is firstcome.ErrBelowInForce.
 func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version int64) error {
 	attempt := func() (struct{}, error) {
 		err := c.finish(ctx, id)
 		if errors.Is(err, gate.ErrLost) || errors.Is(err, gate.ErrGap) || errors.Is(err, gate.ErrForgotten) || errors.Is(err, firstcome.ErrGateMismatch) {
-			err = backoff.Permanent(err) // waiting does not help: somebody has to verify the gate first
+			err = backoff.Permanent(err) // waiting does not help: the gate must be verified or rebuilt first
 		}
 		return struct{}{}, err
 	}
@@ -128,7 +121,7 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 	return err
 }
 
-// finish makes one attempt at a campaign's pending changes.
+// finish tries once to apply a campaign's pending changes.
 func (c *Changer) finish(ctx context.Context, id firstcome.CampaignID) error {
 	pending, err := c.book.Pending(ctx, id)
 	if err != nil {
@@ -142,7 +135,7 @@ func (c *Changer) finish(ctx context.Context, id firstcome.CampaignID) error {
 	return nil
 }
 
-// apply brings one change to the gate and notes it.
+// apply applies one change to the gate, and notes it in the ledger.
 func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 	refused, err := c.gate.Apply(ctx, change)
 	if err == nil {
@@ -161,7 +154,7 @@ func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 	return nil
 }
 
-// Run finishes changes that others left undone, until ctx ends.
+// Run finishes changes that other nodes left unfinished, until ctx ends.
 func (c *Changer) Run(ctx context.Context) error {
 	for sleep(ctx, around(sweepChanges)) == nil {
 		if err := c.sweep(ctx); err != nil && c.onFail != nil {
@@ -171,8 +164,7 @@ func (c *Changer) Run(ctx context.Context) error {
 	return nil
 }
 
-// sweep makes one attempt at all campaigns' pending changes. One that fails
-// does not hold up the others, unless it used up the sweep's time.
+// sweep tries once to apply all campaigns' pending changes. A campaign that fails does not hold up the others, unless it uses up the sweep's time.
 func (c *Changer) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
@@ -180,8 +172,7 @@ func (c *Changer) sweep(ctx context.Context) error {
 	if len(pending) == 0 {
 		return failed
 	}
-	// Each sweep begins with another campaign, so that a gate that hangs at one does
-	// not starve the rest.
+	// Each sweep begins with a random campaign, so that a gate that hangs at one campaign does not starve the others.
 	undone := map[firstcome.CampaignID]bool{}
 	first := rand.N(len(pending))
 	for first > 0 && pending[first].Campaign == pending[first-1].Campaign {

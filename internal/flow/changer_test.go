@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A changeBook is a ledger's changes in memory.
+// A changeBook has a ledger's changes in memory.
 type changeBook struct {
 	mu      sync.Mutex
 	pending []firstcome.Change
@@ -61,7 +61,7 @@ func (b *changeBook) Refused(_ context.Context, _ firstcome.CampaignID, version 
 	return b.refused[version], nil
 }
 
-// An applier is a gate that applies what it is given, unless it is away.
+// An applier is a gate that applies each change, unless it is away.
 type applier struct {
 	mu    sync.Mutex
 	gets  []int64

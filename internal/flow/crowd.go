@@ -6,23 +6,23 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A crowd is all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
+// A crowd has all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
 type crowd struct {
-	signal  chan struct{} // has room for one: somebody is due, or nobody is left
-	through int64         // the campaign was drained at least up to this number, as the gate said when it was read
-	hinted  int64         // and up to this one by messages, which may be forged
-	early   early         // calls whose numbers are not drained, or whose question got no answer
-	due     []*waiting    // calls whose numbers are drained: to be asked about
-	asked   int           // calls in the question under way
+	signal  chan struct{} // has a buffer of one: a call is due, or no call is left
+	through int64         // the number up to which the campaign is drained, as read from the gate
+	hinted  int64         // the same by messages, which may be forged
+	early   early         // calls whose numbers are not drained, or for which the gate did not answer
+	due     []*waiting    // calls whose numbers are drained, and about which the gate must be asked
+	asked   int           // calls about which the gate is being asked
 }
 
 // A waiting is one call of Wait.
 type waiting struct {
 	coupon firstcome.Coupon
 	crowd  *crowd
-	place  int        // among early; -1: it is not there
-	left   bool       // nobody waits any more
-	done   chan error // has room for the one answer
+	place  int        // index in early, or -1
+	left   bool       // the caller no longer waits
+	done   chan error // has a buffer for the one answer
 }
 
 func newCrowd() *crowd { return &crowd{signal: make(chan struct{}, 1)} }
@@ -39,20 +39,20 @@ func (c *crowd) leave(w *waiting) {
 	}
 }
 
-// drained notes how far the campaign is drained, as the gate said when it was read.
+// drained notes how far the campaign is drained, as read from the gate.
 func (c *crowd) drained(through int64) {
 	c.through = max(c.through, through)
 	c.ripen(through)
 }
 
-// hint notes how far the campaign is drained by a message. Any client that may publish at the gate can send one, so it is a reason to ask, and no
-// answer.
+// hint notes how far the campaign is drained by a message. Any client that may publish on Redis can forge one. So a message is a reason to ask the
+// gate, and no answer.
 func (c *crowd) hint(through int64) {
 	c.hinted = max(c.hinted, through)
 	c.ripen(through)
 }
 
-// ripen makes calls due whose numbers are drained.
+// ripen moves the calls whose numbers are drained from early to due.
 func (c *crowd) ripen(through int64) {
 	for len(c.early) > 0 && c.early[0].coupon.Number <= through {
 		c.due = append(c.due, heap.Pop(&c.early).(*waiting))
@@ -79,7 +79,7 @@ func (c *crowd) recorded(coupons []firstcome.Coupon) {
 		w.done <- nil
 	}
 	if len(are) > 0 {
-		tell(c.signal) // perhaps nobody is left
+		tell(c.signal) // perhaps no call is left
 	}
 }
 
@@ -90,7 +90,7 @@ func tell(signal chan<- struct{}) {
 	}
 }
 
-// ask returns the calls to ask about.
+// ask returns the calls about which the gate must be asked now.
 func (c *crowd) ask() (due []*waiting) {
 	for _, w := range c.due {
 		if !w.left {
@@ -101,7 +101,7 @@ func (c *crowd) ask() (due []*waiting) {
 	return due
 }
 
-// told answers the calls that were asked about. After an error they wait on, and so does one that only a message said is drained.
+// told answers the calls about which the gate was asked. After an error they wait on. So does a call whose number only a message reported as drained.
 func (c *crowd) told(due []*waiting, has []bool, err error) {
 	c.asked = 0
 	for n, w := range due {
@@ -117,10 +117,10 @@ func (c *crowd) told(due []*waiting, has []bool, err error) {
 	}
 }
 
-// calls returns how many wait.
+// calls returns how many calls wait.
 func (c *crowd) calls() int { return len(c.early) + len(c.due) + c.asked }
 
-// early is a heap by number.
+// early is a heap of calls by number.
 type early []*waiting
 
 func (e early) Len() int           { return len(e) }
@@ -130,14 +130,14 @@ func (e early) Swap(a, b int) {
 	e[a].place, e[b].place = a, b
 }
 
-// Push adds one: see heap.Interface.
+// Push implements heap.Interface.
 func (e *early) Push(x any) {
 	one := x.(*waiting)
 	one.place = len(*e)
 	*e = append(*e, one)
 }
 
-// Pop takes the last one away: see heap.Interface.
+// Pop implements heap.Interface.
 func (e *early) Pop() any {
 	all := *e
 	last := all[len(all)-1]

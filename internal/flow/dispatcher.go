@@ -14,39 +14,39 @@ import (
 
 // DispatchLimits bound a Dispatcher. The zero value of a field means its default.
 type DispatchLimits struct {
-	Batch int           // people whom one call serves at most; default 512
-	Calls int           // calls of the line at once; default 8
+	Batch int           // the most people that one call serves; default 512
+	Calls int           // calls of gate.Line.Serve at once; default 8
 	Gate  time.Duration // how long a call may take; default 5s
 	// OnServe, if not nil, is called after each call of gate.Line.Serve.
 	OnServe func(id firstcome.CampaignID, served gate.Served, took time.Duration, err error)
-	// OnLook, if not nil, gets the error of each look for lines that failed.
+	// OnLook, if not nil, gets the error of each failed search for lines.
 	OnLook func(error)
 }
 
 const (
-	// A line of 500 a second has 10 turns in this time, and a full bucket, which is what a line may be late by without
-	// losing a turn, holds five times as much.
+	// serveEvery is the pause between two calls for a busy line. A pace of 500 a second has 10 turns due by then. A full bucket holds five times as
+	// many turns, so a call that is late by less than that loses none.
 	serveEvery = 20 * time.Millisecond
-	// restEvery is the longest time after which a node looks at a line that another node serves, so that it takes over
-	// within a bucket.
+	// restEvery is the longest pause of a node whose calls find nothing due because another node serves the line. It is short enough that the node
+	// takes over before the bucket is full.
 	restEvery = 50 * time.Millisecond
-	// lookEvery is how often a node looks for lines that it does not know, and, at most a quarter longer, serves one
-	// that cannot be served for an unknown time.
+	// lookEvery is how often a node searches for lines that it does not know. It is also, plus at most a quarter, its longest pause for a line that
+	// cannot be served for an unknown time.
 	lookEvery = time.Second
-	// A line that fails is tried again after firstFail, and then twice as long each time, up to longestFail.
+	// A call that fails is repeated after firstFail, and then after twice as long each time, up to longestFail.
 	firstFail   = 50 * time.Millisecond
 	longestFail = 5 * time.Second
-	// Two thirds of a node's connections to a database server with 12 of them: joining needs the others.
+	// defaultCalls is two thirds of a node's 12 connections to a database server: claims that join a line need the others.
 	defaultCalls = 8
 )
 
-// A Dispatcher serves the waiting lines of a gate: it issues coupons to those next in line as fast as their pace allows. Any
-// number of nodes may have one, without a leader or a lock between them: each call of gate.Line.Serve is one transaction,
-// and the pace is kept in it. Make one with NewDispatcher.
+// A Dispatcher serves the waiting lines of a gate: it issues coupons to the next users in line as fast as the pace allows. Any number of nodes may
+// have one, without a leader or a lock between them: each call of gate.Line.Serve is one transaction, which also keeps the pace. Make one with
+// NewDispatcher.
 //
-// A campaign has a goroutine here while people are in its line:
+// A campaign has a goroutine here while users are in its line:
 //
-//	        Joined, Changed, a look              nobody is in line
+//	        Joined, Changed, a search            the line is empty
 //	(none) ────────────────────────▶ serving ────────────────────▶ (none)
 //	                                  │   ▲
 //	                  nothing is due  ▼   │ it is due, or Changed, or a second has passed
@@ -54,8 +54,8 @@ const (
 type Dispatcher struct {
 	line   gate.Line
 	limits DispatchLimits
-	calls  chan struct{} // has a place for each call under way
-	wake   chan struct{} // people joined a line that nobody serves
+	calls  chan struct{} // a semaphore of calls under way
+	wake   chan struct{} // users joined a line that no goroutine here serves
 
 	mu    sync.Mutex // guards what follows
 	lines map[firstcome.CampaignID]*dispatch
@@ -66,18 +66,18 @@ type Dispatcher struct {
 // A dispatch is a line that a Dispatcher knows.
 type dispatch struct {
 	id      firstcome.CampaignID
-	running bool          // a goroutine serves it
-	more    bool          // somebody joined since the last call began
+	running bool          // a goroutine here serves it
+	more    bool          // a user may have joined since the last call began
 	changed chan struct{} // has room for one signal
-	waiting int64         // people in line after the last call
+	waiting int64         // users in line after the last call
 }
 
-// DispatcherStats are a Dispatcher's counters since its start, and what it knows now.
+// DispatcherStats are a Dispatcher's counters since its start, and its current state.
 type DispatcherStats struct {
-	Served int64 // coupons that this node issued to lines
-	Ended  int64 // generations that ended with a call by this node
+	Served int64 // coupons that this node issued to users in line
+	Ended  int64 // generations that ended with one of this node's calls
 	Failed int64 // calls that failed
-	// Lines and Waiting count the lines with people in them and those people, as of the last call for each.
+	// Lines and Waiting count the lines that are not empty, and the users in them, as of the last call for each.
 	Lines, Waiting int64
 }
 
@@ -99,14 +99,14 @@ func NewDispatcher(line gate.Line, limits DispatchLimits) *Dispatcher {
 	}
 }
 
-// Joined tells that somebody is in a campaign's line. It does not wait.
+// Joined notes that a user is in a campaign's line. It does not wait.
 func (d *Dispatcher) Joined(id firstcome.CampaignID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.of(id).more = true
 }
 
-// Changed tells that an operator changed a campaign: what is due in its line may be due sooner. It does not wait.
+// Changed notes that an operator changed a campaign, so its line may be due sooner. It does not wait.
 func (d *Dispatcher) Changed(id firstcome.CampaignID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,7 +115,7 @@ func (d *Dispatcher) Changed(id firstcome.CampaignID) {
 	tell(one.changed)
 }
 
-// of returns what is known of a line, and has Run serve it. mu is held.
+// of returns a line's dispatch, and makes Run start a goroutine for it if none runs. mu is held.
 func (d *Dispatcher) of(id firstcome.CampaignID) *dispatch {
 	one := d.lines[id]
 	if one == nil {
@@ -142,7 +142,7 @@ func (d *Dispatcher) Stats() DispatcherStats {
 	return s
 }
 
-// Lines returns the campaigns with people in line, as Stats counts them.
+// Lines returns the campaigns whose lines are not empty, as Stats counts them.
 func (d *Dispatcher) Lines() (ids []firstcome.CampaignID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,8 +154,8 @@ func (d *Dispatcher) Lines() (ids []firstcome.CampaignID) {
 	return ids
 }
 
-// Run serves until ctx ends. Then it lets the calls under way end, which takes no longer than one may take: a call is one
-// transaction, so nobody is left half served.
+// Run serves until ctx ends. Then it waits for the calls under way, which take no longer than limits.Gate. A call is one transaction, so no user is
+// left half served.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -167,7 +167,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			return nil
 		case <-d.wake:
 		case <-look.C:
-			all.Go(func() { // beside the others: what keeps lines may not answer
+			all.Go(func() { // beside the select: the gate may not answer
 				d.look(ctx)
 				look.Reset(lookEvery + around(lookEvery/8))
 			})
@@ -183,7 +183,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// look finds the campaigns that have people in line.
+// look finds the campaigns whose lines are not empty.
 func (d *Dispatcher) look(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, d.limits.Gate)
 	defer cancel()
@@ -200,7 +200,7 @@ func (d *Dispatcher) look(ctx context.Context) {
 	}
 }
 
-// serve serves a line until nobody is in it, or ctx ends.
+// serve serves a line until it is empty or ctx ends.
 func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 	failures := backOff(firstFail, longestFail)
 	rest := serveEvery
@@ -212,7 +212,7 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 		var wait time.Duration
 		switch {
 		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch):
-			if d.leave(one) { // there is no line of this node's, or none that can be served
+			if d.leave(one) { // this node has no such line, or cannot serve it
 				return
 			}
 		case err != nil:
@@ -229,13 +229,13 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 	}
 }
 
-// pause returns how long to wait after a call, and the next rest. Turns that come one by one are served together. A
-// node that finds nothing to do, since another one is quicker, comes less often. It comes once a second all the same:
-// another node may have brought forward what is due, such as the opening, and ended before it served.
+// pause returns how long to wait after a call, and the next value of rest. It waits at least serveEvery, so that turns that become due one by one are
+// served together. A node that finds nothing due, because another node is quicker, calls less often. But it calls once a second in any case: another
+// node may have moved the due time, such as the opening, and ended before it served.
 func (d *Dispatcher) pause(served gate.Served, rest time.Duration) (wait, next time.Duration) {
 	longest := lookEvery + around(lookEvery/8)
 	switch {
-	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // somebody joined meanwhile; there may be more turns
+	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // a user joined during the call; or more turns may be due
 		return 0, serveEvery
 	case served.Again == 0:
 		return longest, serveEvery
@@ -245,7 +245,7 @@ func (d *Dispatcher) pause(served gate.Served, rest time.Duration) (wait, next t
 	return min(longest, max(served.Again, rest)), min(2*rest, restEvery)
 }
 
-// rest waits, until an operator changes something or ctx ends, of which it returns false.
+// rest waits for a duration, or until an operator changes the campaign. It returns false if ctx ends.
 func (d *Dispatcher) rest(ctx context.Context, one *dispatch, wait time.Duration) bool {
 	if wait == 0 {
 		return true
@@ -261,7 +261,7 @@ func (d *Dispatcher) rest(ctx context.Context, one *dispatch, wait time.Duration
 	return true
 }
 
-// call serves a line once. Not more than limits.Calls do so at a time: who comes first is served first.
+// call serves a line once. At most limits.Calls calls run at a time; the others wait in order.
 func (d *Dispatcher) call(ctx context.Context, one *dispatch) (gate.Served, error) {
 	select {
 	case d.calls <- struct{}{}:
@@ -298,7 +298,7 @@ func (d *Dispatcher) call(ctx context.Context, one *dispatch) (gate.Served, erro
 	return served, nil
 }
 
-// leave forgets a line in which nobody is, unless somebody joined since the last call began.
+// leave forgets an empty line, unless a user may have joined since the last call began.
 func (d *Dispatcher) leave(one *dispatch) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// pace has campaigns of a gate served at a pace. Unlike an operator's change it tells nobody.
+// pace sets the pace of campaigns at a gate, without calling Changed as an operator's change does.
 func pace(g *stage.Gate, perSecond int64, ids ...firstcome.CampaignID) {
 	g.Set(func() {
 		for _, id := range ids {
@@ -27,7 +27,7 @@ func pace(g *stage.Gate, perSecond int64, ids ...firstcome.CampaignID) {
 	})
 }
 
-// join has users claim, and wants each to wait.
+// join claims for users, and fails unless each must wait.
 func join(t testing.TB, g *stage.Gate, id firstcome.CampaignID, users ...firstcome.UserID) {
 	t.Helper()
 	decisions, err := g.Claim(t.Context(), id, users)
@@ -39,7 +39,7 @@ func join(t testing.TB, g *stage.Gate, id firstcome.CampaignID, users ...firstco
 	}
 }
 
-// dispatch runs a Dispatcher of a line; stop ends it, and may be called before the test's end.
+// dispatch runs a Dispatcher of a line. stop ends it, and need not be called: the test's end does so too.
 func dispatch(t testing.TB, line gate.Line, limits flow.DispatchLimits) (d *flow.Dispatcher, stop func()) {
 	d = flow.NewDispatcher(line, limits)
 	return d, stage.Run(t, d.Run)
@@ -51,7 +51,7 @@ func issued(g *stage.Gate, id firstcome.CampaignID) (n int64) {
 	return n
 }
 
-// inOrder wants the coupons of a campaign to follow their tickets.
+// inOrder fails unless the numbers of a campaign's coupons follow the order of their tickets.
 func inOrder(t testing.TB, g *stage.Gate, id firstcome.CampaignID) {
 	t.Helper()
 	for _, c := range g.Take(id) {
@@ -92,7 +92,7 @@ func TestALineIsServedInOrderAtItsPaceByAnyNumberOfNodes(t *testing.T) {
 	}
 }
 
-// TestAnEmptyLineCostsALookASecond: a node knows of no line, then of one that is served, then of none again.
+// TestAnEmptyLineCostsALookASecond begins without a line, fills and serves one, and is without a line again.
 func TestAnEmptyLineCostsALookASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, "c")
@@ -137,7 +137,7 @@ func (w *watched) Serve(ctx context.Context, id firstcome.CampaignID, limit int)
 	return w.Gate.Serve(ctx, id, limit)
 }
 
-// TestWhoJoinsAnEmptyLineIsServedAtOnce, also who joins while the last one is served: Joined wakes.
+// TestWhoJoinsAnEmptyLineIsServedAtOnce covers users who join an empty line, and those who join while the last user is served.
 func TestWhoJoinsAnEmptyLineIsServedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(firstcome.Unlimited, "c")
@@ -158,7 +158,7 @@ func TestWhoJoinsAnEmptyLineIsServedAtOnce(t *testing.T) {
 	})
 }
 
-// A crossed line is joined by one more when a service of it has ended and the Dispatcher has not heard so.
+// In a crossed line another user joins after a service has ended and before the Dispatcher gets its answer.
 type crossed struct {
 	*stage.Gate
 	join func()
@@ -173,7 +173,7 @@ func (l *crossed) Serve(ctx context.Context, id firstcome.CampaignID, limit int)
 	return served, err
 }
 
-// A slowLook is a line whose looks take a minute: what keeps it does not answer.
+// A slowLook is a gate whose Lines call takes a minute.
 type slowLook struct{ gate.Line }
 
 func (slowLook) Lines(ctx context.Context, _ func(firstcome.CampaignID)) error {
@@ -264,7 +264,7 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 	})
 }
 
-// A flaky line fails until it is well; what it did is done all the same, if it loses only the answer.
+// A flaky line fails until it is well. If it loses only its answers, its calls take effect all the same.
 type flaky struct {
 	*watched
 	does bool
@@ -300,7 +300,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				}})
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				// 50, 100, … 3,200 ms and then 5 s, half of it either way.
+				// 50, 100, … 3,200 ms and then 5 s, each plus or minus half.
 				if calls := line.serves.Load(); calls < 12 || calls > 40 || failures.Load() != calls || d.Stats().Failed != calls {
 					t.Errorf("%d calls of a line that fails for a minute, %d heard of, %d counted", calls, failures.Load(), d.Stats().Failed)
 				}
@@ -373,7 +373,7 @@ func TestALineThatEndsIsForgotten(t *testing.T) {
 	})
 }
 
-// TestADispatcherStopsWhenItsCallsHaveEnded: a call under way is not cut off by the stop, and takes no longer than it may.
+// TestADispatcherStopsWhenItsCallsHaveEnded stops a Dispatcher during a call, which continues up to its time-out.
 func TestADispatcherStopsWhenItsCallsHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(9, "quick", "hung")
@@ -440,7 +440,7 @@ func TestADirectIssueIsABatchOfItsOwnAndPassesTheLine(t *testing.T) {
 	})
 }
 
-// A leasing line says of a place that it may be repeated, which is never so.
+// A leasing line wrongly grants a lease for a place.
 type leasing struct{ *stage.Gate }
 
 func (l leasing) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
@@ -465,7 +465,7 @@ func TestAPlaceInLineIsNeverRepeated(t *testing.T) {
 	})
 }
 
-// TestF75ALineThatAnotherNodeOpensIsServedAfterALook: the opening is moved an hour later and back, by nodes that stop before they serve.
+// TestF75ALineThatAnotherNodeOpensIsServedAfterALook moves the opening an hour later and back, on nodes that stop before they serve.
 func TestF75ALineThatAnotherNodeOpensIsServedAfterALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, "c")

@@ -3,48 +3,44 @@
 //
 // # The queue of a campaign
 //
-// A queue is idle until a claim arrives; then it drains: it takes what waits, in
-// arrival order, as one batch to the gate, and while that batch is there the
-// next claims gather. It is idle again when nothing waits. So there is one batch
-// in flight per campaign, no timer, and no goroutine for an idle campaign.
+// A queue is idle until a claim arrives. Then a goroutine drains it: it sends the waiting claims to the gate as one batch, in arrival order, while
+// the next claims gather. The queue is idle again when no claim waits. So a campaign has one batch in flight, needs no timer, and no goroutine while
+// it is idle.
 //
 // # What a node may answer by itself
 //
-// A gate's decision carries a lease: how long a node may repeat it. A node
-// repeats a refusal only to users who, by the holders filter, surely hold no
-// coupon, and a coupon only to its user. Every lease ends before a change of the
-// campaign begins (Issuer.Change), so nobody is refused stock that came back.
+// A gate's decision carries a lease: how long a node may repeat it. A node repeats a refusal only to users who surely hold no coupon, by the holders
+// filter. It repeats a coupon only to the coupon's user. Every lease ends before a change of the campaign begins (Issuer.Change), so no user is
+// refused stock that an operator returned.
 //
 // # The life of a number
 //
-// Where a remote gate decides, a number goes one way, and each arrow has one owner:
+// If a remote gate decides, a number goes one way, and each arrow has one owner:
 //
-//	        Decider.Claim             Recorder                operator
-//	(not given) ────▶ in the journal ────▶ recorded ◀────────────┐
+//	         Decider.Claim             Recorder               operator
+//	(not issued) ───▶ in the journal ────▶ recorded ◀────────────┐
 //	                     │     │                        replayed │
 //	                     │     └─────────▶ dead letter ──────────┤
 //	                     │ the gate lost it              voided  │
 //	                     └───────────────▶ lost                  ▼
 //
-// A recorder brings what is in the journal to the ledger, which records it or buries it as a dead
-// letter. Then one script of the gate takes the entry out of the journal, flags every dead letter of which it has not heard at
-// its holder, and raises drained_through: every number up to it has left the journal
-// for good. So a user who holds a drained number without a flag has a recorded coupon. For any other
-// drained number the ledger's answer is final: it alone knows what became of a dead letter, and a flag
-// is never removed.
+// A recorder takes coupons from the journal to the ledger, which records each or keeps it as a dead letter. Then one script of the gate removes the
+// entry from the journal, flags the holders of dead letters that it did not know, and raises drained_through: every number up to it has left the
+// journal permanently. So a user who holds a drained number without a flag has a recorded coupon. For any other drained number the ledger's answer is
+// final: only the ledger knows what an operator did with a dead letter, and a flag is never removed.
 //
-// # Who tries again
+// # Retries
 //
-// A Recorder drains every Source, and its retries own all waits of what is drained: how long each is, and how often something failed. What
-// fails decides who waits:
+// A Recorder drains every Source, and its retries type owns all waits: how long each is, and how often a campaign failed. The cause of a failure
+// decides what waits:
 //
-//	one campaign: its row is locked, another node must    the campaign rests, and the others go on
+//	one campaign: its row is locked, another node must    the campaign rests, and the others continue
 //	take it, the gate lost it, or the ledger failed at it
 //	the source, such as Redis                             Watch ends, and begins again after a wait
-//	the ledger, so often that its breaker is open         each campaign that failed waits its turn, with its batch in hand
+//	the ledger, so often that its breaker is open         each campaign that failed waits for the breaker, and keeps its batch
 //
-// The breaker is no second back-off: it lets one call a second through to a ledger that is down. The calls after it do not
-// become campaigns that rest, because a source would then read all their entries again and again, and other recorders would
-// take them over, while nobody can record anything. A campaign that has not failed is let through an open breaker: a few with
-// damaged rows may have opened it. Those that failed have workers of their own, so that their waits keep no worker from others.
+// The breaker is no second back-off. It lets one call a second through to a ledger that is down. The other calls do not make their campaigns rest.
+// Otherwise a source would read all entries of these campaigns repeatedly, and other recorders would take them over, while nobody can record them. A
+// campaign that has not failed passes an open breaker, because a few campaigns with damaged rows may have opened it. Campaigns that failed have
+// workers of their own, so that their waits keep no worker from the others.
 package flow

@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// drain sends what waits to the gate, a batch at a time, until nothing waits.
+// drain sends the waiting claims to the gate, one batch at a time, until no claim waits.
 func (i *Issuer) drain(q *queue) {
 	defer i.working.Done()
 	for {
@@ -28,8 +28,7 @@ func (i *Issuer) drain(q *queue) {
 	}
 }
 
-// forgetUnknown forgets a queue for which the gate has no campaign, so that
-// made-up ids take no memory.
+// forgetUnknown forgets a queue whose campaign the gate does not have, so that invented ids take no memory.
 func (i *Issuer) forgetUnknown(q *queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -38,12 +37,11 @@ func (i *Issuer) forgetUnknown(q *queue) {
 	}
 }
 
-// answerRepeats answers the claims of a batch whose answer became known while
-// they waited, and returns the others in a slice of its own, in order.
+// answerRepeats answers the claims of a batch whose answer became known while they waited. It returns the others, in order.
 func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
 	rest := batch[:0]
 	for _, c := range batch {
-		if c.direct == nil { // a direct issue is not refused what claims are
+		if c.direct == nil { // a direct issue is not bound by the refusals of claims
 			if d, ok := i.repeat(q, c.user); ok {
 				c.answer(d, nil)
 				continue
@@ -54,12 +52,12 @@ func (i *Issuer) answerRepeats(q *queue, batch []*claim) []*claim {
 	return rest
 }
 
-// decide has the gate decide a batch and answers its claims.
+// decide sends a batch to the gate and answers its claims.
 func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	if len(batch) == 0 {
 		return
 	}
-	users := make([]firstcome.UserID, len(batch)) // the gate may hold on to it past its deadline
+	users := make([]firstcome.UserID, len(batch)) // a new slice, because the gate may use it past the deadline
 	for n, c := range batch {
 		users[n] = c.user
 	}
@@ -72,10 +70,10 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	q.known(known)
 	if batch[0].direct != nil {
-		q.forget() // other claims get not_open, but no longer these users. After an error they may have coupons, too
+		q.forget() // a repeated not_open is no longer right for these users, who may have coupons even after an error
 	}
 	if err != nil {
-		if known { // "no such campaign" is an answer: anybody can ask for one
+		if known { // "no such campaign" is an answer, and any caller can name one
 			i.stats.failed.Add(1)
 		}
 		for _, c := range batch {
@@ -113,13 +111,13 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	}
 }
 
-// An untoldClaim has a place in line that has to be in a log before it is told.
+// An untoldClaim is a claim whose place in line must be in the log before its caller is told.
 type untoldClaim struct {
 	*claim
 	decision firstcome.Decision
 }
 
-// tell answers claims once their places may be told. The next batch is at the gate meanwhile.
+// tell answers claims once their places are in the log. The next batch goes to the gate at the same time.
 func (i *Issuer) tell(id firstcome.CampaignID, untold []untoldClaim) {
 	defer i.working.Done()
 	all := make([]Telling, len(untold))
@@ -135,14 +133,13 @@ func (i *Issuer) tell(id firstcome.CampaignID, untold []untoldClaim) {
 	}
 }
 
-// shed refuses the claims that gathered while a batch timed out at the gate, so
-// nobody waits longer than two timeouts.
+// shed refuses the claims that gathered while a batch timed out at the gate, so that no claim waits longer than two time-outs.
 func (i *Issuer) shed(q *queue) {
 	claims := int64(q.shed(fmt.Errorf("%w: it does not answer", firstcome.ErrGateUnavailable)))
 	i.stats.waiting.Add(-claims)
 }
 
-// ask calls the gate, within the time that it may take.
+// ask calls the gate, within limits.Gate.
 func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *gate.Order) (decisions []firstcome.Decision, err error) {
 	if direct != nil {
 		decisions, err = i.gate.Issue(i.calls.context(), *direct, id, users)
@@ -155,7 +152,7 @@ func (i *Issuer) ask(id firstcome.CampaignID, users []firstcome.UserID, direct *
 	return decisions, err
 }
 
-// learn remembers those of a batch's decisions that may be repeated.
+// learn keeps the decisions of a batch that the node may repeat.
 func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Duration, changes uint64) {
 	for n := range decisions {
 		if d := &decisions[n]; d.Outcome.HasCoupon() && d.Lease > 0 {
@@ -168,7 +165,7 @@ func (i *Issuer) learn(q *queue, decisions []firstcome.Decision, sent time.Durat
 	}
 }
 
-// build reads the holders filter for a refusal.
+// build builds the holders filter for a refusal.
 func (i *Issuer) build(q *queue, refusal firstcome.Decision, changes uint64) {
 	defer i.working.Done()
 	seed := maphash.MakeSeed()
@@ -176,8 +173,7 @@ func (i *Issuer) build(q *queue, refusal firstcome.Decision, changes uint64) {
 	version, err := i.gate.Holders(i.ctx, q.id, func(user firstcome.UserID) {
 		hashes = append(hashes, maphash.String(seed, string(user)))
 	})
-	// Fewer holders than the gate had in force come from a copy that lags, and a holder
-	// missing there would be refused.
+	// Fewer holders than the gate had in force come from a replica that lags. A filter without the missing holders would refuse them.
 	if err != nil || version != refusal.Version || int64(len(hashes)) < refusal.InForce {
 		q.built(nil, refusal, changes)
 		return

@@ -16,30 +16,32 @@ import (
 const (
 	defaultWorkers  = 4
 	defaultPatience = 10 * time.Second
-	// finishing is how long a batch under way may go on when a Recorder has to end: a hundred times what a batch takes, and less than callers
-	// wait for its coupons.
+	// finishing is how long a batch under way may continue after a Recorder was told to stop: a hundred times what a batch takes, and less than
+	// callers wait for its coupons.
 	finishing = 2 * time.Second
-	// refillEvery is how often missing numbers of a campaign are recorded from the gate's holders, and refillAtOnce how many of them at once.
+	// refillEvery is the shortest time between two times at which a campaign's missing numbers are recorded from the gate's holders. refillAtOnce is
+	// how many of them are recorded in one call.
 	refillEvery  = time.Minute
 	refillAtOnce = 2000
 )
 
-// errGap says that numbers below recorded ones have been missing for long.
-const errGap = HoleError("numbers between those that are recorded do not come")
+// errGap means that numbers below recorded numbers have been missing for longer than RecorderLimits.Patience.
+const errGap = HoleError("numbers between recorded numbers are missing")
 
-// errOlder says that the ledger is an older copy of what it was.
-var errOlder = fmt.Errorf("%w: it knows more as recorded than the ledger has, so the ledger is older than it was: firstcome gate reconcile with the campaign brings back what the gate has", gate.ErrLedgerRolledBack)
+// errOlder means that the ledger was rolled back.
+var errOlder = fmt.Errorf("%w: the gate was told that numbers are recorded which the ledger does not have, so the ledger is older than it was: firstcome gate reconcile with the campaign copies the gate's coupons into the ledger", gate.ErrLedgerRolledBack)
 
-// A course is what a Recorder knows of a campaign. The worker that has the campaign guards it.
+// A course is a Recorder's state of a campaign. Only the worker that has the campaign uses it.
 type course struct {
-	told    int64     // the number up to which the gate knows of all dead letters, at least
-	missing time.Time // since when numbers below recorded ones have been missing; zero: none are
-	hole    HoleError // why numbers are recorded from the gate's holders; empty: they are not
-	filled  time.Time // when they last were
+	told    int64     // a number up to which the gate certainly knows all dead letters
+	missing time.Time // since when numbers below recorded numbers have been missing; zero if none are
+	hole    HoleError // why numbers must be recorded from the gate's holders; empty if they need not be
+	filled  time.Time // when numbers last were recorded from the gate's holders
 }
 
-// follow notes that coupons from a first number on were recorded, and that all up to another are drained. Numbers in between may be with
-// another recorder, or come later. What has not come after the patience is gone. This finds a hole even in a journal that is never empty.
+// follow notes that coupons from the number first on were recorded, and that all numbers up to through are drained. Numbers in between may be with
+// another recorder, or come later. If they do not come within the patience, they count as missing. This finds a hole even in a journal that is never
+// empty.
 func (c *course) follow(first, through int64, patience time.Duration) {
 	switch {
 	case through >= first-1:
@@ -51,15 +53,15 @@ func (c *course) follow(first, through int64, patience time.Duration) {
 	}
 }
 
-// lacks notes that numbers are missing, unless they were recorded from the gate's holders just before.
+// lacks notes that numbers are missing, unless such numbers were recorded from the gate's holders within refillEvery.
 func (c *course) lacks(why HoleError) {
 	if c.hole == "" && time.Since(c.filled) > refillEvery {
 		c.hole = why
 	}
 }
 
-// Run records until ctx ends. A batch that is under way then is finished, if that takes no more than two seconds: otherwise callers who wait for
-// its coupons would wait until another recorder takes it over.
+// Run records until ctx ends. Then it finishes the batches under way, for at most two seconds: otherwise callers who wait for their coupons would
+// wait until another recorder takes the batches over.
 func (r *Recorder) Run(ctx context.Context) error {
 	for waits := r.again.waits(); ; {
 		started := time.Now()
@@ -77,7 +79,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// drain drains many campaigns side by side, until ctx ends or the source as a whole fails. The source is watched until the last batch is done.
+// drain drains many campaigns at the same time, until ctx ends or the source as a whole fails. It watches the source until the last batch is done.
 func (r *Recorder) drain(ctx context.Context) {
 	working, stop := context.WithCancel(ctx)
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
@@ -85,7 +87,7 @@ func (r *Recorder) drain(ctx context.Context) {
 	var work, watch sync.WaitGroup
 	watch.Go(func() {
 		defer stop()
-		_ = r.source.Watch(watching, on.add) // if nobody else tells an operator of the error, it does
+		_ = r.source.Watch(watching, on.add) // the source itself reports its error to an operator
 	})
 	for of, workers := range [shelves]int{free: r.limits.Workers, failing: r.limits.Workers, locked: 1} {
 		for range workers {
@@ -100,7 +102,7 @@ func (r *Recorder) drain(ctx context.Context) {
 	watch.Wait()
 }
 
-// work drains campaigns of a shelf in turn, one batch each, until ctx ends or the source as a whole fails. A campaign that fails rests.
+// work drains the campaigns of a shelf in turn, one batch of each, until ctx ends or the source as a whole fails. A campaign that fails rests.
 func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
 	for {
 		id, ok := on.next(ctx, of)
@@ -122,7 +124,7 @@ func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
 	}
 }
 
-// turn drains one batch of a campaign, and records numbers that are known to be missing. more tells that there may be others.
+// turn drains one batch of a campaign, and records numbers that are known to be missing. more means that the campaign may have more to drain.
 func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool, err error) {
 	c := r.course(id)
 	b, receipt, err := r.source.Next(ctx, id)
@@ -141,7 +143,7 @@ func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool
 	return true, r.fill(ctx, c, id)
 }
 
-// course returns that of a campaign.
+// course returns the course of a campaign.
 func (r *Recorder) course(id firstcome.CampaignID) *course {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +155,8 @@ func (r *Recorder) course(id firstcome.CampaignID) *course {
 	return c
 }
 
-// give gives a batch to the ledger, and has the gate told what the ledger said of it.
+// give records a batch, and reports the ledger's answer to the gate through settle. If the gate lacks dead letters that the answer takes for known,
+// give asks the ledger for these too, and reports again.
 func (r *Recorder) give(ctx context.Context, c *course, b Batch, settle func(Drained) (before int64, err error)) error {
 	if b.Told = c.told; len(b.Coupons) > 0 {
 		point.Reach(point.Taken)
@@ -189,8 +192,8 @@ func (r *Recorder) give(ctx context.Context, c *course, b Batch, settle func(Dra
 	}
 }
 
-// agrees checks that the ledger has what the gate was told before. Another recorder may have told more since the ledger answered, but if the
-// ledger does not have that now, it is an older copy.
+// agrees checks that the ledger still has what the gate was told to be drained. before is the number that the gate knew. It may exceed through
+// because another recorder has told the gate more since the ledger answered. But if the ledger does not have those numbers now, it was rolled back.
 func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) error {
 	if before <= through {
 		return nil
@@ -202,7 +205,7 @@ func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) e
 	return err
 }
 
-// keep is take. An operator hears of an error that is not the ledger's.
+// keep calls take. It raises an alarm if another node must take the batch, or if the campaign's row is locked.
 func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
 	drained, err := r.take(ctx, b)
 	if err == nil {
@@ -215,7 +218,7 @@ func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
 	return drained, err
 }
 
-// tell tells an operator of an error of one campaign, and returns it.
+// tell raises an alarm about an error of one campaign, and returns the error.
 func (r *Recorder) tell(id firstcome.CampaignID, err error) error {
 	if err != nil && !errors.Is(err, ErrSource) {
 		r.alarms.Tell(id, err)
@@ -223,7 +226,7 @@ func (r *Recorder) tell(id firstcome.CampaignID, err error) error {
 	return err
 }
 
-// fill records what is known to be missing from the gate's holders, and tells an operator.
+// fill records missing numbers from the gate's holders, and raises an alarm.
 func (r *Recorder) fill(ctx context.Context, c *course, id firstcome.CampaignID) error {
 	switch {
 	case c.hole == "":
@@ -254,7 +257,7 @@ func (r *Recorder) fill(ctx context.Context, c *course, id firstcome.CampaignID)
 	return nil
 }
 
-// outlasting returns a context that ends so much later than its parent.
+// outlasting returns a context that ends a duration after its parent.
 func outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })

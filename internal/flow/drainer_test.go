@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestAGateThatHasLostDeadLettersIsToldAllOfThem has a gate that knows less than its recorder told it.
+// TestAGateThatHasLostDeadLettersIsToldAllOfThem makes a gate forget dead letters that its recorder reported.
 func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, p := &stage.Journal{}, stage.NewLedger("c")
@@ -44,7 +44,7 @@ func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
 	})
 }
 
-// An ahead is a journal whose gate knows more as drained than the ledger says.
+// An ahead is a journal whose gate is drained further than the ledger answers.
 type ahead struct {
 	*stage.Journal
 	through int64
@@ -72,11 +72,11 @@ func TestALedgerThatLacksWhatTheGateWasToldIsAnAlarm(t *testing.T) {
 	}
 }
 
-// A leaky journal has lost its first coupons, and may say so.
+// A leaky journal has lost its first coupons, and may report that.
 type leaky struct {
 	*stage.Journal
 	says  atomic.Bool
-	asked atomic.Int64 // how often for what is missing
+	asked atomic.Int64 // calls of Missing
 	told  atomic.Int64 // how far the gate knows that the campaign is drained
 }
 
@@ -98,8 +98,8 @@ func (l *leaky) Settle(_ context.Context, _ firstcome.CampaignID, _ string, d fl
 	return l.told.Swap(d.Through), nil
 }
 
-// TestF43WhatASourceHasLostIsRecordedFromTheHolders has a source say that something is gone, and one that does not know, whose first numbers do not
-// come. Soon after that nothing is recorded from the holders again. A relay never does so.
+// TestF43WhatASourceHasLostIsRecordedFromTheHolders covers a source that reports a loss, and one that does not know about it, whose first numbers
+// never come. Soon after that, nothing is recorded from the holders again. A relay never records from them.
 func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 	for name, test := range map[string]struct {
 		says, relay bool

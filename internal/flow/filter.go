@@ -6,9 +6,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A filter says that a user surely holds no coupon, or that they may hold
-// one. It is a Bloom filter (Bloom 1970) with 16 bits a holder and 4 probes:
-// (1 − e^(−4/16))⁴ ≈ 0.24 % of the others are looked up in vain.
+// A filter reports that a user certainly holds no coupon, or that they may hold one. It is a Bloom filter (Bloom 1970) with 16 bits a holder and 4
+// probes: (1 − e^(−4/16))⁴ ≈ 0.24 % of the other users are taken for holders.
 type filter struct {
 	seed maphash.Seed
 	bits []uint64
@@ -17,8 +16,8 @@ type filter struct {
 const (
 	bitsPerHolder = 16
 	probes        = 4
-	// minWords keeps small filters from being so small that two hashes often have
-	// the same first probe and the same step: at one word that is one in a thousand.
+	// minWords is the least size of a filter. In a smaller filter two hashes often have the same first probe and the same step: with one word, one
+	// pair in a thousand.
 	minWords = 64
 )
 
@@ -34,7 +33,7 @@ func newFilter(seed maphash.Seed, hashes []uint64) *filter {
 	return f
 }
 
-// mayHave tells whether the user may hold a coupon.
+// mayHave reports whether the user may hold a coupon.
 func (f *filter) mayHave(user firstcome.UserID) bool {
 	h := maphash.String(f.seed, string(user))
 	for p := range uint64(probes) {
@@ -45,8 +44,7 @@ func (f *filter) mayHave(user firstcome.UserID) bool {
 	return true
 }
 
-// place returns the word and the bit of a hash's probe p: double hashing with
-// the two halves of the hash (Kirsch and Mitzenmacher 2006).
+// place returns the word and the bit of a hash's probe p, by double hashing with the two halves of the hash (Kirsch and Mitzenmacher 2006).
 func (f *filter) place(h, p uint64) (word, bit uint64) {
 	n := (h + p*(h>>32|1)) % uint64(len(f.bits)*64)
 	return n / 64, 1 << (n % 64)

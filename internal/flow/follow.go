@@ -6,36 +6,36 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Following is a follower's lease. A follower brings the facts of all campaigns somewhere else, like to a topic, and one node at a time
-// does so for it. The ledger keeps how far it has come.
+// A Following is a follower's lease. A follower copies the facts of all campaigns somewhere else, such as to a topic. One node at a time works for a
+// follower, and the ledger keeps how far it has come.
 type Following struct {
-	Follower string // its name
-	// Attempt grows with every lease. What an earlier one writes is refused.
+	Follower string // the follower's name
+	// Attempt grows with every lease. The ledger refuses writes of an earlier attempt.
 	Attempt int64
-	// Target is the id of what the follower writes to, as it was noted last; empty: none was.
+	// Target is the id of the topic that the follower writes to, as last noted; empty if none was noted.
 	Target string
-	// Ends has, of each partition of the target, the offset after all that the cursors know. What the target has from there on was
-	// written by a node that died before it noted so.
+	// Ends has, for each partition of the target, the offset after all records that the cursors cover. A node that died before it noted its progress
+	// wrote the records from there on.
 	Ends []int64
 }
 
-// A Cursor is how far a follower has come with a campaign.
+// A Cursor is a follower's progress in a campaign.
 type Cursor struct {
 	Campaign firstcome.CampaignID
-	Position int64 // of the last fact that the target has
-	Top      int64 // of the last fact that there is
+	Position int64 // of the last fact in the target
+	Top      int64 // of the campaign's last fact
 	State    CursorState
 }
 
-// A CursorState says what a follower does with a campaign.
+// A CursorState is how a follower treats a campaign.
 type CursorState string
 
 // The states of a cursor.
 const (
-	Follows CursorState = ""      // goes on
-	Again   CursorState = "again" // goes on from an earlier position, as an operator ordered: what the target has does not count
-	Ahead   CursorState = "ahead" // does not go on: the target has facts that the ledger does not have, so the ledger is older
+	Follows CursorState = ""      // copies new facts
+	Again   CursorState = "again" // copies from an earlier position on, as an operator ordered, whatever the target has
+	Ahead   CursorState = "ahead" // stopped: the target has facts that the ledger lacks, so the ledger was rolled back
 )
 
-// ErrFollowed says that another node has the follower's lease.
+// ErrFollowed means that another node has the follower's lease.
 var ErrFollowed = errors.New("another node follows the facts")

@@ -14,14 +14,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newGate returns a gate whose coupons are recorded when they are issued, as where the ledger decides.
+// newGate returns a gate whose coupons are recorded as they are issued, like the ledger's.
 func newGate(quantity int64, ids ...firstcome.CampaignID) *stage.Gate {
 	g := stage.NewGate(quantity, ids...)
 	g.Records = true
 	return g
 }
 
-// void takes a user's coupon of the campaign c back, as an operator would.
+// void voids a user's coupon of the campaign c, as an operator would.
 func void(t testing.TB, g *stage.Gate, user firstcome.UserID) {
 	t.Helper()
 	c := g.Course("c")
@@ -40,7 +40,7 @@ func issuer(t testing.TB, g gate.Decider, limits flow.Limits) *flow.Issuer {
 	return i
 }
 
-// want claims and checks the outcome.
+// want claims a coupon and checks the outcome.
 func want(t testing.TB, i *flow.Issuer, id firstcome.CampaignID, user firstcome.UserID, outcome firstcome.Outcome) firstcome.Decision {
 	t.Helper()
 	d, err := i.Claim(context.Background(), id, user)

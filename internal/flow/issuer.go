@@ -14,66 +14,63 @@ import (
 
 // Limits bound an Issuer. The zero value of a field means its default.
 type Limits struct {
-	Batch   int           // claims that go to the gate at once; default 512
-	Waiting int           // claims of one campaign that wait; more are ErrTooMany; default 16384
-	Gate    time.Duration // how long a gate call may take (or up to a 64th less), and a claim may wait for its turn; default 5s
+	Batch   int           // the most claims in one call of the gate; default 512
+	Waiting int           // the most claims of one campaign that wait; others get ErrTooMany; default 16384
+	Gate    time.Duration // time-out of a gate call, which may be up to a 64th shorter, and the longest wait of a claim before its call; default 5s
 	// OnBatch, if not nil, is called after each call of the gate.
 	OnBatch func(claims int, took time.Duration, err error)
-	// Teller, if not nil, is asked before anybody is told a place in line.
+	// Teller, if not nil, is asked before a user is told a place in line.
 	Teller *Teller
-	// OnJoin, if not nil, is called after each call of the gate that somebody waits in line behind: see Dispatcher.Joined.
+	// OnJoin, if not nil, is called after each call of the gate after which users wait in line: see Dispatcher.Joined.
 	OnJoin func(firstcome.CampaignID)
 	// OnChange, if not nil, is called after each change: see Dispatcher.Changed.
 	OnChange func(firstcome.CampaignID)
 }
 
-// MaxBatch is how many coupons one call of a gate issues at most, whatever its limits say. Sources take an entry of more for garbage, which
-// is one dead letter: as coupons they would be as many.
+// MaxBatch is the most coupons that one call of a gate issues, whatever its limits are. A Source therefore takes a larger journal entry for garbage,
+// and it becomes one dead letter instead of as many as it has coupons.
 const MaxBatch = 10_000
 
 const (
-	// BenchmarkBatch of internal/ledger: a batch of 512 takes 2.4 ms here; one of 2,048
-	// costs a quarter less a claim, and every claim in it waits 7 ms.
+	// From BenchmarkBatch of internal/ledger: a batch of 512 takes 2.4 ms here. A batch of 2,048 costs a quarter less a claim, but every claim in it
+	// waits 7 ms.
 	defaultBatch = 512
-	// About half a second of claims at the rates of docs/benchmarks.md: a claim that
-	// would wait longer is refused at once.
+	// About half a second of claims at the rates of docs/benchmarks.md. A claim that would wait longer is refused at once.
 	defaultWaiting = 16384
 	defaultGate    = 5 * time.Second
 	sweepEvery     = time.Minute
 )
 
-// An Issuer decides claims through a gate, in batches: group commit.
-// Make one with NewIssuer. Its methods may be called from many goroutines.
+// An Issuer decides claims through a gate, in batches (group commit). Make one with NewIssuer. Its methods may be called from many goroutines.
 type Issuer struct {
 	gate   gate.Decider
 	limits Limits
 	start  time.Time // what the monotonic durations count from
 	known  *known
 	queues sync.Map // firstcome.CampaignID → *queue
-	// claims recycles claims. Only a caller who has received the answer puts one
-	// back: a caller who went away leaves the claim to the queue.
+	// claims recycles claims. Only a caller who has received the answer returns a claim: if the caller has gone away, the queue still uses it.
 	claims sync.Pool
 
-	serial   atomic.Uint64 // of the queue made last
+	serial   atomic.Uint64 // of the last queue
 	stopping atomic.Bool
-	working  sync.WaitGroup // queues that drain, filters that are read, places that are appended to a log
+	working  sync.WaitGroup // goroutines that drain queues, build filters and append places to a log
 	cancel   context.CancelFunc
-	ctx      context.Context // of what the gate is asked: ends when Stop gives up
-	calls    *deadlines      // of its calls to decide
+	ctx      context.Context // for calls of the gate: ends when Stop gives up
+	calls    *deadlines      // for calls that decide
 
 	stats struct {
 		waiting, shed, cached, batches, failed atomic.Int64
 	}
 }
 
-// Stats are an Issuer's counters since its start, and what waits now.
+// Stats are an Issuer's counters since its start, and its current state.
 type Stats struct {
-	Waiting int64 // claims that wait for the gate or are at it
+	Waiting int64 // claims that wait for a call of the gate, or are in one
 	Shed    int64 // claims refused with ErrTooMany
 	Cached  int64 // claims answered from a lease
 	Batches int64 // calls of the gate
 	Failed  int64 // calls of the gate that returned an error
-	// Campaigns counts those that the Issuer remembers because somebody asked lately.
+	// Campaigns is how many campaigns the Issuer keeps in memory because of recent claims.
 	Campaigns int64
 }
 
@@ -88,7 +85,7 @@ func NewIssuer(gate gate.Decider, limits Limits) *Issuer {
 	return i
 }
 
-// Run forgets campaigns that nobody asks for any more, until ctx ends.
+// Run forgets campaigns without recent claims, until ctx ends.
 func (i *Issuer) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -102,10 +99,8 @@ func (i *Issuer) Run(ctx context.Context) error {
 	}
 }
 
-// Claim asks for a coupon of the campaign for the user. ErrNoCampaign,
-// ErrGateMismatch and ErrBusy say that nothing was decided; any other error,
-// even because ctx ended, means that the claim may have been or may yet be
-// decided. Asking again is safe and finds the coupon.
+// Claim asks for a coupon of the campaign for the user. ErrNoCampaign, ErrGateMismatch and ErrBusy mean that nothing was decided. Any other error,
+// even because ctx ended, means that the claim may have been or may yet be decided. Asking again is safe and finds the coupon.
 func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 	q := i.queue(id)
 	if d, ok := i.repeat(q, user); ok {
@@ -120,9 +115,8 @@ func (i *Issuer) Claim(ctx context.Context, id firstcome.CampaignID, user firstc
 	return i.await(ctx, c)
 }
 
-// Issue asks for a coupon for each of users, in order and without another claim in between, and returns a decision for
-// each. It passes the waiting line, at a gate that keeps one: see gate.Decider. If it returns an error,
-// some may have been decided; asking again is safe.
+// Issue asks for a coupon for each of users, in order and without another claim in between, and returns a decision for each. It bypasses the waiting
+// line of a gate that keeps one: see gate.Decider. If it returns an error, some may have been decided; asking again is safe.
 func (i *Issuer) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	all := make([]*claim, len(users))
 	for n, user := range users {
@@ -157,9 +151,8 @@ func (i *Issuer) await(ctx context.Context, c *claim) (firstcome.Decision, error
 	}
 }
 
-// Change makes a change of a campaign. The node first forgets all that it may
-// answer without asking the gate, and learns nothing until change returns. So no
-// claim sent after the change was answered gets an answer from before it.
+// Change makes a change of a campaign. The node first forgets all answers that it may give without asking the gate, and learns no new ones until
+// change returns. So no claim that is sent after the change was answered gets an answer from before the change.
 func (i *Issuer) Change(id firstcome.CampaignID, change func() error) error {
 	q := i.hold(id)
 	defer func() {
@@ -200,13 +193,11 @@ func (i *Issuer) Stats() Stats {
 	}
 }
 
-// Stop refuses new claims with ErrStopping, waits until every claim that waits is
-// answered, and gives up when ctx ends: then the calls under way are cancelled,
-// and their claims are answered with an error.
+// Stop refuses new claims with ErrStopping, and waits until every waiting claim is answered. When ctx ends it gives up: it cancels the calls under
+// way, and their claims are answered with an error.
 func (i *Issuer) Stop(ctx context.Context) error {
 	i.stopping.Store(true)
-	// A goroutine that passed the check of stopping holds the queue's lock until it is
-	// counted as working; none is added from here on.
+	// A goroutine that has passed the check of stopping holds the queue's lock until working counts it. So after this loop none is added.
 	i.queues.Range(func(_, q any) bool {
 		q.(*queue).mu.Lock()
 		q.(*queue).mu.Unlock() //lint:ignore SA2001 an empty section is the point
@@ -231,7 +222,7 @@ func (i *Issuer) Stop(ctx context.Context) error {
 // now returns the time since the Issuer's start by the monotonic clock.
 func (i *Issuer) now() time.Duration { return time.Since(i.start) }
 
-// repeat answers a claim from what the gate said before, if it may.
+// repeat answers a claim with an earlier decision of the gate, if its lease allows that.
 func (i *Issuer) repeat(q *queue, user firstcome.UserID) (firstcome.Decision, bool) {
 	now := i.now()
 	d, ok := q.local.Load().refuse(user, now)
@@ -244,7 +235,7 @@ func (i *Issuer) repeat(q *queue, user firstcome.UserID) (firstcome.Decision, bo
 	return d, ok
 }
 
-// queue returns the campaign's queue, a new one if there is none.
+// queue returns the campaign's queue. It makes one if there is none.
 func (i *Issuer) queue(id firstcome.CampaignID) *queue {
 	q, ok := i.queues.Load(id)
 	if !ok {
@@ -257,8 +248,7 @@ func (i *Issuer) queue(id firstcome.CampaignID) *queue {
 	return found
 }
 
-// enqueue puts all claims or none at the end of the campaign's queue, and makes
-// sure that it drains.
+// enqueue puts all claims or none at the end of the campaign's queue, and makes sure that a goroutine drains it.
 func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error {
 	q.mu.Lock()
 	for q.gone {
@@ -270,7 +260,7 @@ func (i *Issuer) enqueue(id firstcome.CampaignID, q *queue, cs ...*claim) error 
 	if i.stopping.Load() {
 		return firstcome.ErrStopping
 	}
-	// An empty queue takes a whole direct issue, whatever the limit.
+	// An empty queue takes a whole direct issue, even above the limit.
 	if len(q.waiting) > 0 && len(q.waiting)+len(cs) > i.limits.Waiting {
 		i.stats.shed.Add(int64(len(cs)))
 		return firstcome.ErrTooMany

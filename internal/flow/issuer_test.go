@@ -19,7 +19,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// hold makes a gate wait, in each call for one of ids, until it is let go.
+// hold makes a gate wait, in each call for one of ids, until the test lets it continue.
 func hold(m *stage.Gate, ids ...firstcome.CampaignID) (letGo func()) {
 	gate := make(chan struct{})
 	m.Before = func(ctx context.Context, id firstcome.CampaignID) error {
@@ -37,7 +37,7 @@ func hold(m *stage.Gate, ids ...firstcome.CampaignID) (letGo func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// heldIssuer returns an Issuer of a gate whose calls for the campaign c wait until they are let go.
+// heldIssuer returns an Issuer of a gate whose calls for the campaign c wait until the test lets them continue.
 func heldIssuer(t *testing.T, quantity int64, limits flow.Limits) (m *stage.Gate, i *flow.Issuer, letGo func()) {
 	m = newGate(quantity, "c")
 	letGo = hold(m, "c")

@@ -10,13 +10,11 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// known holds coupons that the gate named lately, so that their users, the
-// likeliest to ask again, are answered without asking it. The cache has a
-// fixed size: a user's coupon goes to one of a few places in one set, the one
-// filled longest ago. It has no pointers for the garbage collector to follow.
+// known caches coupons that the gate has recently returned. Their users are the likeliest to ask again, and are answered without a call of the gate.
+// The cache has a fixed size: a user's coupon goes to one of a few entries of one set, and replaces the oldest. It has no pointers that the garbage
+// collector must follow.
 //
-// It takes its memory when it first holds one: a gate beside the ledger lets nobody
-// repeat a coupon, so its nodes never need it.
+// It allocates when it first stores a coupon. A gate beside the ledger lets no node repeat a coupon, so its nodes never need the memory.
 type known struct {
 	seed maphash.Seed
 	make sync.Once
@@ -24,22 +22,20 @@ type known struct {
 }
 
 const (
-	// 131,072 coupons of 144 bytes: a crowd of a hundred thousand that asks twice
-	// costs the ledger nothing.
+	// 131,072 coupons of 144 bytes: enough that the second claims of a hundred thousand users cost the ledger nothing.
 	knownSets = 1 << 13
-	// 16 tags fill a cache line, and a set of 16 is rarely full before the whole
-	// cache is: with 4, one in thirty of 40,000 users was forgotten.
+	// 16 tags fill a cache line, and a set of 16 rarely fills up before the whole cache does. With sets of 4, one in thirty of 40,000 users was
+	// forgotten.
 	ways = 16
-	// knownUser is the length of the longest user id that is kept: a UUID's and
-	// some more.
+	// knownUser is the length of the longest user id that is cached: a UUID's, and a few bytes more.
 	knownUser = 40
 )
 
-// A set holds the places for users whose hashes share a part.
+// A set has the entries of users whose hashes share a part.
 type set struct {
 	sync.Mutex
-	next    uint32       // the place to be taken next
-	tags    [ways]uint32 // another part of the hashes; 0: free
+	next    uint32       // the entry to replace next
+	tags    [ways]uint32 // another part of the hashes; 0 if free
 	holders [ways]holder
 	entries [ways]entry
 }
@@ -57,7 +53,7 @@ func holderOf(q *queue, user firstcome.UserID) (holder, bool) {
 	return h, copy(h.user[:], user) == len(user)
 }
 
-// An entry is a coupon without what its key already says.
+// An entry is a coupon without the fields of its key.
 type entry struct {
 	number, version    int64
 	generation, ticket int64
@@ -77,7 +73,7 @@ func (k *known) place(sets *[knownSets]set, user firstcome.UserID) (s *set, tag 
 	return &sets[hash%knownSets], uint32(hash>>32) | 1
 }
 
-// find returns the place that a holder has, or ways.
+// find returns the index of a holder's entry, or ways if there is none.
 func (s *set) find(h *holder, tag uint32) int {
 	for way := range s.tags {
 		if s.tags[way] == tag && s.holders[way] == *h {
@@ -87,8 +83,7 @@ func (s *set) find(h *holder, tag uint32) int {
 	return ways
 }
 
-// put remembers a decision that names a coupon, until the given instant or the
-// next change of the campaign.
+// put caches a decision with a coupon, until the given time or the next change of the campaign.
 func (k *known) put(q *queue, d *firstcome.Decision, until time.Duration, changes uint64) {
 	e := entry{
 		generation: d.Coupon.Generation, ticket: d.Coupon.Ticket,

@@ -26,14 +26,14 @@ func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 			want(t, i, "c", firstcome.UserID("loser-"+strconv.Itoa(n)), firstcome.SoldOut)
 			time.Sleep(time.Millisecond)
 		}
-		// Ten seconds of leases of 200 ms, and one or two users whom the filter mistakes.
+		// Ten seconds of leases of 200 ms, and one or two users whom the filter takes for holders.
 		if calls := len(m.Seen()) - before; calls < 45 || calls > 55 {
 			t.Errorf("the gate was asked %d times", calls)
 		}
 	})
 }
 
-// A late gate decides at once and answers later.
+// A late gate decides at once, and answers later.
 type late struct {
 	*stage.Gate
 	by time.Duration
@@ -45,9 +45,9 @@ func (l *late) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return decisions, err
 }
 
-// TestALeaseCountsFromTheSending has answers take 150 ms: what is left of 200 ms when one comes are 50. Stock
-// that came back at another node is held for 250 ms since the gate took it, so a node that repeated a refusal for
-// longer would refuse somebody after somebody else was issued it.
+// TestALeaseCountsFromTheSending makes answers take 150 ms, so that 50 ms of a lease of 200 ms are left when an answer comes. The gate quarantines
+// stock that another node returned for 250 ms. A node that repeated a refusal for longer would refuse a user after another user was issued that
+// stock.
 func TestALeaseCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newGate(1, "c")
@@ -115,7 +115,7 @@ func TestALeaseEndsBeforeAChange(t *testing.T) {
 		want(t, i, "c", "b", firstcome.SoldOut)
 		synctest.Wait()
 		err := i.Change("c", func() error {
-			// The change is under way: the gate answers every claim, and the node learns nothing.
+			// During the change the gate answers every claim, and the node learns nothing.
 			want(t, i, "c", "b", firstcome.SoldOut)
 			synctest.Wait()
 			void(t, m, "a")
@@ -165,8 +165,8 @@ func TestAPauseIsNeverRepeated(t *testing.T) {
 	})
 }
 
-// TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate has a crowd ask until the
-// campaign opens: none is issued a coupon before, the first that asks after is.
+// TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate lets a crowd ask until the campaign opens. No user is issued a coupon before that, and the first
+// user who asks after it is.
 func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newGate(5, "c")
@@ -185,7 +185,7 @@ func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 	})
 }
 
-// A lagging gate reads its holders from a copy that lacks the newest of them.
+// A lagging gate reads its holders from a replica that lacks the newest.
 type lagging struct {
 	*stage.Gate
 	lacks firstcome.UserID
@@ -199,7 +199,7 @@ func (l *lagging) Holders(ctx context.Context, id firstcome.CampaignID, each fun
 	})
 }
 
-// TestHoldersWhoAreTooFewAreNotTakenForAll has the copy at the version that refused, and behind it.
+// TestHoldersWhoAreTooFewAreNotTakenForAll reads from a replica at the refusal's version, and from one at an earlier version.
 func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newGate(2, "c")
@@ -221,8 +221,7 @@ func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 	})
 }
 
-// TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis has another node's operator
-// take a coupon back, which somebody else is issued there.
+// TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis voids a coupon on another node, which then issues the stock to another user.
 func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newGate(1, "c")
@@ -239,7 +238,7 @@ func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 	})
 }
 
-// A forgetful gate issues directly, and its answer is lost.
+// A forgetful gate issues directly, and loses its answer.
 type forgetful struct{ *stage.Gate }
 
 func (f forgetful) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
@@ -249,8 +248,8 @@ func (f forgetful) Issue(ctx context.Context, order gate.Order, id firstcome.Cam
 	return nil, firstcome.ErrGateUnavailable
 }
 
-// TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease issues to a user who was refused before the opening. The node repeats the refusal to nobody who may have
-// a coupon now.
+// TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease issues directly to a user who was refused before the opening. The node must not repeat the refusal
+// to a user who may now have a coupon.
 func TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newGate(2, "c")

@@ -13,10 +13,10 @@ import (
 // A claim is one caller's request, from arrival to answer.
 type claim struct {
 	user     firstcome.UserID
-	direct   *gate.Order // whose it is; nil: a claim of its own
+	direct   *gate.Order // the direct issue that it is part of; nil for an ordinary claim
 	decision firstcome.Decision
 	err      error
-	done     chan struct{} // has room for the one signal, so that answering never waits for the caller
+	done     chan struct{} // has a buffer for the one signal, so that answering never waits for the caller
 }
 
 // answer gives the claim its decision. The claim must not be touched afterwards.
@@ -25,34 +25,33 @@ func (c *claim) answer(d firstcome.Decision, err error) {
 	c.done <- struct{}{}
 }
 
-// A queue holds the claims of one campaign that wait for its gate, and what the
-// node may answer without asking.
+// A queue holds the claims of one campaign that wait for its gate, and the answers that the node may give without asking the gate.
 type queue struct {
 	id      firstcome.CampaignID
-	serial  uint64                // tells it from an earlier queue of the same campaign
-	local   atomic.Pointer[local] // what may be repeated now; nil: nothing
-	changes atomic.Uint64         // changes begun plus changes ended; what was learned at another count is void
+	serial  uint64                // distinguishes it from an earlier queue of the same campaign
+	local   atomic.Pointer[local] // the refusal that may be repeated now; nil if none
+	changes atomic.Uint64         // changes begun plus changes ended; answers learned at another count are void
 	used    atomic.Bool           // a claim came since the last sweep
 
 	mu       sync.Mutex // guards what follows
 	waiting  []*claim   // in arrival order
-	spare    []*claim   // the backing array of the batch before, to be filled next
-	crowded  bool       // the batch before had more than one claim
+	spare    []*claim   // the backing array of the previous batch, for reuse
+	crowded  bool       // the previous batch had more than one claim
 	draining bool
-	changing int  // changes under way: nothing is learned meanwhile
-	building bool // a holders filter is being read
-	unknown  bool // the gate knows no such campaign
-	gone     bool // forgotten by the Issuer: look the campaign up again
+	changing int  // changes under way, during which nothing is learned
+	building bool // a holders filter is being built
+	unknown  bool // the gate has no such campaign
+	gone     bool // the Issuer has forgotten this queue: look the campaign up again
 }
 
-// A local is a refusal under lease, with the holders filter that says to whom it may be repeated.
+// A local is a refusal under lease, with the holders filter that decides to whom it may be repeated.
 type local struct {
 	refusal firstcome.Decision
 	until   time.Duration // since the Issuer's start, by the monotonic clock
-	holders *filter       // nil: not read yet, so nobody may be given the refusal
+	holders *filter       // nil until it is built, and until then the refusal is repeated to nobody
 }
 
-// refuse returns the leased refusal if the user may be given it now.
+// refuse returns the refusal if it may be repeated to the user now.
 func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Decision, bool) {
 	if l == nil || l.holders == nil || now >= l.until || l.holders.mayHave(user) {
 		return firstcome.Decision{}, false
@@ -60,9 +59,8 @@ func (l *local) refuse(user firstcome.UserID, now time.Duration) (firstcome.Deci
 	return l.refusal, true
 }
 
-// take returns the next batch of at most limit claims, all of one direct issue or of none, and the count of changes at which
-// it is sent (learn is false while a change is under way). An empty batch means
-// that the queue is idle now and its goroutine must return.
+// take returns the next batch of at most limit claims, and the count of changes at which it is sent. The claims are all of one direct issue, or none
+// is of any. learn is false while a change is under way. An empty batch means that the queue is idle now and its goroutine must return.
 func (q *queue) take(limit int) (batch []*claim, changes uint64, learn bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,7 +78,7 @@ func (q *queue) take(limit int) (batch []*claim, changes uint64, learn bool) {
 	return batch, q.changes.Load(), q.changing == 0
 }
 
-// alike returns how many claims, of the first limit ones, go to the gate as one batch.
+// alike returns how many of the first limit claims go to the gate as one batch.
 func alike(claims []*claim, limit int) int {
 	for n, c := range claims[:min(limit, len(claims))] {
 		if c.direct != claims[0].direct {
@@ -90,7 +88,7 @@ func alike(claims []*claim, limit int) int {
 	return min(limit, len(claims))
 }
 
-// reuse takes a batch's backing array back.
+// reuse keeps a batch's backing array for the next batch.
 func (q *queue) reuse(batch []*claim) {
 	clear(batch)
 	q.mu.Lock()
@@ -101,17 +99,15 @@ func (q *queue) reuse(batch []*claim) {
 	q.mu.Unlock()
 }
 
-// known notes whether the gate knows the campaign.
+// known notes whether the gate has the campaign.
 func (q *queue) known(is bool) {
 	q.mu.Lock()
 	q.unknown = !is
 	q.mu.Unlock()
 }
 
-// gather lets the goroutines that are ready run first, until none brings another
-// claim. On an idle machine this costs nothing; on a busy one it makes batches a
-// third larger, so that the ledger commits less often. Where claims come one by one,
-// such as to many campaigns, it would only cost.
+// gather lets runnable goroutines run first, until none adds another claim. On an idle machine this costs nothing. On a busy one it makes batches a
+// third larger, so that the ledger commits less often. If claims come one by one, such as to many campaigns, it would only cost, and is skipped.
 func (q *queue) gather() {
 	for before := 0; ; {
 		q.mu.Lock()
@@ -125,7 +121,7 @@ func (q *queue) gather() {
 	}
 }
 
-// shed answers all waiting claims: the gate took so long that it was never asked.
+// shed answers all waiting claims with an error. The gate was not asked about them, because its last call took too long.
 func (q *queue) shed(err error) (claims int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,8 +134,7 @@ func (q *queue) shed(err error) (claims int) {
 	return claims
 }
 
-// begin and end enclose a change of the campaign: nothing is learned
-// during or across it, and what was learned before is forgotten.
+// begin and end enclose a change of the campaign. Nothing is learned during or across it, and all that was learned before is forgotten.
 func (q *queue) begin() { q.count(+1) }
 func (q *queue) end()   { q.count(-1) }
 
@@ -151,8 +146,8 @@ func (q *queue) count(by int) {
 	q.mu.Unlock()
 }
 
-// learn stores the gate's last refusal to a batch sent at sent, at the given
-// count of changes. It tells whether a holders filter has to be read.
+// learn stores the gate's last refusal to a batch that was sent at the time sent and at the given count of changes. It reports whether a holders
+// filter must be built.
 func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, changes uint64) (build bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,14 +164,14 @@ func (q *queue) learn(refusal firstcome.Decision, sent time.Duration, changes ui
 	return build
 }
 
-// forget has the node ask the gate again instead of repeating its refusal.
+// forget drops the refusal, so that the node asks the gate again.
 func (q *queue) forget() {
 	q.mu.Lock()
 	q.local.Store(nil)
 	q.mu.Unlock()
 }
 
-// lastRefusal returns the last decision that is a refusal under lease. A place in line is none: it is one user's, and changes.
+// lastRefusal returns the last decision that is a refusal under lease. A place in line is not a refusal: it belongs to one user, and changes.
 func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	for i := len(decisions) - 1; i >= 0; i-- {
 		if d := &decisions[i]; !d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0 {
@@ -186,17 +181,14 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	return nil
 }
 
-// sameState tells whether nobody can have been issued a coupon between two
-// refusals, so that the holders are the same: a gate that said sold_out or closed
-// says so until the campaign's version changes, and the clock goes from not_open
-// to open but never back. A refusal with another number in force shows that some
-// were issued directly in between, or that the gate lost some.
+// sameState reports whether certainly no coupon was issued between two refusals, so that the holders are the same. A gate that answered sold_out or
+// closed does so until the campaign's version changes, and the clock goes from not_open to open but never back. If the number in force differs,
+// coupons were issued directly in between, or the gate lost some.
 func sameState(a, b firstcome.Decision) bool {
 	return a.Version == b.Version && a.Outcome == b.Outcome && a.InForce == b.InForce
 }
 
-// built ends the reading of a holders filter for the refusal that was seen
-// before; f is nil if it failed.
+// built stores the holders filter for the refusal that it was built for. f is nil if building failed.
 func (q *queue) built(f *filter, refusal firstcome.Decision, changes uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,48 +17,47 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A Keeper is a ledger as a Recorder needs it. Both methods may be repeated: the
-// same given again is the same as once.
+// A Keeper is the part of a ledger that a Recorder needs. Both methods may be repeated with the same batch, which changes nothing more.
 type Keeper interface {
-	// Record keeps the coupons of a batch, all or none. ErrRefused says that it never
-	// takes all of these, ErrRowLocked that it did not; after any other error it is unknown whether it did.
+	// Record keeps the coupons of a batch, all or none. ErrRefused means that the ledger never takes all of them, and ErrRowLocked that it took none.
+	// After any other error it is unknown whether it took them.
 	Record(ctx context.Context, b Batch) (Drained, error)
-	// Bury keeps what Record refuses, with the reason, and what cannot be read, as dead letters.
+	// Bury keeps coupons that Record refuses, with the cause, and garbage, as dead letters.
 	Bury(ctx context.Context, b Batch, cause string) (Drained, error)
 }
 
 // RecorderLimits bound a Recorder. The zero value of a field means its default.
 type RecorderLimits struct {
-	Ledger   time.Duration // how long a call of the ledger may take; default 30s
-	Wait     time.Duration // the longest that a campaign rests which failed, half of it either way; default 2s
-	Failures int           // in a row, that open the breaker; default 5
+	Ledger   time.Duration // time-out of a call of the ledger; default 30s
+	Wait     time.Duration // the longest rest of a campaign that failed, plus or minus half of it; default 2s
+	Failures int           // failures in a row that open the breaker; default 5
 	Probe    time.Duration // how long an open breaker lets no call through; default 1s
-	Rows     int           // coupons a second, for a database that others use too; default 0: no limit
-	Workers  int           // campaigns drained side by side; default 4. As many drain those that failed, and one those whose rows in the ledger were locked
-	Patience time.Duration // how long numbers below recorded ones may be missing, before they are taken for gone; default 10s
-	// Holes, if not nil, has the coupons that the source has lost. A relay has none: what it passed on may be anywhere on its way.
+	Rows     int           // the most coupons a second, for a database that other programs use too; 0 means no limit
+	Workers  int           // campaigns drained at the same time; default 4. As many again drain campaigns that failed, and one drains campaigns whose row was locked
+	Patience time.Duration // how long numbers below recorded numbers may be missing before they count as lost by the source; default 10s
+	// Holes, if not nil, returns coupons that the source has lost. A relay has no Holes, because its coupons may be anywhere on their way to the
+	// ledger.
 	Holes Holes
-	// OnAlarm, if not nil, gets what an operator should know: campaigns that cannot be drained, and what was recorded from the gate's
+	// OnAlarm, if not nil, gets what an operator should know: campaigns that cannot be drained, and coupons that were recorded from the gate's
 	// holders. The same alarm comes about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
 	// OnRecord, if not nil, is called after each call of the ledger.
 	OnRecord func(Recording)
-	// OnRecorded, if not nil, gets the coupons of a batch that are all in the ledger now: see Waiter.Recorded. Of some it does not hear.
+	// OnRecorded, if not nil, gets the coupons of a batch that are all in the ledger now: see Waiter.Recorded. It is not called for a batch of which
+	// only some are.
 	OnRecorded func(firstcome.CampaignID, []firstcome.Coupon)
 }
 
 const (
-	// A call that takes this long is as good as lost: 512 coupons take milliseconds. A
-	// database's own wait for a lock is shorter, so its answer comes first.
+	// 512 coupons take milliseconds, so a call that takes this long has failed. A database's own lock time-out is shorter, so its error comes first.
 	defaultLedger = 30 * time.Second
-	// Each node probes the ledger about once a second while it is down.
+	// With these, each node probes a ledger that is down about once a second.
 	defaultFailures = 5
 	defaultProbe    = time.Second
 )
 
-// A Recorder drains what gates have issued into the ledger: it retries for ever,
-// skips nothing, and buries the single coupon that the ledger never takes.
-// Make one with NewRecorder.
+// A Recorder drains coupons from a Source into the ledger. It retries forever, skips no coupon, and buries the single coupon that the ledger never
+// takes. Make one with NewRecorder.
 type Recorder struct {
 	source  Source
 	keeper  Keeper
@@ -66,11 +65,11 @@ type Recorder struct {
 	alarms  Alarms
 	limits  RecorderLimits
 	breaker *gobreaker.CircuitBreaker[Drained]
-	rows    *rate.Limiter // nil: no limit
+	rows    *rate.Limiter // nil if there is no limit
 	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
 
 	mu      sync.Mutex                   // guards what follows
-	paid    map[firstcome.CampaignID]int // coupons that waited for their turn and were not recorded: see throttle
+	paid    map[firstcome.CampaignID]int // coupons that passed throttle and were not recorded
 	courses map[firstcome.CampaignID]*course
 }
 
@@ -79,20 +78,20 @@ type Recording struct {
 	Campaign firstcome.CampaignID
 	Coupons  int
 	Letters  int       // dead letters
-	Late     int64     // coupons that came when their numbers were lost: see Drained.Lost
-	Oldest   time.Time // when the first of the coupons was issued, by the gate's time
+	Late     int64     // coupons whose numbers were already lost: see Drained.Lost
+	Oldest   time.Time // when the first of the coupons was issued, by the gate's clock
 	Took     time.Duration
-	Err      error // nil, ErrRefused, or why it will be repeated
+	Err      error // nil, ErrRefused, or why the call will be repeated
 }
 
-// RecorderStats are a Recorder's counters since its start, and how it fares now.
+// RecorderStats are a Recorder's counters since its start, and its current state.
 type RecorderStats struct {
-	Coupons int64  // recorded or found recorded
-	Batches int64  // taken
+	Coupons int64  // coupons recorded, or found recorded
+	Batches int64  // batches drained
 	Retries int64  // calls repeated
 	Letters int64  // dead letters
-	Late    int64  // coupons that came when their numbers were lost, each time: see Drained.Lost
-	Breaker string // closed, half-open or open
+	Late    int64  // coupons whose numbers were already lost, counted at each try: see Drained.Lost
+	Breaker string // "closed", "half-open" or "open"
 }
 
 // NewRecorder returns a Recorder of a source into a keeper.
@@ -119,7 +118,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	return r
 }
 
-// answers tells whether an error is the ledger's own answer, so that the ledger is well.
+// answers reports whether an error is the ledger's own answer, which means that the ledger is well.
 func answers(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, gate.ErrLedgerRolledBack) || errors.Is(err, firstcome.ErrGateMismatch)
 }
@@ -132,7 +131,7 @@ func (r *Recorder) Stats() RecorderStats {
 	}
 }
 
-// take is the Sink: it returns nil when all of the batch is durable.
+// take implements Sink.
 func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
 	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, Marker: b.Marker, Told: b.Told, Garbage: b.Garbage}
 	if b.Garbage = nil; len(garbage.Garbage) > 0 {
@@ -153,9 +152,8 @@ func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err erro
 	return drained, nil
 }
 
-// throttle waits until the ledger may be given this many coupons of a campaign. Coupons
-// that waited and were not recorded do not wait again: otherwise a campaign whose row is
-// locked would take all the others' turns.
+// throttle waits until the limit of Rows allows this many coupons of a campaign. Coupons that waited and were not recorded do not wait again:
+// otherwise a campaign whose row is locked would use up the rate of all others.
 func (r *Recorder) throttle(ctx context.Context, id firstcome.CampaignID, coupons int) error {
 	if r.rows == nil {
 		return nil
@@ -174,7 +172,7 @@ func (r *Recorder) throttle(ctx context.Context, id firstcome.CampaignID, coupon
 	return nil
 }
 
-// credit notes that coupons waited for their turn and were not recorded.
+// credit notes that coupons passed throttle and were not recorded.
 func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
 	if r.rows != nil {
 		r.mu.Lock()
@@ -183,8 +181,7 @@ func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
 	}
 }
 
-// record records coupons in their order. It halves what the ledger refuses until
-// the refused coupon is alone, and buries that.
+// record records coupons in their order. If the ledger refuses a batch, record halves it until the refused coupon is alone, and buries that one.
 func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	about := Recording{Campaign: b.Campaign, Coupons: len(b.Coupons)}
 	if len(b.Coupons) > 0 {
@@ -211,7 +208,7 @@ func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
 	if err != nil {
 		return Drained{}, err
 	}
-	second.Told = max(b.Told, before.Through) // up to there the first half tells
+	second.Told = max(b.Told, before.Through) // the first half has reported the letters up to there
 	drained, err = r.record(ctx, second)
 	for _, c := range before.Letters {
 		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
@@ -235,9 +232,9 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 	return drained, err
 }
 
-// ask calls the ledger once. While the breaker is open, a campaign that has failed waits with its batch in hand: if it gave the
-// batch back, all campaigns' entries would be read again and again while nothing can be recorded. One that has not failed does
-// not wait: what fails may be the others' damaged rows.
+// ask calls the ledger once. While the breaker is open, a campaign that has failed waits and keeps its batch. If it gave the batch back, all
+// campaigns' entries would be read repeatedly while nothing can be recorded. A campaign that has not failed does not wait, because other campaigns'
+// damaged rows may have opened the breaker.
 func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
 	try := func() (Drained, error) { return r.try(ctx, about, call) }
 	for waits := r.again.waits(); ; {
@@ -265,10 +262,10 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 		r.limits.OnRecord(about)
 	}
 	if err != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, firstcome.ErrGateMismatch) {
-		r.stats.retries.Add(1) // the source gives it again
+		r.stats.retries.Add(1) // the source will return the batch again
 	}
 	return drained, err
 }
 
-// NewSink returns a sink into a keeper. It halves and buries what the keeper refuses, as a Recorder does.
+// NewSink returns a Sink into a keeper. It halves batches that the keeper refuses, and buries the refused coupons, as a Recorder does.
 func NewSink(k Keeper) Sink { return NewRecorder(nil, k, RecorderLimits{}).take }

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// recordAll runs a recorder of a journal until nothing is left to do for it.
+// recordAll runs a recorder of a journal until it has nothing left to do.
 func recordAll(t *testing.T, j *stage.Journal, p flow.Keeper, limits flow.RecorderLimits) *flow.Recorder {
 	t.Helper()
 	r := flow.NewRecorder(j, p, limits)
@@ -96,13 +96,13 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		if p.Letters()["c/300"] == "" || len(p.Letters()) != 1 {
 			t.Errorf("the dead letters are %v", p.Letters())
 		}
-		// Two halves at each of nine steps, the whole, and the burial.
+		// Two halves at each of nine steps, the whole batch, and the burial.
 		stage.Same(t, "calls", 20, p.Calls)
 		stage.Same(t, "stats", flow.RecorderStats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
 	})
 }
 
-// A keeping is a keeper that says the same of each batch.
+// A keeping is a Keeper that gives each batch the same answer.
 type keeping flow.Drained
 
 func (k keeping) Record(context.Context, flow.Batch) (flow.Drained, error) {
@@ -113,7 +113,7 @@ func (k keeping) Bury(context.Context, flow.Batch, string) (flow.Drained, error)
 	return flow.Drained(k), nil
 }
 
-// TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded has ledgers that took a batch as lost numbers or with dead letters.
+// TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded covers ledgers that took a batch with lost numbers, or with dead letters.
 func TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded(t *testing.T) {
 	for what, test := range map[string]struct {
 		says flow.Drained
@@ -162,9 +162,8 @@ func TestF44GarbageIsBuriedAndTheRestFlows(t *testing.T) {
 	})
 }
 
-// TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks has three recorders
-// drain journals that hold overlapping parts of the same coupons in any order, of
-// a ledger that fails at random, before and after its commit.
+// TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks lets three recorders drain journals that hold overlapping parts of the same coupons in
+// any order. The ledger fails at random, before and after its commit.
 func TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks(t *testing.T) {
 	for from := range seed.Each(t, 20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -201,7 +200,7 @@ func TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks(t *testing.T) 
 	}
 }
 
-// A flood is a source of many batches, made when they are asked for.
+// A flood is a source of many batches, which it makes on demand.
 type flood struct {
 	batches, width int64
 	given          int64
@@ -228,7 +227,7 @@ func (f *flood) Ack(context.Context, any, flow.Drained) (before int64, err error
 
 func (f *flood) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
 
-// counting is a keeper that only counts, slowly, and fails now and then.
+// counting is a Keeper that only counts, slowly, and sometimes fails.
 type counting struct {
 	calls, last, widest int64
 	outOfOrder          bool

@@ -16,42 +16,41 @@ import (
 
 const (
 	firstWait = 20 * time.Millisecond
-	// defaultWait has what failed be tried again within three seconds of the end of its trouble.
+	// defaultWait is the default of the longest rest. With it, a campaign is tried again within three seconds after its trouble has ended.
 	defaultWait = 2 * time.Second
-	// forgetFailures is how long after its rest a campaign's failures are remembered. While the ledger is down, a campaign among
-	// many may wait for minutes until it is tried again.
+	// forgetFailures is how long after its rest a campaign's failures are kept. While the ledger is down, a campaign among many may wait for minutes
+	// until it is tried again.
 	forgetFailures = time.Hour
 )
 
-// Retries say when a Recorder tries again what failed. The package comment says who asks
-// them. Make some with newRetries.
+// retries decides when a Recorder tries a campaign again that failed. The package comment says where it is used. Make one with newRetries.
 type retries struct {
 	longest time.Duration
 
 	mu sync.Mutex // guards what follows
 	of map[firstcome.CampaignID]*failure
-	// forgot is when those were last forgotten that nobody tries any more.
+	// forgot is when failures were last forgotten.
 	forgot time.Time
 }
 
-// A failure is a campaign's that has failed each time since it was last drained.
+// A failure is the state of a campaign that has failed at every try since it was last drained.
 type failure struct {
 	waits  *waits
-	until  time.Time // it rests
-	locked bool      // its row in the ledger was, at one of these times
+	until  time.Time // when its rest ends
+	locked bool      // its row in the ledger was locked at one of these tries
 }
 
-// newRetries returns some whose waits grow to the longest, half of it either way; 0: the default.
+// newRetries returns retries whose waits grow to the longest, plus or minus half of it; 0 means defaultWait.
 func newRetries(longest time.Duration) *retries {
 	return &retries{longest: cmp.Or(longest, defaultWait), of: map[firstcome.CampaignID]*failure{}}
 }
 
-// failed counts a failure of a campaign. It returns how long the campaign is to rest: longer each time.
+// failed counts a failure of a campaign. It returns how long the campaign must rest, which grows each time.
 func (r *retries) failed(id firstcome.CampaignID, err error) (rest time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if now.Sub(r.forgot) > forgetFailures { // and not each time: all of many campaigns may fail
+	if now.Sub(r.forgot) > forgetFailures { // not at each call: all of many campaigns may fail
 		r.forgot = now
 		maps.DeleteFunc(r.of, func(_ firstcome.CampaignID, f *failure) bool { return now.Sub(f.until) > forgetFailures })
 	}
@@ -72,8 +71,8 @@ func (r *retries) drained(id firstcome.CampaignID) {
 	delete(r.of, id)
 }
 
-// shelf returns where a campaign waits for the next try. One whose row in the ledger was locked since it was last drained may have to wait
-// for the lock.
+// shelf returns the shelf on which a campaign waits for its next try. If the campaign's row was locked at any try since it was last drained, the next
+// try may have to wait for the lock.
 func (r *retries) shelf(id firstcome.CampaignID) shelf {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,33 +85,33 @@ func (r *retries) shelf(id firstcome.CampaignID) shelf {
 	return failing
 }
 
-// waits returns those of one thing that fails again and again.
+// waits returns the waits between the tries of one thing.
 func (r *retries) waits() *waits { return backOff(firstWait, r.longest) }
 
-// waits are those of one thing that fails again and again, each around twice the one before.
+// waits are the waits between the tries of one thing. Each is about twice as long as the last.
 type waits struct{ backoff.ExponentialBackOff }
 
-// backOff returns waits from the first to the longest.
+// backOff returns waits that grow from first to longest.
 func backOff(first, longest time.Duration) *waits {
 	return &waits{backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: 2}}
 }
 
-// NextBackOff is backoff.BackOff's.
+// NextBackOff implements backoff.BackOff.
 func (w *waits) NextBackOff() time.Duration { return around(w.ExponentialBackOff.NextBackOff()) }
 
-// around returns a time, half of it more or less, so that nodes do not keep step. The instant seeds the choice, so a
-// simulation that repeats its instants repeats its waits.
+// around returns a random duration within half of long around it, so that nodes do not keep step. The current time seeds the choice, so a simulation
+// that repeats its times repeats its waits.
 func around(long time.Duration) time.Duration {
 	now := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	return long/2 + time.Duration(now.Int64N(int64(long)+1))
 }
 
-// pause waits once, or until ctx ends, whose error it then returns.
+// pause waits for the next back-off, or until ctx ends, and then returns ctx's error.
 func pause(ctx context.Context, w *waits) error {
 	return sleep(ctx, w.NextBackOff())
 }
 
-// sleep waits for so long, or until ctx ends, whose error it then returns.
+// sleep waits for a duration, or until ctx ends, and then returns ctx's error.
 func sleep(ctx context.Context, long time.Duration) error {
 	select {
 	case <-time.After(long):

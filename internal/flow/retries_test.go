@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// Tries are the instants at which something was tried.
+// tries are the times of tries.
 type tries struct {
 	mu sync.Mutex
 	at []time.Time
@@ -33,7 +33,7 @@ func (t *tries) all() []time.Time {
 	return slices.Clone(t.at)
 }
 
-// A tired source fails while it is told to.
+// A tired source fails while the test wants it to.
 type tired struct {
 	*stage.Journal
 	err   func() error
@@ -48,7 +48,7 @@ func (s *tired) Watch(ctx context.Context, ready func(firstcome.CampaignID)) err
 	return s.Journal.Watch(ctx, ready)
 }
 
-// TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn has a trouble of ten minutes, and then of none.
+// TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn lets a campaign fail for ten minutes, and then succeed.
 func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T) {
 	for _, c := range []struct {
 		what          string
@@ -112,7 +112,7 @@ func TestF53WhatFailsIsTriedAgainLessAndLessOftenWhileTheOthersGoOn(t *testing.T
 	}
 }
 
-// TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt has as many as hold the breaker open all the time.
+// TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt has enough failing campaigns to keep the breaker open.
 func TestCampaignsAtWhichTheLedgerFailsKeepNoOtherFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p, ill := &stage.Journal{}, stage.NewLedger("c"), 8

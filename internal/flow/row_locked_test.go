@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A holding ledger has the row of the campaign "held" locked. Another campaign has a batch once that was tried a number of times.
+// A holding ledger has the row of the campaign "held" locked. Another campaign gets a batch after "held" was tried a number of times.
 type holding struct {
 	*stage.Ledger
 	journal *stage.Journal
@@ -29,7 +29,7 @@ func (h *holding) Record(ctx context.Context, b flow.Batch) (flow.Drained, error
 	return flow.Drained{}, h.locked()
 }
 
-// newHolding returns one, and the journal with a batch of the held campaign.
+// newHolding returns a holding, and a journal with a batch of the campaign "held".
 func newHolding(tries int, locked func() error) *holding {
 	h := &holding{stage.NewLedger("c", "held"), &stage.Journal{}, tries, locked}
 	h.journal.Add(flow.Batch{Campaign: "held", Coupons: stage.Coupons("held", 1, 100)})

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A logged gate gives each user a place in a line that has a log. It notes in did what it and its log are asked.
+// A logged gate gives each user a place in a line that has a log. It notes the calls of itself and of its log in did.
 type logged struct {
 	gate.Decider // for nothing but claims
 	place        firstcome.Place

@@ -11,23 +11,20 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// ErrUnrecorded says that a number has left the journal, but not as the coupon in question:
-// it is a dead letter until an operator acts, or lost, or somebody else's.
-var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter, lost, or its number is somebody else's")
+// ErrUnrecorded means that a number has left the journal, but not as the coupon in question. The coupon is a dead letter until an operator acts, it
+// is lost, or the number belongs to another user.
+var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead letter, lost, or its number is another user's")
 
 const (
-	// rereadEvery is how often the gate is read while somebody waits: a late message
-	// delays nobody longer than that.
+	// rereadEvery is how often the gate is read while callers wait: a late message delays a caller by no more than that.
 	rereadEvery = 50 * time.Millisecond
-	// readTime bounds one reading of the gate, or one question.
+	// readTime is the time-out of one reading of the gate, or one question to it.
 	readTime = time.Second
 )
 
-// A Waiter lets claims wait until their coupon is in the ledger. It hears from the gate how far a
-// campaign is drained, and also reads it while anybody waits. Then it asks about the claims with
-// drained numbers, many at once: such a number may be somebody else's, because a gate that lost
-// its latest decisions gives their numbers again. While nobody waits it remembers and reads
-// nothing. Make one with NewWaiter; it needs Run.
+// A Waiter lets claims wait until their coupons are in the ledger. It subscribes to the gate's messages about how far campaigns are drained, and also
+// polls the gate while callers wait. For claims with drained numbers it asks whose the numbers are, many in one call, because a gate that lost its
+// latest decisions issues their numbers again. Without callers it keeps and reads nothing. Make one with NewWaiter; it needs Run.
 type Waiter struct {
 	gate gate.Drains
 
@@ -41,8 +38,8 @@ func NewWaiter(gate gate.Drains) *Waiter {
 	return &Waiter{gate: gate, crowds: map[firstcome.CampaignID]*crowd{}}
 }
 
-// Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal
-// otherwise, and an error when ctx ends before that is known. It ignores the coupon's code.
+// Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal otherwise, and an error when ctx ends before
+// either is known. It ignores the coupon's code.
 func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 	one := &waiting{coupon: c, done: make(chan error, 1)}
 	w.enter(one)
@@ -52,7 +49,7 @@ func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 	case <-ctx.Done():
 		w.leave(one)
 		select {
-		case err := <-one.done: // it was answered just before
+		case err := <-one.done: // the answer came just before
 			return err
 		default:
 			return fmt.Errorf("wait until number %d of %s is recorded: %w", c.Number, c.Campaign, ctx.Err())
@@ -100,7 +97,7 @@ func (w *Waiter) hear(id firstcome.CampaignID, through int64) {
 	}
 }
 
-// Recorded answers those who wait for coupons that this process has just recorded. They need not hear of it from the gate.
+// Recorded answers callers who wait for coupons that this process has just recorded. They need not wait for the gate's message.
 func (w *Waiter) Recorded(id firstcome.CampaignID, coupons []firstcome.Coupon) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +106,7 @@ func (w *Waiter) Recorded(id firstcome.CampaignID, coupons []firstcome.Coupon) {
 	}
 }
 
-// Run hears, reads and asks until ctx ends.
+// Run subscribes, reads and asks until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	start := func(id firstcome.CampaignID, c *crowd) { serving.Go(func() { w.serveCrowd(ctx, id, c) }) }
@@ -127,23 +124,23 @@ func (w *Waiter) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow keeps a watch until ctx ends.
+// follow subscribes to the gate's messages, again after each failure, until ctx ends.
 func (w *Waiter) follow(ctx context.Context) {
 	waits := backOff(rereadEvery, defaultWait)
 	for ctx.Err() == nil {
-		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hear) // meanwhile read finds what it would tell
+		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hear) // until it is back, read finds what the messages would report
 		_ = pause(ctx, waits)
 	}
 }
 
-// serveCrowd reads how far a campaign is drained, and asks about the claims with drained numbers, while
-// anybody waits. It reads at once, because earlier messages were not heard, and then periodically.
+// serveCrowd polls how far a campaign is drained, and asks about the claims with drained numbers, while callers wait. It reads at once, because it
+// has missed earlier messages, and then periodically.
 func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *crowd) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
 	w.read(ctx, id, c)
 	for w.ask(ctx, id, c) {
-		select { // The tick first: select picks at random among ready cases, and a simulation has to repeat.
+		select { // The tick first: select picks at random among ready cases, and a simulation must be repeatable.
 		case <-tick.C:
 			w.read(ctx, id, c)
 			continue
@@ -170,8 +167,7 @@ func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID, c *crowd) {
 	}
 }
 
-// ask asks about a crowd's claims with drained numbers, and tells whether anybody is left. After an
-// error they wait for the next reading.
+// ask asks about a crowd's claims with drained numbers, and reports whether callers are left. After an error the claims wait for the next reading.
 func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *crowd) (more bool) {
 	w.mu.Lock()
 	due := c.ask()

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A board is a gate's account of what is drained, which tests write.
+// A board is a gate whose drained numbers the test sets.
 type board struct {
 	mu       sync.Mutex
 	drained  map[firstcome.CampaignID]int64
@@ -27,7 +27,7 @@ type board struct {
 	mute     error // of questions whose a number is
 	messages chan message
 	cut      chan struct{}
-	// during, if set, is called in the middle of a reading.
+	// during, if not nil, is called in the middle of a reading.
 	during func()
 }
 
@@ -51,7 +51,7 @@ func (b *board) DrainedThrough(_ context.Context, id firstcome.CampaignID) (int6
 	return through, err
 }
 
-// Has says yes to all coupons but those in not.
+// Has reports true for all coupons but those in not.
 func (b *board) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,14 +83,14 @@ func (b *board) WatchDrained(ctx context.Context, ready func(), each func(firstc
 	}
 }
 
-// set changes the board as a test wants.
+// set changes the board under its lock.
 func (b *board) set(do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	do()
 }
 
-// settle writes how far a campaign is drained, without a message. not are numbers that are no coupons.
+// settle sets how far a campaign is drained, without a message. not are numbers that are not recorded.
 func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,19 +98,19 @@ func (b *board) settle(id firstcome.CampaignID, through int64, not ...int64) {
 	b.not = append(b.not, not...)
 }
 
-// tell writes and says how far a recorder drained a campaign.
+// tell sets how far a campaign is drained, and sends a message.
 func (b *board) tell(id firstcome.CampaignID, through int64, not ...int64) {
 	b.settle(id, through, not...)
 	b.say(id, through)
 }
 
-// say sends a message about how far a campaign is, or was, drained.
+// say sends a message about how far a campaign is drained, which may be out of date.
 func (b *board) say(id firstcome.CampaignID, through int64) {
 	b.messages <- message{id, through}
 	synctest.Wait() // until it is heard
 }
 
-// hold stops readings in the middle until letGo is called.
+// hold blocks readings in the middle until letGo is called.
 func (b *board) hold() (letGo func()) {
 	held := make(chan struct{})
 	b.set(func() { b.during = func() { <-held } })
@@ -137,7 +137,7 @@ func waiter(t *testing.T, b *board) *flow.Waiter {
 	return r
 }
 
-// An answer is that of one call of Wait, when it comes.
+// An answer is the result of one call of Wait, once it comes.
 type answer struct {
 	err  error
 	took time.Duration
@@ -157,7 +157,7 @@ func wait(r *flow.Waiter, id firstcome.CampaignID, number int64) *answer {
 	return a
 }
 
-// is tells how an answer stands now: waiting, recorded, unrecorded or unknown.
+// is reports the state of an answer now: waiting, recorded, unrecorded or unknown.
 func (a *answer) is() string {
 	synctest.Wait()
 	select {
@@ -202,7 +202,8 @@ func TestAClaimWaitsUntilItsNumberIsDrained(t *testing.T) {
 	})
 }
 
-// TestAForgedMessageAnswersNobody says that far more is drained than is. A claim waits until the gate itself says what became of its number.
+// TestAForgedMessageAnswersNobody sends a message with far too high a number. A claim waits until the gate itself reports what happened to its
+// number.
 func TestAForgedMessageAnswersNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
@@ -219,8 +220,8 @@ func TestAForgedMessageAnswersNobody(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsNeedNotHearFromTheGateOfWhatThisProcessRecorded has a gate that says nothing. A number that was recorded for somebody else, as of a
-// gate that gave it twice, answers nobody.
+// TestWhoWaitsNeedNotHearFromTheGateOfWhatThisProcessRecorded has a gate that reports nothing. If a number was recorded for another user, because the
+// gate issued it twice, no call is answered.
 func TestWhoWaitsNeedNotHearFromTheGateOfWhatThisProcessRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
@@ -295,8 +296,8 @@ func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 	})
 }
 
-// TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain has a gate that does not say whose a
-// number is, and then knows less than it told before, as after a fail-over.
+// TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain has a gate that does not answer whose a number is, and after a fail-over has less than it
+// reported before.
 func TestWhoseNumberAGateThatWentBackDidNotSayIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
@@ -323,18 +324,18 @@ func TestAMissedMessageCostsAReading(t *testing.T) {
 		b.set(func() { b.down = errors.New("the gate is failing over") })
 		b.cut <- struct{}{}
 		b.settle("c", 9, 5)
-		time.Sleep(time.Second) // the watch is on again, and what was said meanwhile is not heard
+		time.Sleep(time.Second) // the subscription is back, and has missed the messages since
 		stage.Same(t, "meanwhile", []string{"waiting", "waiting"}, all(letter, next))
 		b.set(func() { b.down = nil })
 		time.Sleep(60 * time.Millisecond)
 		stage.Same(t, "after a reading", []string{"unrecorded", "waiting"}, all(letter, next))
-		b.say("c", 7) // an older one that was on its way longer
+		b.say("c", 7) // an earlier message that was delayed
 		b.tell("c", 12)
 		stage.Same(t, "at last", []string{"recorded"}, all(next))
 	})
 }
 
-// TestAMessageDuringAReadingIsNotForgotten has a reading that saw the state before the message.
+// TestAMessageDuringAReadingIsNotForgotten sends a message during a reading that sees the state before it.
 func TestAMessageDuringAReadingIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()
@@ -353,7 +354,7 @@ func TestAMessageDuringAReadingIsNotForgotten(t *testing.T) {
 	})
 }
 
-// TestACampaignWhoseGateHangsKeepsNobodyElseWaiting has one campaign on a node of a cluster that hangs.
+// TestACampaignWhoseGateHangsKeepsNobodyElseWaiting has one campaign on a node of a Redis Cluster that hangs.
 func TestACampaignWhoseGateHangsKeepsNobodyElseWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBoard()

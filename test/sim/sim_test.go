@@ -130,7 +130,7 @@ func TestATownWhoseLedgerIsPutBackKeepsThePromises(t *testing.T) {
 func TestALoggedLineKeepsThePromises(t *testing.T) {
 	missing := []string{
 		"the topic does not answer", "the topic answers again", "the topic is made again", "the topic's records are deleted", "to append a:1.1.1", " left, for ",
-		"whether epoch 2 decides", "tells a waiting", "its gate is another one since", "lacks records, or is another topic", "start each node with the same --line",
+		"whether epoch 2 decides", "tells a waiting", "epoch ended after it issued the place", "lacks records, or is another topic", "start each node with the same --line",
 		"asks the log: what it has from", "to seat [a1", "where a line is logged from now on", "who was carried over", "the ledger is put back",
 	}
 	for from := range seed.Each(t, logged()) {
