@@ -66,7 +66,7 @@ func (a *agenda) enqueue(id firstcome.CampaignID) {
 	of := a.shelfOf(id)
 	a.state[id] = queued
 	a.queues[of] = append(a.queues[of], id)
-	tell(a.signals[of])
+	notify(a.signals[of])
 }
 
 // next returns the next campaign of a shelf, or false when ctx ends.
@@ -93,7 +93,7 @@ func (a *agenda) take(of shelf) (firstcome.CampaignID, bool) {
 	a.queues[of] = a.queues[of][1:]
 	a.state[id] = working
 	if len(a.queues[of]) > 0 {
-		tell(a.signals[of]) // for another worker
+		notify(a.signals[of]) // for another worker
 	}
 	return id, true
 }

@@ -112,7 +112,7 @@ func (d *Dispatcher) Changed(id firstcome.CampaignID) {
 	defer d.mu.Unlock()
 	one := d.of(id)
 	one.more = true
-	tell(one.changed)
+	notify(one.changed)
 }
 
 // of returns a line's dispatch, and makes Run start a goroutine for it if none runs. mu is held.
@@ -123,7 +123,7 @@ func (d *Dispatcher) of(id firstcome.CampaignID) *dispatch {
 		d.lines[id] = one
 	}
 	if !one.running {
-		tell(d.wake)
+		notify(d.wake)
 	}
 	return one
 }

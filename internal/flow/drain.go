@@ -90,11 +90,11 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 	if i.limits.OnJoin != nil && slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.InLine > 0 }) {
 		i.limits.OnJoin(q.id)
 	}
-	var untold []untoldClaim
+	var pending []pendingPlace
 	for n, c := range batch {
 		switch {
 		case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil && !i.limits.Teller.Told(q.id, decisions[n].Place):
-			untold = append(untold, untoldClaim{c, decisions[n]})
+			pending = append(pending, pendingPlace{c, decisions[n]})
 		case decisions[n].Outcome == 0:
 			why := decisions[n].Undecided
 			if why == nil {
@@ -105,27 +105,27 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 			c.answer(decisions[n], nil)
 		}
 	}
-	if len(untold) > 0 {
+	if len(pending) > 0 {
 		i.working.Add(1)
-		go i.tell(q.id, untold)
+		go i.tellPlaces(q.id, pending)
 	}
 }
 
-// An untoldClaim is a claim whose place in line must be in the log before its caller is told.
-type untoldClaim struct {
+// A pendingPlace is a claim whose place in line must be in the log before its caller is told.
+type pendingPlace struct {
 	*claim
 	decision firstcome.Decision
 }
 
-// tell answers claims once their places are in the log. The next batch goes to the gate at the same time.
-func (i *Issuer) tell(id firstcome.CampaignID, untold []untoldClaim) {
+// tellPlaces answers claims once their places are in the log. The next batch goes to the gate at the same time.
+func (i *Issuer) tellPlaces(id firstcome.CampaignID, pending []pendingPlace) {
 	defer i.working.Done()
-	all := make([]Telling, len(untold))
-	for n, c := range untold {
+	all := make([]Telling, len(pending))
+	for n, c := range pending {
 		all[n] = Telling{c.user, c.decision.Place}
 	}
 	err := i.limits.Teller.Tell(i.calls.context(), id, all)
-	for _, c := range untold {
+	for _, c := range pending {
 		if err != nil {
 			c.decision = firstcome.Decision{}
 		}

@@ -31,8 +31,8 @@ const errGap = HoleError("numbers between recorded numbers are missing")
 // errOlder means that the ledger was rolled back.
 var errOlder = fmt.Errorf("%w: the gate was told that numbers are recorded which the ledger does not have, so the ledger is older than it was: firstcome gate reconcile with the campaign copies the gate's coupons into the ledger", gate.ErrLedgerRolledBack)
 
-// A course is a Recorder's state of a campaign. Only the worker that has the campaign uses it.
-type course struct {
+// A campaignState is a Recorder's state of a campaign. Only the worker that has the campaign uses it.
+type campaignState struct {
 	told    int64     // a number up to which the gate certainly knows all dead letters
 	missing time.Time // since when numbers below recorded numbers have been missing; zero if none are
 	hole    HoleError // why numbers must be recorded from the gate's holders; empty if they need not be
@@ -42,7 +42,7 @@ type course struct {
 // follow notes that coupons from the number first on were recorded, and that all numbers up to through are drained. Numbers in between may be with
 // another recorder, or come later. If they do not come within the patience, they count as missing. This finds a hole even in a journal that is never
 // empty.
-func (c *course) follow(first, through int64, patience time.Duration) {
+func (c *campaignState) follow(first, through int64, patience time.Duration) {
 	switch {
 	case through >= first-1:
 		c.missing = time.Time{}
@@ -54,7 +54,7 @@ func (c *course) follow(first, through int64, patience time.Duration) {
 }
 
 // lacks notes that numbers are missing, unless such numbers were recorded from the gate's holders within refillEvery.
-func (c *course) lacks(why HoleError) {
+func (c *campaignState) lacks(why HoleError) {
 	if c.hole == "" && time.Since(c.filled) > refillEvery {
 		c.hole = why
 	}
@@ -126,14 +126,14 @@ func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
 
 // turn drains one batch of a campaign, and records numbers that are known to be missing. more means that the campaign may have more to drain.
 func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool, err error) {
-	c := r.course(id)
+	c := r.campaign(id)
 	b, receipt, err := r.source.Next(ctx, id)
 	var hole HoleError
 	switch {
 	case errors.As(err, &hole):
 		c.lacks(hole)
 	case err != nil || receipt == nil && c.hole == "":
-		return false, r.tell(id, err)
+		return false, r.alarm(id, err)
 	case receipt != nil:
 		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.source.Ack(ctx, receipt, d) })
 		if err != nil {
@@ -143,21 +143,21 @@ func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool
 	return true, r.fill(ctx, c, id)
 }
 
-// course returns the course of a campaign.
-func (r *Recorder) course(id firstcome.CampaignID) *course {
+// campaign returns the state of a campaign.
+func (r *Recorder) campaign(id firstcome.CampaignID) *campaignState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.courses[id]
+	c := r.campaigns[id]
 	if c == nil {
-		c = &course{}
-		r.courses[id] = c
+		c = &campaignState{}
+		r.campaigns[id] = c
 	}
 	return c
 }
 
 // give records a batch, and reports the ledger's answer to the gate through settle. If the gate lacks dead letters that the answer takes for known,
 // give asks the ledger for these too, and reports again.
-func (r *Recorder) give(ctx context.Context, c *course, b Batch, settle func(Drained) (before int64, err error)) error {
+func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle func(Drained) (before int64, err error)) error {
 	if b.Told = c.told; len(b.Coupons) > 0 {
 		point.Reach(point.Taken)
 	}
@@ -169,14 +169,14 @@ func (r *Recorder) give(ctx context.Context, c *course, b Batch, settle func(Dra
 		c.follow(b.Coupons[0].Number, drained.Through, r.limits.Patience)
 	}
 	if drained.Twice {
-		_ = r.tell(b.Campaign, ErrTwice)
+		_ = r.alarm(b.Campaign, ErrTwice)
 	}
 	for {
 		before, err := settle(drained)
 		var knows *ToldError
 		switch {
 		case err != nil && !errors.As(err, &knows):
-			return r.tell(b.Campaign, err)
+			return r.alarm(b.Campaign, err)
 		case err == nil:
 			c.told = max(c.told, drained.Through)
 			point.Reach(point.Settled)
@@ -200,7 +200,7 @@ func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) e
 	}
 	now, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: before})
 	if err == nil && now.Through < before {
-		_ = r.tell(b.Campaign, errOlder)
+		_ = r.alarm(b.Campaign, errOlder)
 	}
 	return err
 }
@@ -213,13 +213,13 @@ func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
 	}
 	err = fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), b.Campaign, err)
 	if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrRowLocked) {
-		_ = r.tell(b.Campaign, err)
+		_ = r.alarm(b.Campaign, err)
 	}
 	return drained, err
 }
 
-// tell raises an alarm about an error of one campaign, and returns the error.
-func (r *Recorder) tell(id firstcome.CampaignID, err error) error {
+// alarm raises an alarm about an error of one campaign, and returns the error.
+func (r *Recorder) alarm(id firstcome.CampaignID, err error) error {
 	if err != nil && !errors.Is(err, ErrSource) {
 		r.alarms.Tell(id, err)
 	}
@@ -227,24 +227,24 @@ func (r *Recorder) tell(id firstcome.CampaignID, err error) error {
 }
 
 // fill records missing numbers from the gate's holders, and raises an alarm.
-func (r *Recorder) fill(ctx context.Context, c *course, id firstcome.CampaignID) error {
+func (r *Recorder) fill(ctx context.Context, c *campaignState, id firstcome.CampaignID) error {
 	switch {
 	case c.hole == "":
 		return nil
 	case r.limits.Holes == nil:
-		_ = r.tell(id, c.hole)
+		_ = r.alarm(id, c.hole)
 		c.hole = ""
 		return nil
 	}
 	missing, err := r.limits.Holes.Missing(ctx, id)
 	if err != nil {
-		return r.tell(id, err)
+		return r.alarm(id, err)
 	}
 	from := ""
 	if len(missing.Coupons) > 0 {
 		from = fmt.Sprintf(" from number %d on", missing.Coupons[0].Number)
 	}
-	_ = r.tell(id, fmt.Errorf("%w; %d coupons%s are recorded from the gate's holders", c.hole, len(missing.Coupons), from))
+	_ = r.alarm(id, fmt.Errorf("%w; %d coupons%s are recorded from the gate's holders", c.hole, len(missing.Coupons), from))
 	for some := range slices.Chunk(missing.Coupons, refillAtOnce) {
 		b := missing
 		b.Coupons = some

@@ -107,7 +107,7 @@ func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 		told        string
 	}{
 		"it says so":          {says: true, recorded: 9, told: "somebody deleted it; 3 coupons from number 1 on are recorded from the gate's holders"},
-		"numbers do not come": {recorded: 9, told: "do not come; 3 coupons from number 1 on"},
+		"numbers do not come": {recorded: 9, told: "numbers are missing; 3 coupons from number 1 on"},
 		"a relay":             {says: true, relay: true, recorded: 6, told: "somebody deleted it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,9 +68,9 @@ type Recorder struct {
 	rows    *rate.Limiter // nil if there is no limit
 	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
 
-	mu      sync.Mutex                   // guards what follows
-	paid    map[firstcome.CampaignID]int // coupons that passed throttle and were not recorded
-	courses map[firstcome.CampaignID]*course
+	mu        sync.Mutex                   // guards what follows
+	paid      map[firstcome.CampaignID]int // coupons that passed throttle and were not recorded
+	campaigns map[firstcome.CampaignID]*campaignState
 }
 
 // A Recording is one call of the ledger by a Recorder.
@@ -104,7 +104,7 @@ func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder 
 	limits.Patience = cmp.Or(limits.Patience, defaultPatience)
 	r := &Recorder{
 		source: source, keeper: keeper, again: newRetries(limits.Wait), alarms: Alarms{On: limits.OnAlarm}, limits: limits,
-		paid: map[firstcome.CampaignID]int{}, courses: map[firstcome.CampaignID]*course{},
+		paid: map[firstcome.CampaignID]int{}, campaigns: map[firstcome.CampaignID]*campaignState{},
 	}
 	r.breaker = gobreaker.NewCircuitBreaker[Drained](gobreaker.Settings{
 		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,

@@ -28,14 +28,14 @@ const (
 type Waiter struct {
 	gate gate.Drains
 
-	mu     sync.Mutex // guards what follows
-	crowds map[firstcome.CampaignID]*crowd
-	serve  func(firstcome.CampaignID, *crowd) // starts to serve a crowd; nil while Run is not running
+	mu      sync.Mutex // guards what follows
+	callers map[firstcome.CampaignID]*callers
+	serve   func(firstcome.CampaignID, *callers) // starts to serve a campaign's callers; nil while Run is not running
 }
 
 // NewWaiter returns a Waiter at a gate.
 func NewWaiter(gate gate.Drains) *Waiter {
-	return &Waiter{gate: gate, crowds: map[firstcome.CampaignID]*crowd{}}
+	return &Waiter{gate: gate, callers: map[firstcome.CampaignID]*callers{}}
 }
 
 // Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal otherwise, and an error when ctx ends before
@@ -61,7 +61,7 @@ func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 func (w *Waiter) Waiting() (calls int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.crowds {
+	for _, c := range w.callers {
 		calls += c.calls()
 	}
 	return calls
@@ -70,29 +70,29 @@ func (w *Waiter) Waiting() (calls int) {
 func (w *Waiter) enter(one *waiting) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.crowds[one.coupon.Campaign]
+	c := w.callers[one.coupon.Campaign]
 	if c == nil {
-		c = newCrowd()
-		w.crowds[one.coupon.Campaign] = c
+		c = newCallers()
+		w.callers[one.coupon.Campaign] = c
 		if w.serve != nil {
 			w.serve(one.coupon.Campaign, c)
 		}
 	}
 	c.add(one)
-	one.crowd = c
+	one.callers = c
 }
 
 func (w *Waiter) leave(one *waiting) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one.crowd.leave(one)
+	one.callers.leave(one)
 }
 
-// hear takes a message about how far a campaign is drained.
-func (w *Waiter) hear(id firstcome.CampaignID, through int64) {
+// hint takes a message about how far a campaign is drained.
+func (w *Waiter) hint(id firstcome.CampaignID, through int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c := w.crowds[id]; c != nil {
+	if c := w.callers[id]; c != nil {
 		c.hint(through)
 	}
 }
@@ -101,7 +101,7 @@ func (w *Waiter) hear(id firstcome.CampaignID, through int64) {
 func (w *Waiter) Recorded(id firstcome.CampaignID, coupons []firstcome.Coupon) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c := w.crowds[id]; c != nil {
+	if c := w.callers[id]; c != nil {
 		c.recorded(coupons)
 	}
 }
@@ -109,10 +109,10 @@ func (w *Waiter) Recorded(id firstcome.CampaignID, coupons []firstcome.Coupon) {
 // Run subscribes, reads and asks until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
-	start := func(id firstcome.CampaignID, c *crowd) { serving.Go(func() { w.serveCrowd(ctx, id, c) }) }
+	start := func(id firstcome.CampaignID, c *callers) { serving.Go(func() { w.serveCallers(ctx, id, c) }) }
 	w.mu.Lock()
 	w.serve = start
-	for id, c := range w.crowds {
+	for id, c := range w.callers {
 		start(id, c)
 	}
 	w.mu.Unlock()
@@ -128,14 +128,14 @@ func (w *Waiter) Run(ctx context.Context) error {
 func (w *Waiter) follow(ctx context.Context) {
 	waits := backOff(rereadEvery, defaultWait)
 	for ctx.Err() == nil {
-		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hear) // until it is back, read finds what the messages would report
+		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hint) // until it is back, read finds what the messages would report
 		_ = pause(ctx, waits)
 	}
 }
 
-// serveCrowd polls how far a campaign is drained, and asks about the claims with drained numbers, while callers wait. It reads at once, because it
+// serveCallers polls how far a campaign is drained, and asks about the claims with drained numbers, while callers wait. It reads at once, because it
 // has missed earlier messages, and then periodically.
-func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *crowd) {
+func (w *Waiter) serveCallers(ctx context.Context, id firstcome.CampaignID, c *callers) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
 	w.read(ctx, id, c)
@@ -156,8 +156,8 @@ func (w *Waiter) serveCrowd(ctx context.Context, id firstcome.CampaignID, c *cro
 	}
 }
 
-// read reads how far a crowd's campaign is drained.
-func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID, c *crowd) {
+// read reads how far callers' campaign is drained.
+func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID, c *callers) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	if through, err := w.gate.DrainedThrough(ctx, id); err == nil {
@@ -167,8 +167,8 @@ func (w *Waiter) read(ctx context.Context, id firstcome.CampaignID, c *crowd) {
 	}
 }
 
-// ask asks about a crowd's claims with drained numbers, and reports whether callers are left. After an error the claims wait for the next reading.
-func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *crowd) (more bool) {
+// ask asks about callers' claims with drained numbers, and reports whether callers are left. After an error the claims wait for the next reading.
+func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *callers) (more bool) {
 	w.mu.Lock()
 	due := c.ask()
 	w.mu.Unlock()
@@ -187,7 +187,7 @@ func (w *Waiter) ask(ctx context.Context, id firstcome.CampaignID, c *crowd) (mo
 	defer w.mu.Unlock()
 	c.told(due, has, err)
 	if more = c.calls() > 0; !more {
-		delete(w.crowds, id)
+		delete(w.callers, id)
 	}
 	return more
 }

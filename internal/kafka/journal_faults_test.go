@@ -154,7 +154,7 @@ func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
 				stage.Await(t, "whether the alarm says what is missing", true, func() bool {
 					stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
 					want++
-					return strings.Contains(alarms(), "do not come")
+					return strings.Contains(alarms(), "numbers are missing")
 				})
 			}
 			stage.Await(t, "what the gate heard", want, g.heardThrough("c"))

@@ -315,7 +315,7 @@ func neverEmpty(t *testing.T, idle time.Duration) bool {
 	if len(left) == 0 {
 		return false
 	}
-	if !strings.Contains(alarm.Error(), "do not come") {
+	if !strings.Contains(alarm.Error(), "numbers are missing") {
 		t.Errorf("the alarm says %v", alarm)
 	}
 	return true

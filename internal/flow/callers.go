@@ -6,8 +6,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A crowd has all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
-type crowd struct {
+// callers are all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
+type callers struct {
 	signal  chan struct{} // has a buffer of one: a call is due, or no call is left
 	through int64         // the number up to which the campaign is drained, as read from the gate
 	hinted  int64         // the same by messages, which may be forged
@@ -18,52 +18,52 @@ type crowd struct {
 
 // A waiting is one call of Wait.
 type waiting struct {
-	coupon firstcome.Coupon
-	crowd  *crowd
-	place  int        // index in early, or -1
-	left   bool       // the caller no longer waits
-	done   chan error // has a buffer for the one answer
+	coupon  firstcome.Coupon
+	callers *callers
+	place   int        // index in early, or -1
+	left    bool       // the caller no longer waits
+	done    chan error // has a buffer for the one answer
 }
 
-func newCrowd() *crowd { return &crowd{signal: make(chan struct{}, 1)} }
+func newCallers() *callers { return &callers{signal: make(chan struct{}, 1)} }
 
-func (c *crowd) add(w *waiting) {
+func (c *callers) add(w *waiting) {
 	heap.Push(&c.early, w)
 	c.ripen(max(c.through, c.hinted))
 }
 
-func (c *crowd) leave(w *waiting) {
+func (c *callers) leave(w *waiting) {
 	if w.left = true; w.place >= 0 {
 		heap.Remove(&c.early, w.place)
-		tell(c.signal)
+		notify(c.signal)
 	}
 }
 
 // drained notes how far the campaign is drained, as read from the gate.
-func (c *crowd) drained(through int64) {
+func (c *callers) drained(through int64) {
 	c.through = max(c.through, through)
 	c.ripen(through)
 }
 
 // hint notes how far the campaign is drained by a message. Any client that may publish on Redis can forge one. So a message is a reason to ask the
 // gate, and no answer.
-func (c *crowd) hint(through int64) {
+func (c *callers) hint(through int64) {
 	c.hinted = max(c.hinted, through)
 	c.ripen(through)
 }
 
 // ripen moves the calls whose numbers are drained from early to due.
-func (c *crowd) ripen(through int64) {
+func (c *callers) ripen(through int64) {
 	for len(c.early) > 0 && c.early[0].coupon.Number <= through {
 		c.due = append(c.due, heap.Pop(&c.early).(*waiting))
 	}
 	if len(c.due) > 0 {
-		tell(c.signal)
+		notify(c.signal)
 	}
 }
 
 // recorded answers the calls for coupons that are in the ledger.
-func (c *crowd) recorded(coupons []firstcome.Coupon) {
+func (c *callers) recorded(coupons []firstcome.Coupon) {
 	users := make(map[int64]firstcome.UserID, len(coupons))
 	for _, k := range coupons {
 		users[k.Number] = k.User
@@ -79,11 +79,11 @@ func (c *crowd) recorded(coupons []firstcome.Coupon) {
 		w.done <- nil
 	}
 	if len(are) > 0 {
-		tell(c.signal) // perhaps no call is left
+		notify(c.signal) // perhaps no call is left
 	}
 }
 
-func tell(signal chan<- struct{}) {
+func notify(signal chan<- struct{}) {
 	select {
 	case signal <- struct{}{}:
 	default:
@@ -91,7 +91,7 @@ func tell(signal chan<- struct{}) {
 }
 
 // ask returns the calls about which the gate must be asked now.
-func (c *crowd) ask() (due []*waiting) {
+func (c *callers) ask() (due []*waiting) {
 	for _, w := range c.due {
 		if !w.left {
 			due = append(due, w)
@@ -102,7 +102,7 @@ func (c *crowd) ask() (due []*waiting) {
 }
 
 // told answers the calls about which the gate was asked. After an error they wait on. So does a call whose number only a message reported as drained.
-func (c *crowd) told(due []*waiting, has []bool, err error) {
+func (c *callers) told(due []*waiting, has []bool, err error) {
 	c.asked = 0
 	for n, w := range due {
 		switch {
@@ -118,7 +118,7 @@ func (c *crowd) told(due []*waiting, has []bool, err error) {
 }
 
 // calls returns how many calls wait.
-func (c *crowd) calls() int { return len(c.early) + len(c.due) + c.asked }
+func (c *callers) calls() int { return len(c.early) + len(c.due) + c.asked }
 
 // early is a heap of calls by number.
 type early []*waiting
