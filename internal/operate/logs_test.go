@@ -63,6 +63,21 @@ func TestTheLineOfACampaignThatGetsAPaceIsLogged(t *testing.T) {
 	}
 }
 
+// TestALineKeepsTheLogThatItGotBetweenReadAndChange lets another node give the campaign a pace and a log after this node has read the campaign.
+func TestALineKeepsTheLogThatItGotBetweenReadAndChange(t *testing.T) {
+	earlier, pace := &firstcome.LineLog{Topic: "lines", First: 7}, &firstcome.Pace{PerSecond: 5}
+	terms := stage.Terms(9)
+	changed := terms
+	changed.Pace, changed.Log = pace, earlier
+	d := &desk{before: terms, meanwhile: &changed}
+	o := d.remote()
+	o.Logs = logs{}
+	stage.Must(t, stage.Err(o.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = pace })))
+	if diff := cmp.Diff(earlier, d.after.Log); diff != "" {
+		t.Errorf("its log (-want +got):\n%s", diff)
+	}
+}
+
 // TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged has the log away. A line that had a log before needs to ask nothing.
 func TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged(t *testing.T) {
 	d := &desk{before: stage.Terms(9)}

@@ -22,15 +22,16 @@ func TestMain(m *testing.M) { services.Main(m) }
 
 // A desk is an Operator's ledger, issuer and gate in one, which notes what is asked of it.
 type desk struct {
-	steps   []string
-	pending []firstcome.Change
-	letter  ledger.DeadLetter
-	letters []ledger.DeadLetter // of a choice that has five more; nil: letter alone
-	resolve func(letter int64) error
-	made    bool             // the gate had the campaign
-	fails   map[string]error // by steps
-	before  firstcome.Terms  // of the campaign
-	after   firstcome.Terms  // as they were numbered
+	steps     []string
+	pending   []firstcome.Change
+	letter    ledger.DeadLetter
+	letters   []ledger.DeadLetter // of a choice that has five more; nil: letter alone
+	resolve   func(letter int64) error
+	made      bool             // the gate had the campaign
+	fails     map[string]error // by steps
+	before    firstcome.Terms  // of the campaign
+	meanwhile *firstcome.Terms // of the campaign when the change is made; nil: before
+	after     firstcome.Terms  // as they were numbered
 }
 
 func (d *desk) step(name string) error {
@@ -61,6 +62,9 @@ func (d *desk) Create(_ context.Context, _ string, id firstcome.CampaignID, term
 
 func (d *desk) SetTerms(_ context.Context, _ string, id firstcome.CampaignID, _ int64, edit func(*firstcome.Terms)) (int64, error) {
 	if d.after = d.before; d.before.Name != "" {
+		if d.meanwhile != nil {
+			d.after = *d.meanwhile
+		}
 		edit(&d.after)
 	}
 	return d.number(id)

@@ -138,10 +138,17 @@ func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
-		if one := <-told; one.Campaign != "c" || !errors.Is(one.Err, firstcome.ErrLineLogAway) || !errors.Is(one.Why, gate.ErrLost) {
-			t.Errorf("it tells %+v", one)
+		select {
+		case one := <-told:
+			if one.Campaign != "c" || !errors.Is(one.Err, firstcome.ErrLineLogAway) || !errors.Is(one.Why, gate.ErrLost) {
+				t.Errorf("it tells %+v", one)
+			}
+			stage.Same(t, "attempts", 0, len(b.begun))
+		case <-b.begun:
+			t.Error("an attempt begins")
+		case <-time.After(time.Minute):
+			t.Error("it tells nothing within a minute")
 		}
-		stage.Same(t, "attempts", 0, len(b.begun))
 		end()
 		stage.Must(t, <-ended)
 	})

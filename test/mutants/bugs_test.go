@@ -265,7 +265,17 @@ var mutants = []mutant{
 	{
 		bug:  "a line that has a log gets another one",
 		file: "internal/operate/operate.go", old: "if edit(t); t.Pace != nil && t.Log == nil {", new: "if edit(t); t.Pace != nil && log != nil {",
-		pkg: "./internal/operate", test: "TestTheLineOfACampaignThatGetsAPaceIsLogged",
+		pkg: "./internal/operate", test: "TestALineKeepsTheLogThatItGotBetweenReadAndChange",
+	},
+	{
+		bug:  "a rebuild begins while the log of the line cannot be read",
+		file: "internal/recovery/line.go", old: "	if !withoutLog {\n		history, err", new: "	if false {\n		history, err",
+		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
+	},
+	{
+		bug:  "nobody hears that a line's log cannot be read",
+		file: "internal/recovery/looks.go", old: "if isOfLog && r.events.Rebuilt != nil {", new: "if !isOfLog && r.events.Rebuilt != nil {",
+		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
 	},
 	{
 		bug:  "a line that had no log gets one in the middle",

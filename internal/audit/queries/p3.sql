@@ -1,9 +1,12 @@
 -- name: two_in_force
--- A user has at most one coupon in force. (GROUP BY user_id HAVING COUNT(*) > 1 names those who have more, and takes long.)
--- says: {coupons} coupons are in force, and only {users} users hold one
-SELECT coupons, users
-FROM (SELECT COUNT(*) AS coupons, COUNT(DISTINCT user_id) AS users FROM coupons WHERE campaign_id = :campaign AND voided_at IS NULL) c
-WHERE coupons <> users;
+-- A user has at most one coupon in force. (The comment is a hint for MariaDB: without it, the query takes ten times as long there. Other databases ignore it.)
+-- says: the user "{user_id}" has {coupons} coupons in force
+SELECT /*! SQL_BIG_RESULT */ user_id, COUNT(*) AS coupons
+FROM coupons
+WHERE campaign_id = :campaign AND voided_at IS NULL
+GROUP BY user_id
+HAVING COUNT(*) > 1
+ORDER BY user_id;
 
 -- name: again
 -- A user got another coupon only after the earlier coupon was voided. If another gate decides, its clock is not the ledger's, and the order of the facts is compared. Each void is a fact of its own.

@@ -1,13 +1,15 @@
 -- name: order
--- A higher number was not issued before the one below it, nor by older terms.
--- says: number {number} was issued at {issued_at} by the terms of version {terms_version}, and the number below it at {lower_at} by those of version {lower_terms}
-SELECT number, issued_at, terms_version, lower_at, lower_terms
+-- A higher number was not issued before a lower number, nor by older terms. (The coupons of one instant and one version of the terms are compared as one range.)
+-- says: the numbers {first} to {last} were issued at {issued_at} by the terms of version {terms_version}, and the numbers {lower_first} to {lower_last} at {lower_at} by those of version {lower_terms}
+SELECT first, last, issued_at, terms_version, lower_first, lower_last, lower_at, lower_terms
 FROM (
-    SELECT number, issued_at, terms_version, LAG(issued_at) OVER (ORDER BY number) AS lower_at, LAG(terms_version) OVER (ORDER BY number) AS lower_terms
-    FROM coupons WHERE campaign_id = :campaign
+    SELECT first, last, issued_at, terms_version,
+        LAG(first) OVER (ORDER BY first) AS lower_first, LAG(last) OVER (ORDER BY first) AS lower_last,
+        LAG(issued_at) OVER (ORDER BY first) AS lower_at, LAG(terms_version) OVER (ORDER BY first) AS lower_terms
+    FROM (SELECT MIN(number) AS first, MAX(number) AS last, issued_at, terms_version FROM coupons WHERE campaign_id = :campaign GROUP BY issued_at, terms_version) r
 ) c
-WHERE issued_at < lower_at OR terms_version < lower_terms
-ORDER BY number;
+WHERE first <= lower_last OR issued_at < lower_at OR terms_version < lower_terms
+ORDER BY first;
 
 -- name: missing
 -- Every number is a coupon, a dead letter, or lost: up to the campaign's last one or, where another gate decides, up to where the journal is recorded.
