@@ -15,19 +15,26 @@ import (
 // audits is how many campaigns a node audits at once.
 const audits = 1
 
+// An auditor audits campaigns for a node, one at a time.
+type auditor struct {
+	*base
+	remote  *remoteGate   // nil: the ledger decides
+	running chan struct{} // full while as many campaigns are audited as may be
+}
+
 // audit is what the API asks for. It audits if nothing else of this node does. A gate that does not answer hinders only its own part.
-func (n *node) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
+func (a *auditor) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
 	select {
-	case n.auditing <- struct{}{}:
-		defer func() { <-n.auditing }()
+	case a.running <- struct{}{}:
+		defer func() { <-a.running }()
 	default:
 		return found, api.ErrAuditRunning
 	}
-	err = n.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
-		if found.Report, err = audit.Ledger(ctx, l.Books().Source(), id, &n.secret, nil); err != nil {
+	err = a.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
+		if found.Report, err = audit.Ledger(ctx, l.Books().Source(), id, &a.secret, nil); err != nil {
 			return err
 		}
-		found.Gate, err = n.auditGate(ctx, l, id)
+		found.Gate, err = a.auditGate(ctx, l, id)
 		if err != nil && ctx.Err() == nil {
 			found.Gate, err = &audit.GateReport{Campaign: id, Failed: mask(err.Error(), nil)}, nil
 		}
@@ -37,16 +44,16 @@ func (n *node) audit(ctx context.Context, id firstcome.CampaignID) (found api.Au
 }
 
 // prove is what the console asks for. It waits until nothing else of this node audits.
-func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (proof console.Proof, err error) {
+func (a *auditor) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (proof console.Proof, err error) {
 	select {
-	case n.auditing <- struct{}{}:
-		defer func() { <-n.auditing }()
+	case a.running <- struct{}{}:
+		defer func() { <-a.running }()
 	case <-ctx.Done():
 		return proof, ctx.Err()
 	}
-	err = n.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
-		if proof.Ledger, err = audit.Ledger(ctx, l.Books().Source(), id, &n.secret, read); err == nil {
-			proof.Gate, err = n.auditGate(ctx, l, id)
+	err = a.readPrimary(ctx, func(l *ledger.Ledger) (err error) {
+		if proof.Ledger, err = audit.Ledger(ctx, l.Books().Source(), id, &a.secret, read); err == nil {
+			proof.Gate, err = a.auditGate(ctx, l, id)
 		}
 		return err
 	})
@@ -54,21 +61,21 @@ func (n *node) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.
 }
 
 // readPrimary opens the ledger once more. This node may read lists from a standby that lags: that has less than the gate.
-func (n *node) readPrimary(ctx context.Context, read func(*ledger.Ledger) error) error {
-	return readOpened(ctx, n.flags.Ledger.path(), ledger.OpenShared, read)
+func (a *auditor) readPrimary(ctx context.Context, read func(*ledger.Ledger) error) error {
+	return readOpened(ctx, a.flags.Ledger.path(), ledger.OpenShared, read)
 }
 
 // auditGate compares what this node's gate has of a campaign with the ledger. It returns nil if there is nothing to compare. A campaign that
 // is closed may have been decided by an earlier gate.
-func (n *node) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.CampaignID) (*audit.GateReport, error) {
-	if n.remote == nil {
+func (a *auditor) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.CampaignID) (*audit.GateReport, error) {
+	if a.remote == nil {
 		return nil, nil
 	}
 	campaign, err := l.Campaign(ctx, id)
 	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 		return nil, err
 	}
-	gate, err := n.flags.Gate.kind().inspect(ctx, n.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
+	gate, err := a.flags.Gate.kind().inspect(ctx, a.flags.Gate.url(), l, func(context.Context, firstcome.CampaignID) (string, error) { return campaign.Marker, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +83,7 @@ func (n *node) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.Cam
 	if name := gate.Name(); name != "" && campaign.Gate != name && isClosed(&campaign) {
 		return &audit.GateReport{Campaign: id, Elsewhere: campaign.Gate}, nil
 	}
-	found, err := compareWithGate(ctx, l.Books().Source(), gate, n.remote.journal, &campaign, &n.secret)
+	found, err := compareWithGate(ctx, l.Books().Source(), gate, a.remote.journal, &campaign, &a.secret)
 	if errors.Is(err, errUnmade) {
 		return nil, nil
 	}

@@ -19,9 +19,9 @@ import (
 func TestANodeAuditsOneCampaignAtATime(t *testing.T) {
 	name := services.Ledgers[services.SQLite](t)
 	stage.Must(t, decider(t, name).Create(t.Context(), "op", "c", stage.Terms(1)))
-	n := &node{auditing: make(chan struct{}, audits), secret: plantSecret, flags: &serveCmd{}}
+	n := &auditor{running: make(chan struct{}, audits), base: &base{secret: plantSecret, flags: &serveCmd{}}}
 	n.flags.Ledger = ledgerName("sqlite:" + name)
-	n.auditing <- struct{}{}
+	n.running <- struct{}{}
 	if _, err := n.audit(t.Context(), "c"); !errors.Is(err, api.ErrAuditRunning) {
 		t.Errorf("the API is told %v", err)
 	}
@@ -30,7 +30,7 @@ func TestANodeAuditsOneCampaignAtATime(t *testing.T) {
 	if _, err := n.prove(canceled, "c", new(atomic.Int64)); !errors.Is(err, context.Canceled) {
 		t.Errorf("a proof that is stopped before its turn ends with %v", err)
 	}
-	<-n.auditing
+	<-n.running
 	for range 2 {
 		if found, err := n.audit(t.Context(), "c"); err != nil || found.Campaign != "c" || found.Breaches.Total > 0 {
 			t.Errorf("it finds %+v, %v", found, err)

@@ -31,7 +31,7 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	}
 	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.board)
 	n.people = console.New(console.Config{
-		Gate: n.remote.decides(), Journal: n.journal(), Watcher: n.watcher, Prove: n.prove, Doctor: n.examine, Excel: n.api.Excel,
+		Gate: n.remote.decides(), Journal: n.remote.shown(), Watcher: n.watcher, Prove: n.auditor.prove, Doctor: n.examine, Excel: n.api.Excel,
 		Ledger: n.ledger, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 		Decided: observers{n.monitor, n.counter}.Decided, AllowAddress: n.api.AllowAddress,
 	})
@@ -44,37 +44,36 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 }
 
 // examine looks at the ledger, the gate and this machine, as firstcome doctor does. It takes nothing that this node has.
-func (n *node) examine(ctx context.Context) (found doctor.Findings) {
-	path := n.flags.Ledger.path()
+func (b *base) examine(ctx context.Context) (found doctor.Findings) {
+	path := b.flags.Ledger.path()
 	found = append(found, ledger.Examine(ctx, path)...)
-	if kind := n.flags.Gate.kind(); kind != nil {
-		found = append(found, kind.examine(ctx, &n.flags.gateFlags)...)
+	if kind := b.flags.Gate.kind(); kind != nil {
+		found = append(found, kind.examine(ctx, &b.flags.gateFlags)...)
 	}
-	if n.flags.Facts != "" {
-		found = append(found, kafka.Examine(ctx, string(n.flags.Facts), kafka.Facts, "")...)
+	if b.flags.Facts != "" {
+		found = append(found, kafka.Examine(ctx, string(b.flags.Facts), kafka.Facts, "")...)
 	}
-	if topic := n.flags.Journal.url(); topic != "" {
-		found = append(found, kafka.Examine(ctx, topic, kafka.Waits, n.ledger.JournalName())...)
+	if topic := b.flags.Journal.url(); topic != "" {
+		found = append(found, kafka.Examine(ctx, topic, kafka.Waits, b.ledger.JournalName())...)
 	}
-	last, err := n.ledger.LastDecision(ctx)
+	last, err := b.ledger.LastDecision(ctx)
 	if err == nil {
 		found.MachineClock(last)
 	}
-	found.OpenFiles(int(n.flags.MaxConnections))
+	found.OpenFiles(int(b.flags.MaxConnections))
 	for i := range found {
 		found[i].Found = mask(found[i].Found, nil)
 	}
 	return found
 }
 
-// journal returns what the node knows of the way from its gate to the ledger; nil: the ledger decides.
-func (n *node) journal() *console.Journal {
-	r := n.remote
+// shown returns what the node knows of the way from its gate to the ledger; nil: the ledger decides.
+func (r *remoteGate) shown() *console.Journal {
 	if r == nil {
 		return nil
 	}
 	j := &console.Journal{Gate: r.gate.Name(), Troubles: r.rebuild.Troubles, Lag: func(ctx context.Context) ([]flow.Lag, error) {
-		active, err := n.ledger.Active(ctx)
+		active, err := r.ledger.Active(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -90,19 +89,19 @@ func (n *node) journal() *console.Journal {
 }
 
 // breaker returns the state of this node's recorder's breaker, empty if it has none.
-func (n *node) breaker() string {
-	if n.remote == nil || n.remote.recorder == nil {
+func (r *remoteGate) breaker() string {
+	if r == nil || r.recorder == nil {
 		return ""
 	}
-	return n.remote.recorder.Stats().Breaker
+	return r.recorder.Stats().Breaker
 }
 
 // relayBreaker is the same of its relay.
-func (n *node) relayBreaker() string {
-	if n.remote == nil || n.remote.relay == nil {
+func (r *remoteGate) relayBreaker() string {
+	if r == nil || r.relay == nil {
 		return ""
 	}
-	return n.remote.relay.Stats().Breaker
+	return r.relay.Stats().Breaker
 }
 
 // self is what this node says of itself.

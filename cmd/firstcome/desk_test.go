@@ -41,12 +41,12 @@ func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns .
 func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	t, url := d.t, d.url
 	t.Helper()
-	d.node = &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}
+	d.node = &node{base: &base{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler)}}
 	var err error
 	d.ledger, err = ledger.Open(t.Context(), d.name, ledger.Options{Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit})
 	stage.Must(t, err)
 	gate := d.opened(url)
-	d.remote = &remoteGate{gate: gate}
+	d.remote = &remoteGate{base: d.base, gate: gate}
 	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.Beside{Gate: gate.Name()}))
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {

@@ -49,12 +49,12 @@ func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []
 func someOf(ids []string) string { return strings.Join(ids[:min(len(ids), namedCampaigns)], ", ") }
 
 // logForgotten logs which campaigns the ledger has forgotten. It is no reason not to start.
-func (n *node) logForgotten(ctx context.Context) {
-	switch ids, err := forgotten(ctx, n.ledger, n.remote.gate); {
+func (r *remoteGate) logForgotten(ctx context.Context) {
+	switch ids, err := forgotten(ctx, r.ledger, r.gate); {
 	case err != nil:
-		n.log.Warn("it is not known which campaigns the ledger has forgotten", "err", err)
+		r.log.Warn("it is not known which campaigns the ledger has forgotten", "err", err)
 	case len(ids) > 0:
-		n.log.Error("Redis has campaigns that this ledger made and has forgotten, as after a restored backup: nobody can bring them back, and their ids cannot be used again; see docs/runbooks/FirstcomeLedgerRolledBack.md",
+		r.log.Error("Redis has campaigns that this ledger made and has forgotten, as after a restored backup: nobody can bring them back, and their ids cannot be used again; see docs/runbooks/FirstcomeLedgerRolledBack.md",
 			"campaigns", len(ids), "ids", someOf(ids))
 	}
 }

@@ -23,8 +23,8 @@ var gateKinds = map[string]gateKind{"redis": redisKind{}, "rediss": redisKind{}}
 type gateKind interface {
 	// check returns why a URL names no gate.
 	check(url string) error
-	// open connects a node to its gate. named are the gates that campaigns of the ledger name.
-	open(ctx context.Context, n *node, named []ledger.OtherGate) (servingGate, error)
+	// open connects the remote part of a node to its gate. named are the gates that campaigns of the ledger name.
+	open(ctx context.Context, r *remoteGate, named []ledger.OtherGate) (servingGate, error)
 	// inspect connects to a gate of a ledger to read; marker returns the ledger's permanent name for a campaign.
 	inspect(ctx context.Context, url string, l *ledger.Ledger, marker markerOf) (inspectedGate, error)
 	// examine checks a gate for firstcome doctor.
@@ -47,7 +47,7 @@ type servingGate interface {
 	// Ping returns nil if the gate answers.
 	Ping(ctx context.Context) error
 	// source returns the gate's journal, as a new consumer of it.
-	source(n *node) flow.Source
+	source(r *remoteGate) flow.Source
 	Close()
 }
 
@@ -64,12 +64,12 @@ type redisKind struct{}
 
 func (redisKind) check(url string) error { return redis.CheckURL(url) }
 
-func (redisKind) open(ctx context.Context, n *node, named []ledger.OtherGate) (servingGate, error) {
-	s := n.flags
+func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGate) (servingGate, error) {
+	s := r.flags
 	g, err := redis.Open(ctx, redis.Options{
-		URL: s.Gate.url(), Secret: n.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
-		MaxLine: int64(s.MaxLine), Lined: n.ledger.Lined,
-		Ledger: n.ledger.Identity, Marker: n.marker, Missing: n.missing, Epoch: n.epoch,
+		URL: s.Gate.url(), Secret: r.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
+		MaxLine: int64(s.MaxLine), Lined: r.ledger.Lined,
+		Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing, Epoch: r.epoch,
 	})
 	if err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func (redisKind) examine(ctx context.Context, c *gateFlags) doctor.Findings {
 // A redisGate is a gate on Redis.
 type redisGate struct{ *redis.Gate }
 
-func (g redisGate) source(n *node) flow.Source {
-	return g.Journal(redis.JournalOptions{Active: n.ledger.Active, OnAlarm: n.alarm, Relay: n.remote.journal != nil})
+func (g redisGate) source(r *remoteGate) flow.Source {
+	return g.Journal(redis.JournalOptions{Active: r.ledger.Active, OnAlarm: r.alarm, Relay: r.journal != nil})
 }
 
 func (redisGate) spoiled(err error) bool { return redis.Spoiled(err) }

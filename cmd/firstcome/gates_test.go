@@ -24,7 +24,7 @@ var _ = func() bool { gateKinds["model"] = modelKind{}; return true }()
 
 func (modelKind) check(string) error { return nil }
 
-func (modelKind) open(context.Context, *node, []ledger.OtherGate) (servingGate, error) {
+func (modelKind) open(context.Context, *remoteGate, []ledger.OtherGate) (servingGate, error) {
 	g := &modelGate{model: stage.NewGate(0), issued: make(chan struct{}, 1)}
 	g.Issued = func(int64) {
 		select {
@@ -72,7 +72,7 @@ func (*modelGate) Missing(context.Context, firstcome.CampaignID) (b flow.Batch, 
 	return b, nil
 }
 
-func (g *modelGate) source(*node) flow.Source { return g }
+func (g *modelGate) source(*remoteGate) flow.Source { return g }
 
 func (*modelGate) Stopped(_ context.Context, r gate.Revision) (recovery.Stopped, error) {
 	return recovery.Stopped{Epoch: r.Epoch, Version: r.Version, DrainedThrough: r.Drained}, nil

@@ -47,13 +47,13 @@ func (j journalName) String() string {
 
 // openJournal connects to the topic that coupons pass, and returns its name; empty: they pass none. All nodes do: whoever rebuilds a gate
 // reads it.
-func (n *node) openJournal(ctx context.Context) (topic string, err error) {
-	r, url := n.remote, n.flags.Journal.url()
+func (r *remoteGate) openJournal(ctx context.Context) (topic string, err error) {
+	url := r.flags.Journal.url()
 	if url == "" {
 		return "", nil
 	}
 	r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
-		Name: n.ledger.JournalName(), Secret: n.secret, Owns: n.ledger.Owns, Ledger: n.ledger, Gate: r.gate, OnAlarm: n.alarm, OnFound: n.foundJournal,
+		Name: r.ledger.JournalName(), Secret: r.secret, Owns: r.ledger.Owns, Ledger: r.ledger, Gate: r.gate, OnAlarm: r.alarm, OnFound: r.foundJournal,
 	})
 	if err != nil {
 		return "", err
@@ -63,9 +63,9 @@ func (n *node) openJournal(ctx context.Context) (topic string, err error) {
 }
 
 // foundJournal logs what an operator should know of the topic that coupons pass.
-func (n *node) foundJournal(warnings []string) {
+func (r *remoteGate) foundJournal(warnings []string) {
 	for _, warning := range warnings {
-		n.log.Warn("the journal: " + warning)
+		r.log.Warn("the journal: " + warning)
 	}
 }
 
@@ -88,28 +88,27 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.La
 
 // records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
 // the topic.
-func (n *node) records() {
-	r := n.remote
-	keeper := r.rebuild.Guard(n.ledger)
-	limits := flow.RecorderLimits{Rows: int(n.flags.RecordRate), Holes: r.gate, OnRecord: n.monitor.Record, OnAlarm: n.alarm}
+func (r *remoteGate) records() {
+	keeper := r.rebuild.Guard(r.ledger)
+	limits := flow.RecorderLimits{Rows: int(r.flags.RecordRate), Holes: r.gate, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}
 	if r.journal == nil {
-		r.recorder = flow.NewRecorder(r.gate.source(n), keeper, limits)
+		r.recorder = flow.NewRecorder(r.gate.source(r), keeper, limits)
 		return
 	}
-	r.relay = flow.NewRecorder(r.gate.source(n), r.journal, flow.RecorderLimits{OnRecord: n.monitor.Relayed, OnAlarm: n.alarm})
+	r.relay = flow.NewRecorder(r.gate.source(r), r.journal, flow.RecorderLimits{OnRecord: r.monitor.Relayed, OnAlarm: r.alarm})
 	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
 }
 
 // passing runs what brings coupons to the ledger by a topic, once Kafka has it and the ledger knows of it: until then a rebuild by a node
 // without it would lose what is there.
-func (n *node) passing(run func(context.Context) error) func(context.Context) error {
+func (r *remoteGate) passing(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		alarms := flow.Alarms{On: n.alarm}
+		alarms := flow.Alarms{On: r.alarm}
 		for ctx.Err() == nil {
-			err := n.notesJournal(ctx)
+			err := r.notesJournal(ctx)
 			if err == nil {
 				return run(ctx)
 			}
@@ -124,21 +123,21 @@ func (n *node) passing(run func(context.Context) error) func(context.Context) er
 }
 
 // notesJournal has the ledger know of the topic that coupons pass.
-func (n *node) notesJournal(ctx context.Context) error {
-	if err := n.remote.journal.Find(ctx); err != nil {
+func (r *remoteGate) notesJournal(ctx context.Context) error {
+	if err := r.journal.Find(ctx); err != nil {
 		return err
 	}
-	name, id := n.remote.journal.Topic()
-	again, err := n.ledger.NoteJournal(ctx, id)
+	name, id := r.journal.Topic()
+	again, err := r.ledger.NoteJournal(ctx, id)
 	if again {
-		n.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
+		r.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
 	}
 	return err
 }
 
 // leavesJournal notes that coupons pass no topic any more, if an operator says so.
-func (n *node) leavesJournal(ctx context.Context) error {
-	_, err := n.ledger.NoteJournal(ctx, "")
+func (r *remoteGate) leavesJournal(ctx context.Context) error {
+	_, err := r.ledger.NoteJournal(ctx, "")
 	return err
 }
 

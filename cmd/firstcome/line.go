@@ -40,12 +40,12 @@ func (l lineName) String() string {
 }
 
 // openLog connects to the topic that has the logs of lines, if the node names one.
-func (n *node) openLog(ctx context.Context) (err error) {
-	url := n.flags.Line.url()
+func (r *remoteGate) openLog(ctx context.Context) (err error) {
+	url := r.flags.Line.url()
 	if url == "" {
 		return nil
 	}
-	n.lineLog, err = kafka.OpenLineLog(ctx, url, kafka.LineLogOptions{Lines: n.ledger, OnAlarm: n.monitor.LineAlarm, OnFound: n.foundLog})
+	r.lineLog, err = kafka.OpenLineLog(ctx, url, kafka.LineLogOptions{Lines: r.ledger, OnAlarm: r.monitor.LineAlarm, OnFound: r.foundLog})
 	if err != nil {
 		return fmt.Errorf("--line: %w", err)
 	}
@@ -53,8 +53,8 @@ func (n *node) openLog(ctx context.Context) (err error) {
 }
 
 // foundLog logs the warnings about the topic that has the logs of lines.
-func (n *node) foundLog(warnings []string) {
+func (r *remoteGate) foundLog(warnings []string) {
 	for _, warning := range warnings {
-		n.log.Warn("the log of lines: " + warning)
+		r.log.Warn("the log of lines: " + warning)
 	}
 }

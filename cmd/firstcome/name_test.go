@@ -34,15 +34,15 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 				stage.Must(t, l.Create(t.Context(), "test", "c", stage.Terms(1)))
 			}
 			stop()
-			var nodes [4]*node
+			var nodes [4]*remoteGate
 			var starting sync.WaitGroup
 			for n := range nodes {
 				l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: stage.Secret()})
 				stage.Must(t, err)
 				t.Cleanup(func() { _ = l.Close() })
-				nodes[n] = &node{ledger: l, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}}, log: slog.New(slog.DiscardHandler)}
+				nodes[n] = &remoteGate{base: &base{ledger: l, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(url), NewGate: c.isNew(n)}}, log: slog.New(slog.DiscardHandler)}}
 				starting.Go(func() {
-					if err := nodes[n].dial(t.Context()); err != nil {
+					if err := nodes[n].dial(t.Context(), gateName(url).kind()); err != nil {
 						t.Error(err)
 					}
 				})
@@ -50,7 +50,7 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 			starting.Wait()
 			named := map[string]int{}
 			for n, node := range nodes {
-				t.Cleanup(node.remote.close)
+				t.Cleanup(node.close)
 				name := node.ledger.GateName()
 				if named[name]++; name == "" && !c.unnamed(n) {
 					t.Errorf("node %d says that Redis has no name", n)

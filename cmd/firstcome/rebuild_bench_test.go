@@ -87,7 +87,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	b.Helper()
 	l, err := ledger.Open(b.Context(), name, ledger.Options{Secret: stage.Secret()})
 	stage.Must(b, err)
-	n := &node{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), ledger: l}
+	n := &base{flags: &serveCmd{}, log: slog.New(slog.DiscardHandler), ledger: l}
 	url := services.Redis.Database(b)
 	g, err := redis.Open(b.Context(), redis.Options{URL: url, Secret: stage.Secret(), Ledger: l.Identity, Marker: n.marker, Missing: n.missing})
 	stage.Must(b, err)

@@ -113,6 +113,7 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 
 // A remoteGate is what a node has in addition where Redis decides.
 type remoteGate struct {
+	*base
 	gate     servingGate
 	router   *gate.Router
 	changer  *flow.Changer
@@ -121,49 +122,46 @@ type remoteGate struct {
 	waiter   *flow.Waiter   // nil: this node answers nobody
 	teller   *flow.Teller   // likewise
 	recorder *flow.Recorder // nil: this node does not record
+	lineLog  *kafka.LineLog // nil: lines are logged nowhere
 	journal  *kafka.Journal // the topic that coupons pass; nil: they pass none
 	relay    *flow.Recorder // from the journal on Redis into the topic; nil: this node does not relay
 }
 
-// dial connects to the gate, if it is not the ledger. The ledger says whether Redis may get a name: while campaigns
+// dial connects to the gate. The ledger says whether Redis may get a name: while campaigns
 // name another gate, one without a name was emptied, and nobody but an operator knows whether it is to be a gate.
-func (n *node) dial(ctx context.Context) error {
-	kind := n.flags.Gate.kind()
-	if kind == nil {
-		return nil
-	}
-	named, err := n.ledger.OtherGates(ctx)
+func (r *remoteGate) dial(ctx context.Context, kind gateKind) error {
+	named, err := r.ledger.OtherGates(ctx)
 	if err != nil {
 		return err
 	}
-	far, err := kind.open(ctx, n, named)
+	far, err := kind.open(ctx, r, named)
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
 	}
 	for _, warning := range far.Warnings() {
-		n.log.Warn("the gate: " + warning)
+		r.log.Warn("the gate: " + warning)
 	}
-	n.remote = &remoteGate{gate: far}
-	topic, err := n.openJournal(ctx)
+	r.gate = far
+	topic, err := r.openJournal(ctx)
 	if err == nil {
-		err = n.ledger.UseGate(ctx, ledger.Beside{Gate: far.Name(), Topic: topic, Abandons: n.flags.Journal == onRedis})
+		err = r.ledger.UseGate(ctx, ledger.Beside{Gate: far.Name(), Topic: topic, Abandons: r.flags.Journal == onRedis})
 	}
 	if err != nil {
 		return fmt.Errorf("--journal: %w", err)
 	}
-	if err := n.openLog(ctx); err != nil {
+	if err := r.openLog(ctx); err != nil {
 		return err
 	}
-	return n.compareGate(ctx)
+	return r.compareGate(ctx)
 }
 
 // compareGate logs which campaigns are decided by another Redis: their claims are answered 503, while the others are served.
-func (n *node) compareGate(ctx context.Context) error {
-	log, name := n.log, n.remote.gate.Name()
-	if n.flags.NewGate {
+func (r *remoteGate) compareGate(ctx context.Context) error {
+	log, name := r.log, r.gate.Name()
+	if r.flags.NewGate {
 		log.Warn("--new-gate is for one start: leave it out at the next, or a Redis that was emptied gets a name once more", "gate", name)
 	}
-	others, err := n.ledger.OtherGates(ctx)
+	others, err := r.ledger.OtherGates(ctx)
 	for _, g := range others {
 		about := []any{"gate", g.Name, "campaigns", g.Campaigns}
 		if name == "" {
@@ -178,25 +176,25 @@ func (n *node) compareGate(ctx context.Context) error {
 }
 
 // marker returns what the ledger calls a campaign of this node's gate.
-func (n *node) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
-	c, err := n.ledger.Campaign(ctx, id)
+func (b *base) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	c, err := b.ledger.Campaign(ctx, id)
 	if err == nil {
-		err = n.ledger.Decides(&c)
+		err = b.ledger.Decides(&c)
 	}
 	return c.Marker, err
 }
 
 // epoch returns the epoch of a campaign by the ledger, as far as this node knows; 0: it does not.
-func (n *node) epoch(id firstcome.CampaignID) int64 { return n.remote.rebuild.Epoch(id) }
+func (r *remoteGate) epoch(id firstcome.CampaignID) int64 { return r.rebuild.Epoch(id) }
 
 // missing returns what it means that the gate does not have a campaign.
-func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
-	c, err := n.ledger.Campaign(ctx, id)
+func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
+	c, err := b.ledger.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		return nil
 	}
 	if err == nil {
-		err = n.ledger.Decides(&c)
+		err = b.ledger.Decides(&c)
 	}
 	switch {
 	case err != nil:
@@ -210,35 +208,34 @@ func (n *node) missing(ctx context.Context, id firstcome.CampaignID) error {
 }
 
 // join makes what brings changes to the gate, and what it issued to the ledger.
-func (n *node) join() {
-	r := n.remote
-	r.rebuild = recovery.New(n.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: n.monitor.Rebuilt, Refused: n.monitor.Refused})
-	r.rebuild.Auto = n.flags.Rebuild == rebuildAuto
+func (r *remoteGate) join() {
+	r.rebuild = recovery.New(r.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
+	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
 	var log flow.LineLog // nil: this node has none
-	if n.lineLog != nil {
-		r.rebuild.Log, log = n.lineLog, n.lineLog
+	if r.lineLog != nil {
+		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}
-	r.router = &gate.Router{Gate: r.gate, Book: n.ledger, Watch: r.rebuild}
-	r.changer = flow.NewChanger(n.ledger, r.router, n.monitor.ChangeFailed)
-	r.retirer = recovery.NewRetirer(n.ledger, r.gate, 0, n.monitor.RetireFailed)
-	if !n.flags.silent() {
+	r.router = &gate.Router{Gate: r.gate, Book: r.ledger, Watch: r.rebuild}
+	r.changer = flow.NewChanger(r.ledger, r.router, r.monitor.ChangeFailed)
+	r.retirer = recovery.NewRetirer(r.ledger, r.gate, 0, r.monitor.RetireFailed)
+	if !r.flags.silent() {
 		r.waiter = flow.NewWaiter(r.router)
 		r.teller = flow.NewTeller(r.router, log)
 	}
-	if n.flags.records() {
-		n.records()
+	if r.flags.records() {
+		r.records()
 	}
-	n.monitor.WatchGate(ops.Gate{
+	r.monitor.WatchGate(ops.Gate{
 		Name: r.gate.Name(), Changer: r.changer, Retirer: r.retirer, Recovery: r.rebuild, Ping: r.gate.Ping, Lag: r.lag, Waiter: r.waiter, Recorder: r.recorder,
 		Topic: r.journal, Relay: r.relay,
 	})
 }
 
 // alarm is told what an operator should know of the journal. A rolled-back ledger is looked at, at once.
-func (n *node) alarm(id firstcome.CampaignID, err error) {
-	n.monitor.Alarm(id, err)
+func (r *remoteGate) alarm(id firstcome.CampaignID, err error) {
+	r.monitor.Alarm(id, err)
 	if errors.Is(err, gate.ErrLedgerRolledBack) {
-		n.remote.rebuild.Suspect(id, err)
+		r.rebuild.Suspect(id, err)
 	}
 }
 
@@ -266,9 +263,8 @@ func (r *remoteGate) tells() *flow.Teller {
 	return r.teller
 }
 
-// remotely returns what runs beside the node's other parts where a gate beside the ledger decides.
-func (n *node) remotely() []func(context.Context) error {
-	r := n.remote
+// runs returns what runs beside the node's other parts where a gate beside the ledger decides.
+func (r *remoteGate) runs() []func(context.Context) error {
 	if r == nil {
 		return nil
 	}
@@ -276,25 +272,28 @@ func (n *node) remotely() []func(context.Context) error {
 	if r.waiter != nil {
 		runs = append(runs, r.waiter.Run)
 	}
-	if n.lineLog != nil {
-		runs = append(runs, n.lineLog.Run)
+	if r.lineLog != nil {
+		runs = append(runs, r.lineLog.Run)
 	}
 	switch {
 	case r.relay != nil:
-		runs = append(runs, n.passing(r.relay.Run), n.passing(r.recorder.Run))
+		runs = append(runs, r.passing(r.relay.Run), r.passing(r.recorder.Run))
 	case r.recorder != nil:
 		runs = append(runs, r.recorder.Run)
 	}
-	if n.flags.Journal == onRedis {
-		runs = append(runs, n.leavesJournal)
+	if r.flags.Journal == onRedis {
+		runs = append(runs, r.leavesJournal)
 	}
 	return runs
 }
 
 // close closes the connections to the gate. Nil has none.
 func (r *remoteGate) close() {
-	if r == nil {
+	if r == nil || r.gate == nil {
 		return
+	}
+	if r.lineLog != nil {
+		r.lineLog.Close()
 	}
 	if r.journal != nil {
 		r.journal.Close()

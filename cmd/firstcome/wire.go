@@ -29,14 +29,8 @@ import (
 // A node is a whole server in this process: ledger, issuer, keys, HTTP. Make one
 // with newNode; run it with run, once.
 type node struct {
-	flags       *serveCmd
-	log         *slog.Logger
-	monitor     *ops.Monitor
-	ledger      *ledger.Ledger
-	secret      firstcome.Secret
-	auditing    chan struct{}    // full while as many campaigns are audited as may be
+	*base
 	remote      *remoteGate      // nil: the ledger decides
-	lineLog     *kafka.LineLog   // nil: lines are logged nowhere
 	facts       *kafka.Publisher // nil: facts are published nowhere
 	development bool             // every caller is admin
 	ops         net.Listener     // nil: none
@@ -45,6 +39,7 @@ type node struct {
 	issuer   *flow.Issuer
 	lines    *flow.Dispatcher // nil where this node only records
 	operator *operate.Operator
+	auditor  *auditor
 	counter  *figures.Counter
 	board    *figures.Board
 	watcher  *figures.Watcher // nil: there is no console
@@ -57,6 +52,15 @@ type node struct {
 	console  net.Listener  // of pages
 }
 
+// A base is what the parts of a node share.
+type base struct {
+	flags   *serveCmd
+	log     *slog.Logger
+	monitor *ops.Monitor
+	ledger  *ledger.Ledger
+	secret  firstcome.Secret
+}
+
 // An admission tells, once the ledger is open, whether this is development mode, or why the node may
 // not serve.
 type admission func(context.Context, *ledger.Ledger) (open bool, err error)
@@ -64,7 +68,7 @@ type admission func(context.Context, *ledger.Ledger) (open bool, err error)
 // newNode opens the ledger, then the gate, and the addresses. From here on clients can connect;
 // they are answered when the node runs.
 func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
-	n := &node{flags: c, log: log, auditing: make(chan struct{}, audits), monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}
+	n := &node{base: &base{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}}
 	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), Backlog: int64(c.Backlog), OnCommit: n.monitor.Commit}
 	var err error
 	if n.ledger, n.secret, err = openLedger(ctx, c.Ledger.path(), options, c.files.secret); err != nil {
@@ -81,8 +85,11 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	if n.development, err = admit(ctx, n.ledger); err != nil {
 		return err
 	}
-	if err := n.dial(ctx); err != nil {
-		return err
+	if kind := n.flags.Gate.kind(); kind != nil {
+		n.remote = &remoteGate{base: n.base}
+		if err := n.remote.dial(ctx, kind); err != nil {
+			return err
+		}
 	}
 	if err := n.compareSecret(ctx); err != nil {
 		return err
@@ -93,14 +100,14 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	}
 	n.counter = figures.NewCounter(nil)
 	if n.remote != nil {
-		n.join()
+		n.remote.join()
 		n.remote.rebuild.LookBack(ctx)
-		n.logForgotten(ctx)
+		n.remote.logForgotten(ctx)
 	}
 	if err := n.listen(ctx); err != nil {
 		return err
 	}
-	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.breaker, Relay: n.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
+	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.remote.breaker, Relay: n.remote.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
 	if n.flags.silent() {
 		return nil
 	}
@@ -121,16 +128,17 @@ func (n *node) openAPI(ctx context.Context) error {
 	terms := api.NewTermsCache(n.ledger.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Waiter: n.remote.waits(), Terms: terms.Terms, Wait: queue.Gate}
 	n.operator = n.operate(claims)
-	if n.lineLog != nil {
-		n.operator.Logs = n.lineLog
+	if n.remote != nil && n.remote.lineLog != nil {
+		n.operator.Logs = n.remote.lineLog
 	}
+	n.auditor = &auditor{base: n.base, remote: n.remote, running: make(chan struct{}, audits)}
 	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
 		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
-		Audit: n.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
+		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})
@@ -228,9 +236,6 @@ func listenError(flag, address string, err error) error {
 
 // close closes what newNode opened.
 func (n *node) close() error {
-	if n.lineLog != nil {
-		n.lineLog.Close()
-	}
 	n.remote.close()
 	errs := []error{n.ledger.Close()}
 	for _, ln := range []net.Listener{n.http, n.console, n.ops} {
@@ -302,7 +307,7 @@ func (n *node) run(ctx context.Context) error {
 
 // runs returns what runs beside the ledger's writer and the API.
 func (n *node) runs() []func(context.Context) error {
-	runs := append(n.remotely(), n.board.Run)
+	runs := append(n.remote.runs(), n.board.Run)
 	if n.api != nil {
 		runs = append(runs, n.issuer.Run, n.auth.Run, n.api.Run)
 	}
