@@ -107,11 +107,11 @@ func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
 	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	terms := api.NewTermsCache(s.ledger.Terms)
 	claims := &flow.Answerer{Issuer: s.issuer, Coupons: s.ledger, Terms: terms.Terms}
-	s.auth = auth.New(auth.Config{Keys: s.ledger, Log: log})
+	s.auth = auth.New(auth.Config{Keys: s.ledger.Desk, Log: log})
 	monitor := ops.New(log, "test", "")
 	monitor.WatchLedger(s.ledger)
 	s.api = api.New(api.Config{
-		Ledger: s.ledger, Terms: terms, Claims: claims, Places: s.ledger, Operator: operate.New(s.ledger, s.issuer, claims), Auth: s.auth,
+		Ledger: s.ledger, Keys: s.ledger.Desk, Terms: terms, Claims: claims, Places: s.ledger, Operator: operate.New(s.ledger, s.issuer, claims), Auth: s.auth,
 		Audit: s.audit, Log: log, Observer: monitor, Health: monitor,
 	})
 	s.http = httpd.New(s.api.HTTP())
@@ -140,7 +140,7 @@ func (s *Server) addKey(role firstcome.Role) (string, error) {
 		return "", err
 	}
 	ctx := context.Background()
-	if err := s.ledger.AddKey(ctx, "a test", key); err != nil {
+	if err := s.ledger.Desk.AddKey(ctx, "a test", key); err != nil {
 		return "", err
 	}
 	return plain, s.auth.Reload(ctx)

@@ -20,7 +20,7 @@ func (c *auditCmd) auditTopic(ctx context.Context, t terminal, l *ledger.Ledger,
 	var err error
 	report.Topic, err = audit.Topic(ctx, audit.TopicSource{
 		Noted: func(ctx context.Context, id firstcome.CampaignID) (int64, error) {
-			cursor, err := l.CursorOf(ctx, kafka.FollowerOf(kafka.TopicOf(url)), id)
+			cursor, err := l.Followers.CursorOf(ctx, kafka.FollowerOf(kafka.TopicOf(url)), id)
 			return cursor.Position, err
 		},
 		Events: func(ctx context.Context, each func(firstcome.Fact) error) (bool, error) {

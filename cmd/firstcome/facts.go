@@ -41,7 +41,7 @@ func (n *node) openFacts() error {
 		return nil
 	}
 	var err error
-	n.facts, err = kafka.NewPublisher(string(url), kafka.Options{Book: n.ledger, OnFail: n.monitor.FactsFailed})
+	n.facts, err = kafka.NewPublisher(string(url), kafka.Options{Book: n.ledger.Followers, Facts: n.ledger.Facts, Ledger: n.ledger.Identity(), OnFail: n.monitor.FactsFailed})
 	if err == nil {
 		n.monitor.WatchFacts(n.facts)
 	}
@@ -52,7 +52,7 @@ func (n *node) openFacts() error {
 func (c *doctorCmd) published(ctx context.Context) (found doctor.Findings) {
 	const what = "published facts"
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
-		lag, err := l.FollowerLag(ctx, kafka.FollowerOf(kafka.TopicOf(string(c.Facts))))
+		lag, err := l.Followers.FollowerLag(ctx, kafka.FollowerOf(kafka.TopicOf(string(c.Facts))))
 		if err != nil {
 			return err
 		}
@@ -107,9 +107,9 @@ func (c *factsReplayCmd) Run(ctx context.Context, t terminal) error {
 	from, follower := max(c.From, 1), kafka.FollowerOf(kafka.TopicOf(string(c.Facts)))
 	err := writeLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
 		if c.All {
-			return l.ReplayAllFacts(ctx, actor(), follower)
+			return l.Followers.ReplayAllFacts(ctx, actor(), follower)
 		}
-		return l.ReplayFacts(ctx, actor(), follower, firstcome.CampaignID(c.Campaign), from)
+		return l.Followers.ReplayFacts(ctx, actor(), follower, firstcome.CampaignID(c.Campaign), from)
 	})
 	if errors.Is(err, ledger.ErrNoFollower) {
 		err = fmt.Errorf("%w: start a node with --facts %s, and it begins with the first facts", err, c.Facts)

@@ -173,9 +173,9 @@ func (s *scene) lines() {
 
 func (s *scene) keys() {
 	for n, id := range []string{"good", "bad"} {
-		stage.Must(s.t, s.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
+		stage.Must(s.t, s.Desk.AddKey(s.t.Context(), "op", firstcome.Key{ID: id, Name: id, Role: firstcome.Viewer, Hash: [32]byte{byte(n + 1)}, CreatedAt: s.start}))
 	}
-	stage.Must(s.t, s.RevokeKey(s.t.Context(), "op", "bad"))
+	stage.Must(s.t, s.Desk.RevokeKey(s.t.Context(), "op", "bad"))
 }
 
 // applied notes that the gate has the campaign's last change, or refused it.

@@ -21,12 +21,12 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c", "d")
 		d.kept(people("user-", 10)...)
-		f, err := d.ledger.Follow(t.Context(), "kafka/one", "a node", time.Minute)
+		f, err := d.ledger.Followers.Follow(t.Context(), "kafka/one", "a node", time.Minute)
 		stage.Must(t, err)
 		f.Target = "id"
 		notes := func(d *desk, end, position int64) error {
 			f.Ends = []int64{end}
-			return d.ledger.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: position}})
+			return d.ledger.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: position}})
 		}
 		stage.Must(t, notes(d, 8, 8))
 		b := d.backup()
@@ -36,7 +36,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		stage.Must(t, notes(d, 18, 18))
 		d = b.restore()
 		stage.Must(t, notes(d, 18, 18)) // it never lost its lease
-		stage.Must(t, stage.Err(d.ledger.Follow(t.Context(), "kafka/two", "another node", time.Minute)))
+		stage.Must(t, stage.Err(d.ledger.Followers.Follow(t.Context(), "kafka/two", "another node", time.Minute)))
 
 		done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 		stage.Must(t, err)
@@ -46,15 +46,15 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 			t.Errorf("whoever outlived the backup notes that it goes on: %v", err)
 		}
 		top := d.status().Position
-		at, err := d.ledger.CursorOf(t.Context(), "kafka/one", "c")
+		at, err := d.ledger.Followers.CursorOf(t.Context(), "kafka/one", "c")
 		stage.Must(t, err)
 		stage.Same(t, "the cursor", flow.Cursor{Campaign: "c", Position: 10, Top: top, State: flow.Ahead}, at)
-		behind, err := d.ledger.Behind(t.Context(), "kafka/one", 9)
+		behind, err := d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 		stage.Must(t, err)
 		stage.Same(t, "how many campaigns have facts to be published", 0, len(behind))
 
-		stage.Must(t, d.ledger.ReplayFacts(t.Context(), "op", "kafka/one", "c", 11))
-		behind, err = d.ledger.Behind(t.Context(), "kafka/one", 9)
+		stage.Must(t, d.ledger.Followers.ReplayFacts(t.Context(), "op", "kafka/one", "c", 11))
+		behind, err = d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 		stage.Must(t, err)
 		stage.Same(t, "what is to be published again", []flow.Cursor{{Campaign: "c", Position: 10, Top: top, State: flow.Again}}, behind)
 	})
@@ -64,21 +64,21 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 func TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
-	f, err := d.ledger.Follow(t.Context(), "kafka/one", "a node", time.Minute)
+	f, err := d.ledger.Followers.Follow(t.Context(), "kafka/one", "a node", time.Minute)
 	stage.Must(t, err)
-	stage.Must(t, d.ledger.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
+	stage.Must(t, d.ledger.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
 	b := d.backup()
 	d.turn(ledger.Pause)
 	d = b.restore()
 	done, err := d.rebuilder().Reconcile(t.Context(), "op", "c")
 	stage.Must(t, err)
 	stage.Same(t, "where who follows begins again", int64(4), done.FactsFrom)
-	stage.Must(t, d.ledger.ReplayFacts(t.Context(), "op", "kafka/one", "c", done.FactsFrom))
+	stage.Must(t, d.ledger.Followers.ReplayFacts(t.Context(), "op", "kafka/one", "c", done.FactsFrom))
 	d.turn(ledger.Resume)
 	late, err := d.remote.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
 	stage.Must(t, err)
 	stage.Must(t, stage.Err(d.ledger.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: d.status().Epoch, Coupons: []firstcome.Coupon{late[0].Coupon}})))
-	behind, err := d.ledger.Behind(t.Context(), "kafka/one", 9)
+	behind, err := d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 	stage.Must(t, err)
 	stage.Same(t, "what is to be published", []flow.Cursor{{Campaign: "c", Position: 3, Top: 4, State: flow.Again}}, behind)
 }

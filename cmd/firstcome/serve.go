@@ -215,7 +215,7 @@ func longerWait(answerWait time.Duration) time.Duration {
 // this machine without any credentials, and makes the first key if asked to. A
 // ledger whose last key was revoked does not fall back to development mode.
 func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open bool, err error) {
-	keys, err := l.Keys(ctx)
+	keys, err := l.Desk.Keys(ctx)
 	switch {
 	case err != nil:
 		return false, err

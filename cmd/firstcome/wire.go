@@ -107,7 +107,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	if err := n.listen(ctx); err != nil {
 		return err
 	}
-	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.remote.breaker, Relay: n.remote.relayBreaker, Rows: n.ledger, Warn: n.monitor.Warn}
+	n.board = &figures.Board{Node: n.self(), Counter: n.counter, Recorder: n.remote.breaker, Relay: n.remote.relayBreaker, Rows: n.ledger.Desk, Warn: n.monitor.Warn}
 	if n.flags.silent() {
 		return nil
 	}
@@ -132,12 +132,12 @@ func (n *node) openAPI(ctx context.Context) error {
 		n.operator.Logs = n.remote.lineLog
 	}
 	n.auditor = &auditor{base: n.base, remote: n.remote, running: make(chan struct{}, audits)}
-	n.auth = auth.New(auth.Config{Keys: n.ledger, JWT: c.files.jwt, Open: n.development, Log: n.log})
+	n.auth = auth.New(auth.Config{Keys: n.ledger.Desk, JWT: c.files.jwt, Open: n.development, Log: n.log})
 	if err := n.auth.Reload(ctx); err != nil {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),

@@ -31,7 +31,7 @@ func (s *auditLog) list(w http.ResponseWriter, r *http.Request, _ auth.Caller) e
 	if err != nil {
 		return err
 	}
-	keys, err := s.Ledger.Keys(r.Context())
+	keys, err := s.Keys.Keys(r.Context())
 	if err != nil {
 		return err
 	}

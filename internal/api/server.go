@@ -19,6 +19,7 @@ import (
 // Config is what a Server stands on.
 type Config struct {
 	Ledger Ledger
+	Keys   auth.KeySource
 	Terms  *TermsCache // of Ledger
 	Claims Claims
 	Gate   gate.Counters // nil: the ledger decides
@@ -186,7 +187,6 @@ type Records interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
-	Keys(ctx context.Context) ([]firstcome.Key, error)
 }
 
 // Claims answers claims and repeated questions for a coupon: see flow.Answerer.

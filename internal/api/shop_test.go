@@ -99,6 +99,7 @@ func (s *shop) wire(config api.Config) {
 	if config.Ledger == nil {
 		config.Ledger = s.ledger
 	}
+	config.Keys = s.ledger.Desk
 	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
 	if config.Places == nil {
 		config.Places = s.ledger
@@ -271,7 +272,7 @@ const tokenSecret = "a token secret of the tests, 32 bytes and more"
 func guarded(s *shop, _ *api.Config) {
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
 	stage.Must(s.t, err)
-	s.auth = auth.New(auth.Config{Keys: s.ledger, JWT: check, Log: slog.New(slog.DiscardHandler)})
+	s.auth = auth.New(auth.Config{Keys: s.ledger.Desk, JWT: check, Log: slog.New(slog.DiscardHandler)})
 }
 
 // key returns the header of a new key with a role.
@@ -279,7 +280,7 @@ func (s *shop) key(role firstcome.Role) []string {
 	s.t.Helper()
 	plain, key, err := auth.NewKey("test", role)
 	stage.Must(s.t, err)
-	stage.Must(s.t, s.ledger.AddKey(context.Background(), "test", key))
+	stage.Must(s.t, s.ledger.Desk.AddKey(context.Background(), "test", key))
 	stage.Must(s.t, s.auth.Reload(context.Background()))
 	return []string{"Authorization", "Bearer " + plain}
 }

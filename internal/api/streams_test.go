@@ -37,7 +37,7 @@ func TestAStreamEndsWhenItsKeyIsRevoked(t *testing.T) {
 	ending.want("place", "1.2.1", `{`)
 	staying.want("place", "1.2.1", `{`)
 	ending.retry = ""
-	stage.Must(t, s.ledger.RevokeKey(t.Context(), "test", strings.Split(stolen[1], "_")[1]))
+	stage.Must(t, s.ledger.Desk.RevokeKey(t.Context(), "test", strings.Split(stolen[1], "_")[1]))
 	stage.Must(t, s.auth.Reload(t.Context())) // as the node does twice a second
 	ending.wantEnd()
 	if ending.retry == "" {

@@ -58,7 +58,7 @@ type Caller struct {
 	Name string
 }
 
-// A KeySource has every API key, revoked ones too. *ledger.Ledger is one.
+// A KeySource has every API key, revoked ones too. *ledger.Desk is one.
 type KeySource interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 }

@@ -49,11 +49,17 @@ func (l *lostLedger) List(ctx context.Context, f ledger.Listing) ([]ledger.Statu
 	return l.Ledger.List(ctx, f)
 }
 
-func (l *lostLedger) Nodes(ctx context.Context) ([]ledger.NodeRow, error) {
-	if l.away.Load() {
+// lostNodes are those of a lostLedger.
+type lostNodes struct {
+	*ledger.Desk
+	of *lostLedger
+}
+
+func (n lostNodes) Nodes(ctx context.Context) ([]ledger.NodeRow, error) {
+	if n.of.away.Load() {
 		return nil, errAway
 	}
-	return l.Ledger.Nodes(ctx)
+	return n.Desk.Nodes(ctx)
 }
 
 func (l *lostLedger) DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error) {
@@ -194,7 +200,7 @@ func TestEachErrorHasWords(t *testing.T) {
 	var failed *failing
 	b := openFar(t, func(h *house) {
 		failed = &failing{Ledger: h.ledger}
-		h.config.Ledger = failed
+		h.config.Ledger, h.config.Desk = failed, failingDesk{h.ledger.Desk, failed}
 	}).browser()
 	const unread, undone = "This cannot be told now", "It is not known whether this was done"
 	key := url.Values{"name": {"shop"}, "role": {"viewer"}}
@@ -240,7 +246,13 @@ func (f *failing) fails() error {
 	return f.err
 }
 
-func (f *failing) AddKey(context.Context, string, firstcome.Key) error { return f.fails() }
+// A failingDesk has the error of a failing ledger for new keys.
+type failingDesk struct {
+	*ledger.Desk
+	of *failing
+}
+
+func (f failingDesk) AddKey(context.Context, string, firstcome.Key) error { return f.of.fails() }
 
 func (f *failing) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
 	return ledger.Status{}, f.fails()

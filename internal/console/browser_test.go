@@ -192,7 +192,7 @@ func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing
 		p.Await(says)
 		tabs[path] = p
 	}
-	stage.Must(t, h.ledger.RevokeKey(t.Context(), "a test", key.ID))
+	stage.Must(t, h.ledger.Desk.RevokeKey(t.Context(), "a test", key.ID))
 	stage.Must(t, h.auth.Reload(t.Context()))
 	for path, p := range tabs {
 		p.Await("Log in with your API key.")

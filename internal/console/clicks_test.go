@@ -420,7 +420,7 @@ func (c *clicker) makeKey() {
 // keyOf returns the key of a name.
 func (c *clicker) keyOf(name string) firstcome.Key {
 	c.t.Helper()
-	keys, err := c.ledger.Keys(c.t.Context())
+	keys, err := c.ledger.Desk.Keys(c.t.Context())
 	stage.Must(c.t, err)
 	n := slices.IndexFunc(keys, func(k firstcome.Key) bool { return k.Name == name })
 	if n < 0 {

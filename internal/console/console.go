@@ -38,6 +38,7 @@ import (
 // Config is what a Console stands on.
 type Config struct {
 	Ledger   Ledger
+	Desk     Desk
 	Gate     gate.Counters // nil: the ledger decides
 	Places   gate.Places
 	Operator *operate.Operator
@@ -69,8 +70,6 @@ type Ledger interface {
 	Courses
 	Records
 	Losses
-	Keys
-	Proofs
 }
 
 // Campaigns are those of a Ledger.
@@ -107,6 +106,12 @@ type Losses interface {
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 	LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
+}
+
+// A Desk keeps keys and proofs: see ledger.Desk.
+type Desk interface {
+	Keys
+	Proofs
 }
 
 // Keys are the API keys, with which people log in.

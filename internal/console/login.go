@@ -53,7 +53,7 @@ func (c *loginHandlers) logout(v *view) error {
 		if now.Before(s.Issued) { // by the clock of a node that is ahead
 			now = s.Issued
 		}
-		if err := c.Ledger.EndSessions(v.r.Context(), key.ID, now); err != nil {
+		if err := c.Desk.EndSessions(v.r.Context(), key.ID, now); err != nil {
 			return err
 		}
 		if err := c.Auth.Reload(v.r.Context()); err != nil {

@@ -91,7 +91,7 @@ type proving struct {
 var errProving = errors.New("another proof is under way")
 
 func newProver(c *Config) *prover {
-	return &prover{prove: c.Prove, keep: c.Ledger.KeepProof, clock: c.Clock, warn: c.Log.Warn, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
+	return &prover{prove: c.Prove, keep: c.Desk.KeepProof, clock: c.Clock, warn: c.Log.Warn, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
 }
 
 // start begins a proof.
@@ -127,7 +127,7 @@ func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
 
 // proved returns the last proofs of campaigns, of whichever node.
 func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[firstcome.CampaignID]*proving, error) {
-	kept, err := c.Ledger.Proofs(ctx, ids)
+	kept, err := c.Desk.Proofs(ctx, ids)
 	all := map[firstcome.CampaignID]*proving{}
 	for _, k := range kept {
 		one := &proving{ID: k.Campaign, By: k.By, Began: k.Began, Ended: k.Ended}

@@ -31,12 +31,12 @@ func (b *visitor) await(path, want string) shown {
 
 // endsWhileRead is a ledger in which a proof ends just after the proofs were read.
 type endsWhileRead struct {
-	console.Ledger
+	console.Desk
 	end func()
 }
 
 func (l *endsWhileRead) Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error) {
-	found, err := l.Ledger.Proofs(ctx, ids)
+	found, err := l.Desk.Proofs(ctx, ids)
 	if end := l.end; end != nil {
 		l.end = nil
 		end()
@@ -54,8 +54,8 @@ func TestAProofThatEndsWhileItsPageIsReadIsNotDenied(t *testing.T) {
 			<-may
 			return prove(ctx, id, read)
 		}
-		book.Ledger = h.config.Ledger
-		h.config.Ledger = &book
+		book.Desk = h.config.Desk
+		h.config.Desk = &book
 	})
 	h.campaign("spring", 3)
 	b := h.browser()
@@ -92,7 +92,7 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 			t.Errorf("no %q in %s", want, proved.text())
 		}
 	}
-	before := &figures.Board{Node: figures.Node{Host: "gone"}, Counter: figures.NewCounter(nil), Rows: h.ledger}
+	before := &figures.Board{Node: figures.Node{Host: "gone"}, Counter: figures.NewCounter(nil), Rows: h.ledger.Desk}
 	for _, c := range []*figures.Counter{before.Counter, h.counter} {
 		c.Claimed(id, firstcome.Paused, time.Millisecond)
 	}

@@ -182,10 +182,10 @@ func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	t.Helper()
 	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
 	h.auth = auth.New(auth.Config{Open: true})
-	h.config.Ledger, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
+	h.config.Ledger, h.config.Desk, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, h.ledger.Desk, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
-	h.config.Watcher = figures.NewWatcher(h.ledger, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger})
+	h.config.Watcher = figures.NewWatcher(h.ledger, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Desk})
 	h.config.Prove = h.prove
 	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status) error {
 		_, err := io.WriteString(w, "all of "+string(of.ID))
@@ -239,7 +239,7 @@ func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.In
 }
 
 // withKeys has people log in.
-func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger}) }
+func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger.Desk}) }
 
 func (h *house) clock() time.Time {
 	if now := h.now.Load(); now != nil {
@@ -260,7 +260,7 @@ func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {
 	plain, key, err := auth.NewKey("mina of "+string(role), role)
 	stage.Must(h.t, err)
 	key.CreatedAt = time.Now()
-	stage.Must(h.t, h.ledger.AddKey(context.Background(), "a test", key))
+	stage.Must(h.t, h.ledger.Desk.AddKey(context.Background(), "a test", key))
 	stage.Must(h.t, h.auth.Reload(context.Background()))
 	return plain, key
 }

@@ -33,7 +33,7 @@ func (w *walk) node() *node {
 	w.t.Cleanup(func() { stage.Must(w.t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(w.ledger.Terms)
 	config := api.Config{
-		Ledger: w.away, Terms: terms, Claims: &flow.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
+		Ledger: w.away, Keys: w.ledger.Desk, Terms: terms, Claims: &flow.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
 		Places: w.decides, Operator: w.config.Operator, Auth: w.auth, Log: slog.New(slog.DiscardHandler), Observer: deaf{},
 	}
 	if w.far != nil {

@@ -223,7 +223,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		}
 		w.away = &lostLedger{Ledger: h.ledger}
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
-		h.config.Watcher.Nodes.(*figures.Board).Rows = w.away
+		h.config.Watcher.Nodes.(*figures.Board).Rows = lostNodes{h.ledger.Desk, w.away}
 		if w.far, w.record = h.remote, h.record; h.gate != nil {
 			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger, "spring") }
 		}

@@ -25,7 +25,7 @@ const (
 	writeWait = 2 * time.Second
 )
 
-// A Rows is the table nodes: see ledger.Ledger.
+// A Rows is the table nodes: see ledger.Desk.
 type Rows interface {
 	Clock(ctx context.Context) (time.Time, error)
 	TakeNode(ctx context.Context, n ledger.NodeRow) (counts []byte, err error)

@@ -31,7 +31,7 @@ func (s *session) catchUp(ctx context.Context) error {
 	}
 	last := map[firstcome.CampaignID]Event{}
 	err = s.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
-		if e, ours := read(s.book.Identity(), r); ours && e.Position > last[firstcome.CampaignID(e.Campaign)].Position {
+		if e, ours := read(s.ledger, r); ours && e.Position > last[firstcome.CampaignID(e.Campaign)].Position {
 			last[firstcome.CampaignID(e.Campaign)] = e
 		}
 		return nil
@@ -107,8 +107,8 @@ func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event)
 		return nil
 	}
 	var is Event
-	err = s.book.Facts(ctx, id, e.Position-1, 1, func(f firstcome.Fact) error {
-		is = eventOf(s.book.Identity(), &f)
+	err = s.facts(ctx, id, e.Position-1, 1, func(f firstcome.Fact) error {
+		is = eventOf(s.ledger, &f)
 		return nil
 	})
 	if err != nil {

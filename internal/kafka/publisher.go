@@ -28,12 +28,8 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A Book is a ledger as a Publisher needs it.
+// A Book keeps how far a Publisher has come: see ledger.Followers.
 type Book interface {
-	// Identity is the ledger's name.
-	Identity() string
-	// Facts calls each for the facts of a campaign with positions above after, in order, at most limit.
-	Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 	// Follow gives an owner the lease of a follower, or returns flow.ErrFollowed.
 	Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error)
 	// Followed notes cursors, and how long the lease lasts from now on. flow.ErrFollowed says that it is another's. It may be repeated.
@@ -70,16 +66,22 @@ const (
 // Options are what a Publisher needs beside the URL of a topic.
 type Options struct {
 	Book Book
+	// Facts calls each for the facts of a campaign with positions above after, in order, at most limit.
+	Facts func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	// Ledger is the ledger's name.
+	Ledger string
 	// OnFail, if not nil, hears why nothing is published at the moment, again and again.
 	OnFail func(error)
 }
 
 // A Publisher brings facts to a topic while it has the lease.
 type Publisher struct {
-	topic *topic
-	book  Book
-	owner string
-	fail  func(error)
+	topic  *topic
+	book   Book
+	facts  func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
+	ledger string
+	owner  string
+	fail   func(error)
 
 	published, failures atomic.Int64
 	leads               atomic.Bool
@@ -104,7 +106,7 @@ func NewPublisher(url string, o Options) (*Publisher, error) {
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // which never fails
-	p := &Publisher{topic: t, book: o.Book, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:])}
+	p := &Publisher{topic: t, book: o.Book, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:])}
 	if p.fail == nil {
 		p.fail = func(error) {}
 	}
@@ -289,8 +291,8 @@ func (s *session) pass(ctx context.Context) (all bool, err error) {
 // read reads the next facts of a campaign.
 func (s *session) read(ctx context.Context, c flow.Cursor, limit int) (part, error) {
 	one := part{cursor: c}
-	err := s.book.Facts(ctx, c.Campaign, c.Position, limit, func(f firstcome.Fact) error {
-		r, err := recordOf(s.book.Identity(), &f)
+	err := s.facts(ctx, c.Campaign, c.Position, limit, func(f firstcome.Fact) error {
+		r, err := recordOf(s.ledger, &f)
 		one.records = append(one.records, r)
 		return err
 	})

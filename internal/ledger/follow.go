@@ -12,19 +12,22 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
+// Followers bring the facts of campaigns elsewhere, such as to a topic, and keep in the ledger how far they have come.
+type Followers struct{ db *db }
+
 // Follow gives a follower's lease to an owner, whose name only one node has. flow.ErrFollowed says that somebody else has it. All
 // nodes have to ask for leases of the same length.
-func (l *Ledger) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
+func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
 	var f flow.Following
-	err := l.db.repeat(ctx, func(t *tx) error {
-		now, err := l.db.now(t)
+	err := fs.db.repeat(ctx, func(t *tx) error {
+		now, err := fs.db.now(t)
 		if err != nil {
 			return err
 		}
 		f = flow.Following{Follower: follower}
 		var had, ends string
 		var until time.Time
-		err = t.row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+l.db.dialect.forUpdate, follower).
+		err = t.row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+fs.db.dialect.forUpdate, follower).
 			Scan(&f.Attempt, &had, when(&until), &f.Target, &ends)
 		if errors.Is(err, sql.ErrNoRows) {
 			f.Attempt = 1
@@ -51,18 +54,18 @@ func (l *Ledger) Follow(ctx context.Context, follower, owner string, lease time.
 
 // Followed notes how far a follower has come, and that its lease lasts for that long from now on; 0 ends it. f has the target and its ends
 // as they are now. flow.ErrFollowed says that the lease is another's, and then nothing is noted. It may be repeated.
-func (l *Ledger) Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error {
+func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error {
 	ends, err := json.Marshal(f.Ends)
 	if err != nil {
 		return err
 	}
-	err = l.db.repeat(ctx, func(t *tx) error {
-		now, err := l.db.now(t)
+	err = fs.db.repeat(ctx, func(t *tx) error {
+		now, err := fs.db.now(t)
 		if err != nil {
 			return err
 		}
 		var attempt int64
-		err = t.row(`SELECT attempt FROM followers WHERE name = ?`+l.db.dialect.forUpdate, f.Follower).Scan(&attempt)
+		err = t.row(`SELECT attempt FROM followers WHERE name = ?`+fs.db.dialect.forUpdate, f.Follower).Scan(&attempt)
 		switch {
 		case errors.Is(err, sql.ErrNoRows), err == nil && attempt != f.Attempt:
 			return flow.ErrFollowed
@@ -106,15 +109,15 @@ func scanCursor(take scan) (c flow.Cursor, err error) {
 
 // Behind returns the cursors of a follower that are not at the last facts of their campaigns, but for those that are known to be ahead, by
 // the campaigns' ids.
-func (l *Ledger) Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error) {
-	rows, err := l.db.conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
+func (fs *Followers) Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error) {
+	rows, err := fs.db.conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
 	all, err := allRows(rows, err, scanCursor)
 	return all, wrap(err, "read what %s does not have yet", follower)
 }
 
 // CursorOf returns a follower's cursor of a campaign, or firstcome.ErrNoCampaign.
-func (l *Ledger) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c flow.Cursor, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
+func (fs *Followers) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c flow.Cursor, err error) {
+	err = fs.db.conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
@@ -132,8 +135,8 @@ type Lag struct {
 const laggards = 50
 
 // FollowerLag returns how far a follower is behind. The oldest fact is looked for in the first campaigns that are behind.
-func (l *Ledger) FollowerLag(ctx context.Context, follower string) (lag Lag, err error) {
-	err = l.db.read.atOnce(ctx, func(s *snapshot) error {
+func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag, err error) {
+	err = fs.db.read.atOnce(ctx, func(s *snapshot) error {
 		const behind = `FROM campaigns c LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id `
 		err := s.QueryRowContext(ctx, `SELECT COALESCE(SUM(CASE WHEN c.position > COALESCE(k.position, 0) THEN c.position - COALESCE(k.position, 0) ELSE 0 END), 0),
 			COALESCE(SUM(CASE WHEN k.state = 'ahead' THEN 1 ELSE 0 END), 0) `+behind, follower).Scan(&lag.Facts, &lag.Ahead)
@@ -167,8 +170,8 @@ var ErrNoFact = errors.New("the campaign has no fact of this position")
 // ReplayFacts has a follower begin again with a campaign, at the fact of a position: whatever its target has of it, facts from there on
 // are brought to it once more. The position may be the one behind the last fact: then it begins with the next one. It ends the lease, so whoever
 // has it begins anew.
-func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
-	err := l.db.repeat(ctx, func(t *tx) error {
+func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
+	err := fs.db.repeat(ctx, func(t *tx) error {
 		var top int64
 		err := t.row(`SELECT position FROM campaigns WHERE id = ?`, string(id)).Scan(&top)
 		switch {
@@ -185,21 +188,21 @@ func (l *Ledger) ReplayFacts(ctx context.Context, actor, follower string, id fir
 		if err := t.putCursor(follower, flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}); err != nil {
 			return err
 		}
-		return l.logReplay(t, actor, follower, from, entry{campaign: id})
+		return fs.logReplay(t, actor, follower, from, entry{campaign: id})
 	})
 	return wrap(err, "replay the facts of %s", id)
 }
 
 // ReplayAllFacts has a follower begin again with all campaigns, at their first facts, and with a target that may be a new one.
-func (l *Ledger) ReplayAllFacts(ctx context.Context, actor, follower string) error {
-	err := l.db.repeat(ctx, func(t *tx) error {
+func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string) error {
+	err := fs.db.repeat(ctx, func(t *tx) error {
 		if err := t.interrupt(follower, `, target = '', ends = '[]'`); err != nil {
 			return err
 		}
 		if _, err := t.change(`UPDATE cursors SET position = 0, state = 'again' WHERE follower = ?`, follower); err != nil {
 			return err
 		}
-		return l.logReplay(t, actor, follower, 1, entry{})
+		return fs.logReplay(t, actor, follower, 1, entry{})
 	})
 	return wrap(err, "replay the facts of all campaigns")
 }
@@ -243,8 +246,8 @@ func (t *tx) stopFollowers(s stock) (from int64, followers []string, err error) 
 	return from, followers, nil
 }
 
-func (l *Ledger) logReplay(t *tx, actor, follower string, from int64, e entry) error {
-	now, err := l.db.now(t)
+func (fs *Followers) logReplay(t *tx, actor, follower string, from int64, e entry) error {
+	now, err := fs.db.now(t)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		claim(t, l, "c", "a", "b", "c")
 		take := func(owner string, attempt int64) (f flow.Following) {
 			t.Helper()
-			f, err := l.Follow(t.Context(), "topic", owner, time.Minute)
+			f, err := l.Followers.Follow(t.Context(), "topic", owner, time.Minute)
 			stage.Must(t, err)
 			stage.Same(t, "the attempt of "+owner, attempt, f.Attempt)
 			return f
@@ -48,26 +48,26 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 			}
 		}
 		first := take("one", 1)
-		_, err := l.Follow(t.Context(), "topic", "two", time.Minute)
+		_, err := l.Followers.Follow(t.Context(), "topic", "two", time.Minute)
 		refused("while another node has the lease", err)
-		if _, err := l.Follow(t.Context(), "another topic", "two", time.Minute); err != nil {
+		if _, err := l.Followers.Follow(t.Context(), "another topic", "two", time.Minute); err != nil {
 			t.Errorf("another follower: %v", err)
 		}
 		first.Target, first.Ends = "id", []int64{4, 0}
 		clock.pass(50 * time.Second)
 		at := flow.Cursor{Campaign: "c", Position: 2}
 		for range 2 { // it may be repeated
-			stage.Must(t, l.Followed(t.Context(), first, time.Minute, []flow.Cursor{at}))
+			stage.Must(t, l.Followers.Followed(t.Context(), first, time.Minute, []flow.Cursor{at}))
 		}
 		clock.pass(50 * time.Second)
-		_, err = l.Follow(t.Context(), "topic", "two", time.Minute)
+		_, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute)
 		refused("while the lease that was renewed lasts", err)
 		clock.pass(11 * time.Second)
 		second := take("two", 2)
 		stage.Same(t, "what the second is told", fmt.Sprint("id ", []int64{4, 0}), fmt.Sprint(second.Target, " ", second.Ends))
-		refused("a lease that was lost", l.Followed(t.Context(), first, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
+		refused("a lease that was lost", l.Followers.Followed(t.Context(), first, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
 		wantBehind(t, l, flow.Cursor{Campaign: "c", Position: 2, Top: 3})
-		stage.Must(t, l.Followed(t.Context(), second, 0, nil)) // it ends
+		stage.Must(t, l.Followers.Followed(t.Context(), second, 0, nil)) // it ends
 		take("one", 3)
 		clock.pass(-time.Hour)
 		take("two", 4) // a clock that was set back makes no lease of an hour
@@ -76,7 +76,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 
 func wantBehind(t *testing.T, l *ledger.Ledger, want ...flow.Cursor) {
 	t.Helper()
-	got, err := l.Behind(t.Context(), "topic", 9)
+	got, err := l.Followers.Behind(t.Context(), "topic", 9)
 	stage.Must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("behind (-want +got):\n%s", diff)
@@ -92,41 +92,41 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 			create(t, l, id, 9)
 			claim(t, l, id, "a", "b", "c")
 		}
-		if err := l.ReplayFacts(t.Context(), "test", "topic", "c", 1); !errors.Is(err, ledger.ErrNoFollower) {
+		if err := l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", 1); !errors.Is(err, ledger.ErrNoFollower) {
 			t.Errorf("a follower that never was: %v", err)
 		}
-		f, err := l.Follow(t.Context(), "topic", "one", time.Minute)
+		f, err := l.Followers.Follow(t.Context(), "topic", "one", time.Minute)
 		stage.Must(t, err)
 		f.Target, f.Ends = "id", []int64{6}
-		stage.Must(t, l.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}, {Campaign: "d", Position: 7, State: flow.Ahead}}))
+		stage.Must(t, l.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}, {Campaign: "d", Position: 7, State: flow.Ahead}}))
 		wantBehind(t, l, flow.Cursor{Campaign: "e", Top: 3})
 		wantLag(t, l, ledger.Lag{Facts: 3, Since: clock.now().UTC(), Ahead: 1})
 
 		for from, want := range map[int64]error{0: ledger.ErrNoFact, 5: ledger.ErrNoFact} {
-			if err := l.ReplayFacts(t.Context(), "test", "topic", "c", from); !errors.Is(err, want) {
+			if err := l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", from); !errors.Is(err, want) {
 				t.Errorf("from %d: %v", from, err)
 			}
 		}
-		if err := l.ReplayFacts(t.Context(), "test", "topic", "none", 1); !errors.Is(err, firstcome.ErrNoCampaign) {
+		if err := l.Followers.ReplayFacts(t.Context(), "test", "topic", "none", 1); !errors.Is(err, firstcome.ErrNoCampaign) {
 			t.Errorf("of no campaign: %v", err)
 		}
-		stage.Must(t, errors.Join(l.ReplayFacts(t.Context(), "test", "topic", "c", 2), l.ReplayFacts(t.Context(), "test", "topic", "d", 3)))
+		stage.Must(t, errors.Join(l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", 2), l.Followers.ReplayFacts(t.Context(), "test", "topic", "d", 3)))
 		wantBehind(t, l, flow.Cursor{Campaign: "c", Position: 1, Top: 3, State: flow.Again},
 			flow.Cursor{Campaign: "d", Position: 2, Top: 3, State: flow.Again}, flow.Cursor{Campaign: "e", Top: 3})
-		if err := l.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}); !errors.Is(err, flow.ErrFollowed) {
+		if err := l.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}); !errors.Is(err, flow.ErrFollowed) {
 			t.Errorf("who had the lease before the replay: %v", err)
 		}
-		f, err = l.Follow(t.Context(), "topic", "two", time.Minute) // the lease has ended
+		f, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute) // the lease has ended
 		stage.Must(t, err)
 		stage.Same(t, "the target", "id", f.Target)
-		stage.Must(t, l.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
-		one, err := l.CursorOf(t.Context(), "topic", "c")
+		stage.Must(t, l.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
+		one, err := l.Followers.CursorOf(t.Context(), "topic", "c")
 		stage.Must(t, err)
 		stage.Same(t, "a cursor that goes on", flow.Cursor{Campaign: "c", Position: 3, Top: 3}, one)
 
-		stage.Must(t, l.ReplayAllFacts(t.Context(), "test", "topic"))
+		stage.Must(t, l.Followers.ReplayAllFacts(t.Context(), "test", "topic"))
 		wantBehind(t, l, flow.Cursor{Campaign: "c", Top: 3, State: flow.Again}, flow.Cursor{Campaign: "d", Top: 3, State: flow.Again}, flow.Cursor{Campaign: "e", Top: 3})
-		f, err = l.Follow(t.Context(), "topic", "two", time.Minute)
+		f, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute)
 		stage.Must(t, err)
 		stage.Same(t, "a target and ends that are forgotten", " []", fmt.Sprint(f.Target, " ", f.Ends))
 		logged, err := l.AuditLog(t.Context(), ledger.LogFilter{Limit: 99})
@@ -143,7 +143,7 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 
 func wantLag(t *testing.T, l *ledger.Ledger, want ledger.Lag) {
 	t.Helper()
-	got, err := l.FollowerLag(t.Context(), "topic")
+	got, err := l.Followers.FollowerLag(t.Context(), "topic")
 	stage.Must(t, err)
 	stage.Same(t, "the lag", want, got)
 }

@@ -9,9 +9,12 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
+// A Desk keeps what a deployment knows of itself, beside its campaigns: API keys, nodes, and the last proofs.
+type Desk struct{ db *db }
+
 // AddKey stores a key. Each node accepts the key as soon as it reads the keys again.
-func (l *Ledger) AddKey(ctx context.Context, actor string, k firstcome.Key) error {
-	err := l.db.update(ctx, func(t *tx) error {
+func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error {
+	err := d.db.update(ctx, func(t *tx) error {
 		_, err := t.change(`INSERT INTO api_keys (id, name, role, hash, created_at) VALUES (?, ?, ?, ?, ?)`,
 			k.ID, k.Name, k.Role, k.Hash[:], k.CreatedAt.UnixMicro())
 		if err != nil {
@@ -26,17 +29,17 @@ func (l *Ledger) AddKey(ctx context.Context, actor string, k firstcome.Key) erro
 var ErrNoKey = errors.New("no such key")
 
 // RevokeKey revokes a key for good. It may be repeated.
-func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
-	err := l.db.update(ctx, func(t *tx) error {
+func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
+	err := d.db.update(ctx, func(t *tx) error {
 		var revoked sql.NullInt64
-		err := t.row(`SELECT revoked_at FROM api_keys WHERE id = ?`+l.db.dialect.forUpdate, id).Scan(&revoked)
+		err := t.row(`SELECT revoked_at FROM api_keys WHERE id = ?`+d.db.dialect.forUpdate, id).Scan(&revoked)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNoKey
 		}
 		if err != nil || revoked.Valid {
 			return err
 		}
-		now, err := l.db.now(t)
+		now, err := d.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -49,8 +52,8 @@ func (l *Ledger) RevokeKey(ctx context.Context, actor, id string) error {
 }
 
 // EndSessions ends the sessions of a key that began until an instant: see firstcome.Key.LoggedOutAt. It may be repeated.
-func (l *Ledger) EndSessions(ctx context.Context, id string, until time.Time) error {
-	err := l.db.update(ctx, func(t *tx) error {
+func (d *Desk) EndSessions(ctx context.Context, id string, until time.Time) error {
+	err := d.db.update(ctx, func(t *tx) error {
 		_, err := t.change(`UPDATE api_keys SET logged_out_at = ? WHERE id = ? AND (logged_out_at IS NULL OR logged_out_at < ?)`, until.UnixMicro(), id, until.UnixMicro())
 		return err
 	})
@@ -58,8 +61,8 @@ func (l *Ledger) EndSessions(ctx context.Context, id string, until time.Time) er
 }
 
 // Keys returns every key, revoked ones included, the oldest first.
-func (l *Ledger) Keys(ctx context.Context) ([]firstcome.Key, error) {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
+func (d *Desk) Keys(ctx context.Context) ([]firstcome.Key, error) {
+	rows, err := d.db.conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
 	keys, err := allRows(rows, err, scanKey)
 	return keys, wrap(err, "read the keys")
 }

@@ -30,6 +30,9 @@ import (
 // A Ledger keeps campaigns and coupons. Its methods may be called from many
 // goroutines; those that write need Run.
 type Ledger struct {
+	Followers *Followers
+	Desk      *Desk
+
 	db       *db
 	rows     *rows
 	maxLine  int64                                      // people in line of a campaign
@@ -104,6 +107,7 @@ func newLedger(d *db, o Options) *Ledger {
 		d.clock = o.Clock
 	}
 	l := &Ledger{
+		Followers: &Followers{db: d}, Desk: &Desk{db: d},
 		db:      d,
 		rows:    &rows{db: d, secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)},
 		maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), search: make(chan struct{}, 1), existing: existing,

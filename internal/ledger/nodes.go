@@ -18,8 +18,8 @@ type NodeRow struct {
 }
 
 // Clock returns the instant by the ledger's clock.
-func (l *Ledger) Clock(ctx context.Context) (time.Time, error) {
-	at, err := l.db.readNow(ctx)
+func (d *Desk) Clock(ctx context.Context) (time.Time, error) {
+	at, err := d.db.readNow(ctx)
 	return at, wrap(err, "read the clock")
 }
 
@@ -32,8 +32,8 @@ var ErrNodeTaken = errors.New("another node has taken this node's row")
 
 // TakeNode gives a node the row that it writes from now on, and returns the counts in it: its own, of before it began again, or those
 // of a node that is forgotten. Nodes may not delete rows, so this keeps them few.
-func (l *Ledger) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err error) {
-	rows, err := l.Nodes(ctx)
+func (d *Desk) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err error) {
+	rows, err := d.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,24 +46,24 @@ func (l *Ledger) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err er
 		if !old.Forgotten {
 			continue
 		}
-		taken, err := l.changeNodes(ctx, `UPDATE nodes SET host = ?, listen = ?, seen_at = `+l.nodeClock()+` WHERE host = ? AND listen = ? AND seen_at = ?`,
+		taken, err := d.changeNodes(ctx, `UPDATE nodes SET host = ?, listen = ?, seen_at = `+d.nodeClock()+` WHERE host = ? AND listen = ? AND seen_at = ?`,
 			n.Host, n.Listen, old.Host, old.Listen, old.SeenAt.UnixMicro())
 		if err != nil || taken > 0 { // another node may have been faster
 			return old.Counts, wrap(err, "take the row of a node that is gone")
 		}
 	}
-	_, err = l.changeNodes(ctx, `INSERT INTO nodes (host, listen, role, version, started_at, counts, seen_at) VALUES (?, ?, ?, ?, ?, ?, `+l.nodeClock()+`)`,
+	_, err = d.changeNodes(ctx, `INSERT INTO nodes (host, listen, role, version, started_at, counts, seen_at) VALUES (?, ?, ?, ?, ?, ?, `+d.nodeClock()+`)`,
 		n.Host, n.Listen, n.Role, n.Version, n.StartedAt.UnixMicro(), "{}")
 	return nil, wrap(err, "say that there is a node")
 }
 
 // WriteNode writes what a node reports of itself into the row that it took; stopped says that it stops.
-func (l *Ledger) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
+func (d *Desk) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	stoppedAt := `NULL`
 	if stopped {
-		stoppedAt = l.nodeClock()
+		stoppedAt = d.nodeClock()
 	}
-	rows, err := l.changeNodes(ctx, `UPDATE nodes SET role = ?, version = ?, started_at = ?, counts = ?, seen_at = `+l.nodeClock()+`, stopped_at = `+stoppedAt+` WHERE host = ? AND listen = ?`,
+	rows, err := d.changeNodes(ctx, `UPDATE nodes SET role = ?, version = ?, started_at = ?, counts = ?, seen_at = `+d.nodeClock()+`, stopped_at = `+stoppedAt+` WHERE host = ? AND listen = ?`,
 		n.Role, n.Version, n.StartedAt.UnixMicro(), string(n.Counts), n.Host, n.Listen)
 	if err == nil && rows == 0 {
 		return ErrNodeTaken
@@ -72,36 +72,36 @@ func (l *Ledger) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 }
 
 // changeNodes runs a statement that writes a row, and returns how many it wrote.
-func (l *Ledger) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
-	if l.db.dialect.shared {
-		done, err := l.db.write.ExecContext(ctx, l.db.dialect.rebind(query), args...)
+func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
+	if d.db.dialect.shared {
+		done, err := d.db.write.ExecContext(ctx, d.db.dialect.rebind(query), args...)
 		if err != nil {
 			return 0, err
 		}
 		return done.RowsAffected()
 	}
 	var rows int64
-	if err := l.db.update(ctx, func(t *tx) (err error) { rows, err = t.change(query, args...); return err }); err != nil {
+	if err := d.db.update(ctx, func(t *tx) (err error) { rows, err = t.change(query, args...); return err }); err != nil {
 		return 0, err // the writer may still be writing rows
 	}
 	return rows, nil
 }
 
 // nodeClock is the clock of the rows, as an expression. SQLite's has whole milliseconds.
-func (l *Ledger) nodeClock() string {
-	if l.db.dialect.shared {
-		return l.db.dialect.clock
+func (d *Desk) nodeClock() string {
+	if d.db.dialect.shared {
+		return d.db.dialect.clock
 	}
 	return `CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`
 }
 
 // Nodes returns what each node reported of itself, also those that are forgotten.
-func (l *Ledger) Nodes(ctx context.Context) ([]NodeRow, error) {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+l.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
+func (d *Desk) Nodes(ctx context.Context) ([]NodeRow, error) {
+	rows, err := d.db.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+d.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := allRows(rows, err, func(take scan) (n NodeRow, err error) {
 		var counts string
 		err = take(&n.Host, &n.Listen, &n.Role, &n.Version, when(&n.StartedAt), when(&n.SeenAt), when(&n.StoppedAt), when(&n.Now), &counts)
-		n.Counts, n.Forgotten = []byte(counts), !l.db.dialect.shared || n.Now.Sub(n.SeenAt) >= forgottenNode
+		n.Counts, n.Forgotten = []byte(counts), !d.db.dialect.shared || n.Now.Sub(n.SeenAt) >= forgottenNode
 		return n, err
 	})
 	return all, wrap(err, "read the nodes")

@@ -19,10 +19,10 @@ type Proof struct {
 }
 
 // KeepProof keeps a proof in the place of the one before, unless that ended later.
-func (l *Ledger) KeepProof(ctx context.Context, p Proof) error {
-	err := l.db.repeat(ctx, func(t *tx) error {
+func (d *Desk) KeepProof(ctx context.Context, p Proof) error {
+	err := d.db.repeat(ctx, func(t *tx) error {
 		var ended int64
-		err := t.row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+l.db.dialect.forUpdate, string(p.Campaign)).Scan(&ended)
+		err := t.row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+d.db.dialect.forUpdate, string(p.Campaign)).Scan(&ended)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			_, err = t.change(`INSERT INTO proofs (campaign_id, proved_by, began_at, ended_at, read_rows, found) VALUES (?, ?, ?, ?, ?, ?)`,
@@ -37,13 +37,13 @@ func (l *Ledger) KeepProof(ctx context.Context, p Proof) error {
 }
 
 // Proofs returns the last proof of each campaign that has one.
-func (l *Ledger) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
+func (d *Desk) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
 	err = inChunks(ids, func(ids []firstcome.CampaignID) error {
 		args := make([]any, len(ids))
 		for n, id := range ids {
 			args[n] = string(id)
 		}
-		rows, err := l.db.read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
+		rows, err := d.db.read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
 		return eachRow(rows, err, func(take scan) error {
 			var p Proof
 			var found string

@@ -34,7 +34,7 @@ func (m *Monitor) WatchFacts(p *kafka.Publisher) {
 			ask: func() ([]float64, error) {
 				ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 				defer cancel()
-				lag, err := m.ledger.FollowerLag(ctx, p.Follower())
+				lag, err := m.ledger.Followers.FollowerLag(ctx, p.Follower())
 				age := 0.0
 				if !lag.Since.IsZero() {
 					age = max(0, time.Since(lag.Since).Seconds())
