@@ -89,7 +89,7 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
 	tell(wrong[lost], doctor.Fail, "bring its data back; if it is gone, and this is the Redis that is to decide: "+orders("rebuild", wrong[lost])+"; see "+runbook, "Redis has lost %d campaigns")
 	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
-	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateBroken.md",
+	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateLost.md",
 		"%d campaigns are not decided until a node has held them against the ledger")
 	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis; if that is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeStaleEpoch.md",
 		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")

@@ -83,7 +83,7 @@ func TestF04DoctorSaysWhatIsNotVerified(t *testing.T) {
 	} {
 		d.has(fields...)
 		want := "WARN 1 campaigns are not decided until a node has held them against the ledger: c (" + why + "): " +
-			"nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: firstcome gate rebuild c, beside a node; see docs/runbooks/FirstcomeGateBroken.md\n"
+			"nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: firstcome gate rebuild c, beside a node; see docs/runbooks/FirstcomeGateLost.md\n"
 		stage.Same(t, "what doctor says", want, d.examined(d.url))
 		stage.Same(t, "what it says to whoever may only read", "", d.examined(services.User(t, d.url, "~*", "+@read", "+@connection", "+time")))
 		d.do("HDEL", d.key("campaign"), "frozen")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,12 +138,12 @@ func lastDone(text string) (last string) {
 
 func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 	const folder = "docs/runbooks/"
-	wanted := map[string]bool{}
-	for _, a := range alerts(t) {
-		page := folder + a.Alert + ".md"
+	all, wanted := alerts(t), map[string]bool{}
+	for _, a := range all {
+		page := folder + filepath.Base(a.Annotations["runbook_url"])
 		wanted[page] = true
 		if !strings.HasSuffix(a.Annotations["runbook_url"], "/"+page) || a.Annotations["summary"] == "" {
-			t.Errorf("%s does not lead to %s, or says nothing: %v", a.Alert, page, a.Annotations)
+			t.Errorf("%s does not lead to a page of %s, or says nothing: %v", a.Alert, folder, a.Annotations)
 		}
 		if severity := a.Labels["severity"]; severity != "critical" && severity != "warning" {
 			t.Errorf("%s has the severity %q", a.Alert, severity)
@@ -151,8 +152,15 @@ func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 			t.Errorf("%s: %v", a.Alert, err)
 		}
 		text := read(t, page)
-		if !strings.HasPrefix(text, "# "+a.Alert+"\n") {
-			t.Errorf("%s has another heading", page)
+		heading, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
+		of := strings.Split(heading, ", ")
+		if !slices.Contains(of, a.Alert) || of[0]+".md" != filepath.Base(page) {
+			t.Errorf("the heading of %s does not name %s, or the page has not the name of its first alert: %s", page, a.Alert, heading)
+		}
+		for _, name := range of {
+			if !slices.ContainsFunc(all, func(a alert) bool { return a.Alert == name }) {
+				t.Errorf("the heading of %s names %s, which is no alert", page, name)
+			}
 		}
 		for _, part := range runbookParts {
 			_, rest, found := strings.Cut(text, part)
