@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // An agenda hands out campaigns to the workers of a Recorder, in turn. Only one worker has a campaign at a time, and it comes again if it was added
@@ -66,7 +67,7 @@ func (a *agenda) enqueue(id firstcome.CampaignID) {
 	of := a.shelfOf(id)
 	a.state[id] = queued
 	a.queues[of] = append(a.queues[of], id)
-	notify(a.signals[of])
+	wait.Wake(a.signals[of])
 }
 
 // next returns the next campaign of a shelf, or false when ctx ends.
@@ -93,7 +94,7 @@ func (a *agenda) take(of shelf) (firstcome.CampaignID, bool) {
 	a.queues[of] = a.queues[of][1:]
 	a.state[id] = working
 	if len(a.queues[of]) > 0 {
-		notify(a.signals[of]) // for another worker
+		wait.Wake(a.signals[of]) // for another worker
 	}
 	return id, true
 }

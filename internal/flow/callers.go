@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // callers are all callers who wait for coupons of one campaign. Its Waiter's mutex guards it.
@@ -35,7 +36,7 @@ func (c *callers) add(w *waiting) {
 func (c *callers) leave(w *waiting) {
 	if w.left = true; w.place >= 0 {
 		heap.Remove(&c.early, w.place)
-		notify(c.signal)
+		wait.Wake(c.signal)
 	}
 }
 
@@ -58,7 +59,7 @@ func (c *callers) ripen(through int64) {
 		c.due = append(c.due, heap.Pop(&c.early).(*waiting))
 	}
 	if len(c.due) > 0 {
-		notify(c.signal)
+		wait.Wake(c.signal)
 	}
 }
 
@@ -79,14 +80,7 @@ func (c *callers) recorded(coupons []firstcome.Coupon) {
 		w.done <- nil
 	}
 	if len(are) > 0 {
-		notify(c.signal) // perhaps no call is left
-	}
-}
-
-func notify(signal chan<- struct{}) {
-	select {
-	case signal <- struct{}{}:
-	default:
+		wait.Wake(c.signal) // perhaps no call is left
 	}
 }
 

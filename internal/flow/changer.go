@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A ChangeBook is the part of a ledger that a Changer needs.
@@ -107,7 +108,7 @@ func (c *Changer) Finish(ctx context.Context, id firstcome.CampaignID, version i
 		}
 		return struct{}{}, err
 	}
-	waits := backoff.WithBackOff(backOff(firstWait, sweepChanges))
+	waits := backoff.WithBackOff(wait.NewBackoff(wait.First, sweepChanges))
 	if _, err := backoff.Retry(ctx, attempt, waits, backoff.WithMaxElapsedTime(0)); err != nil {
 		return fmt.Errorf("bring the changes of %s to its gate: %w", id, err)
 	}
@@ -156,7 +157,7 @@ func (c *Changer) apply(ctx context.Context, change firstcome.Change) error {
 
 // Run finishes changes that other nodes left unfinished, until ctx ends.
 func (c *Changer) Run(ctx context.Context) error {
-	for sleep(ctx, around(sweepChanges)) == nil {
+	for wait.Sleep(ctx, wait.Jitter(sweepChanges)) == nil {
 		if err := c.sweep(ctx); err != nil && c.onFail != nil {
 			c.onFail(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // DispatchLimits bound a Dispatcher. The zero value of a field means its default.
@@ -84,14 +85,14 @@ type DispatcherStats struct {
 // NewDispatcher returns a Dispatcher of the lines of a gate.
 func NewDispatcher(line gate.Line, limits DispatchLimits) *Dispatcher {
 	if limits.Batch <= 0 {
-		limits.Batch = defaultBatch
+		limits.Batch = gate.DefaultBatch
 	}
-	limits.Batch = min(limits.Batch, MaxBatch)
+	limits.Batch = min(limits.Batch, gate.MaxBatch)
 	if limits.Calls <= 0 {
 		limits.Calls = defaultCalls
 	}
 	if limits.Gate <= 0 {
-		limits.Gate = defaultGate
+		limits.Gate = gate.DefaultTimeout
 	}
 	return &Dispatcher{
 		line: line, limits: limits, calls: make(chan struct{}, limits.Calls), wake: make(chan struct{}, 1),
@@ -112,7 +113,7 @@ func (d *Dispatcher) Changed(id firstcome.CampaignID) {
 	defer d.mu.Unlock()
 	one := d.of(id)
 	one.more = true
-	notify(one.changed)
+	wait.Wake(one.changed)
 }
 
 // of returns a line's dispatch, and makes Run start a goroutine for it if none runs. mu is held.
@@ -123,7 +124,7 @@ func (d *Dispatcher) of(id firstcome.CampaignID) *dispatch {
 		d.lines[id] = one
 	}
 	if !one.running {
-		notify(d.wake)
+		wait.Wake(d.wake)
 	}
 	return one
 }
@@ -169,7 +170,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-look.C:
 			all.Go(func() { // beside the select: the gate may not answer
 				d.look(ctx)
-				look.Reset(lookEvery + around(lookEvery/8))
+				look.Reset(lookEvery + wait.Jitter(lookEvery/8))
 			})
 		}
 		d.mu.Lock()
@@ -202,28 +203,28 @@ func (d *Dispatcher) look(ctx context.Context) {
 
 // serve serves a line until it is empty or ctx ends.
 func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
-	failures := backOff(firstFail, longestFail)
+	failures := wait.NewBackoff(firstFail, longestFail)
 	rest := serveEvery
 	for {
 		served, err := d.call(ctx, one)
 		if ctx.Err() != nil {
 			return
 		}
-		var wait time.Duration
+		var idle time.Duration
 		switch {
 		case errors.Is(err, firstcome.ErrNoCampaign), errors.Is(err, firstcome.ErrGateMismatch):
 			if d.leave(one) { // this node has no such line, or cannot serve it
 				return
 			}
 		case err != nil:
-			wait = failures.NextBackOff()
+			idle = failures.NextBackOff()
 		case served.Waiting == 0 && d.leave(one):
 			return
 		default:
 			failures.Reset()
-			wait, rest = d.pause(served, rest)
+			idle, rest = d.pause(served, rest)
 		}
-		if !d.rest(ctx, one, wait) {
+		if !d.rest(ctx, one, idle) {
 			return
 		}
 	}
@@ -232,8 +233,8 @@ func (d *Dispatcher) serve(ctx context.Context, one *dispatch) {
 // pause returns how long to wait after a call, and the next value of rest. It waits at least serveEvery, so that turns that become due one by one are
 // served together. A node that finds nothing due, because another node is quicker, calls less often. But it calls once a second in any case: another
 // node may have moved the due time, such as the opening, and ended before it served.
-func (d *Dispatcher) pause(served gate.Served, rest time.Duration) (wait, next time.Duration) {
-	longest := lookEvery + around(lookEvery/8)
+func (d *Dispatcher) pause(served gate.Served, rest time.Duration) (idle, next time.Duration) {
+	longest := lookEvery + wait.Jitter(lookEvery/8)
 	switch {
 	case served.Waiting == 0, len(served.Coupons) >= d.limits.Batch: // a user joined during the call; or more turns may be due
 		return 0, serveEvery

@@ -73,7 +73,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			waits.Reset()
 		}
 		r.stats.retries.Add(1)
-		if pause(ctx, waits) != nil {
+		if waits.Pause(ctx) != nil {
 			return nil
 		}
 	}

@@ -27,17 +27,9 @@ type Limits struct {
 	OnChange func(firstcome.CampaignID)
 }
 
-// MaxBatch is the most coupons that one call of a gate issues, whatever its limits are. A Source therefore takes a larger journal entry for garbage,
-// and it becomes one dead letter instead of as many as it has coupons.
-const MaxBatch = 10_000
-
 const (
-	// From BenchmarkBatch of internal/ledger: a batch of 512 takes 2.4 ms here. A batch of 2,048 costs a quarter less a claim, but every claim in it
-	// waits 7 ms.
-	defaultBatch = 512
 	// About half a second of claims at the rates of docs/benchmarks.md. A claim that would wait longer is refused at once.
 	defaultWaiting = 16384
-	defaultGate    = 5 * time.Second
 	sweepEvery     = time.Minute
 )
 
@@ -75,10 +67,10 @@ type Stats struct {
 }
 
 // NewIssuer returns an Issuer in front of a gate.
-func NewIssuer(gate gate.Decider, limits Limits) *Issuer {
-	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, defaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, defaultGate)
-	limits.Batch = min(limits.Batch, MaxBatch)
-	i := &Issuer{gate: gate, limits: limits, start: time.Now(), known: newKnown()}
+func NewIssuer(decider gate.Decider, limits Limits) *Issuer {
+	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, gate.DefaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, gate.DefaultTimeout)
+	limits.Batch = min(limits.Batch, gate.MaxBatch)
+	i := &Issuer{gate: decider, limits: limits, start: time.Now(), known: newKnown()}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	i.calls = newDeadlines(i.ctx, limits.Gate)

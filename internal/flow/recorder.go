@@ -245,7 +245,7 @@ func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.C
 		if r.again.shelf(about.Campaign) == free {
 			return try()
 		}
-		if err := pause(ctx, waits); err != nil {
+		if err := waits.Pause(ctx); err != nil {
 			return Drained{}, err
 		}
 	}

@@ -2,20 +2,16 @@ package flow
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 const (
-	firstWait = 20 * time.Millisecond
 	// defaultWait is the default of the longest rest. With it, a campaign is tried again within three seconds after its trouble has ended.
 	defaultWait = 2 * time.Second
 	// forgetFailures is how long after its rest a campaign's failures are kept. While the ledger is down, a campaign among many may wait for minutes
@@ -35,7 +31,7 @@ type retries struct {
 
 // A failure is the state of a campaign that has failed at every try since it was last drained.
 type failure struct {
-	waits  *waits
+	waits  *wait.Backoff
 	until  time.Time // when its rest ends
 	locked bool      // its row in the ledger was locked at one of these tries
 }
@@ -86,36 +82,4 @@ func (r *retries) shelf(id firstcome.CampaignID) shelf {
 }
 
 // waits returns the waits between the tries of one thing.
-func (r *retries) waits() *waits { return backOff(firstWait, r.longest) }
-
-// waits are the waits between the tries of one thing. Each is about twice as long as the last.
-type waits struct{ backoff.ExponentialBackOff }
-
-// backOff returns waits that grow from first to longest.
-func backOff(first, longest time.Duration) *waits {
-	return &waits{backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: 2}}
-}
-
-// NextBackOff implements backoff.BackOff.
-func (w *waits) NextBackOff() time.Duration { return around(w.ExponentialBackOff.NextBackOff()) }
-
-// around returns a random duration within half of long around it, so that nodes do not keep step. The current time seeds the choice, so a simulation
-// that repeats its times repeats its waits.
-func around(long time.Duration) time.Duration {
-	now := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	return long/2 + time.Duration(now.Int64N(int64(long)+1))
-}
-
-// pause waits for the next back-off, or until ctx ends, and then returns ctx's error.
-func pause(ctx context.Context, w *waits) error {
-	return sleep(ctx, w.NextBackOff())
-}
-
-// sleep waits for a duration, or until ctx ends, and then returns ctx's error.
-func sleep(ctx context.Context, long time.Duration) error {
-	select {
-	case <-time.After(long):
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
+func (r *retries) waits() *wait.Backoff { return wait.NewBackoff(wait.First, r.longest) }

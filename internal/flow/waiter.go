@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // ErrUnrecorded means that a number has left the journal, but not as the coupon in question. The coupon is a dead letter until an operator acts, it
@@ -18,6 +19,8 @@ var ErrUnrecorded = errors.New("the coupon is not in the ledger: it is a dead le
 const (
 	// rereadEvery is how often the gate is read while callers wait: a late message delays a caller by no more than that.
 	rereadEvery = 50 * time.Millisecond
+	// longestReread is the longest pause between two tries to subscribe to the gate.
+	longestReread = 2 * time.Second
 	// readTime is the time-out of one reading of the gate, or one question to it.
 	readTime = time.Second
 )
@@ -126,10 +129,10 @@ func (w *Waiter) Run(ctx context.Context) error {
 
 // follow subscribes to the gate's messages, again after each failure, until ctx ends.
 func (w *Waiter) follow(ctx context.Context) {
-	waits := backOff(rereadEvery, defaultWait)
+	waits := wait.NewBackoff(rereadEvery, longestReread)
 	for ctx.Err() == nil {
 		_ = w.gate.WatchDrained(ctx, waits.Reset, w.hint) // until it is back, read finds what the messages would report
-		_ = pause(ctx, waits)
+		_ = waits.Pause(ctx)
 	}
 }
 

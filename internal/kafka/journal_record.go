@@ -118,8 +118,8 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 		if run.First < 1 || run.Generation < 0 || run.Generation > 0 && len(run.Tickets) != len(run.Users) || run.Generation == 0 && len(run.Tickets) > 0 {
 			return b, errors.New("it has coupons without a number, or tickets of other people")
 		}
-		if len(b.Coupons)+len(run.Users) > flow.MaxBatch {
-			return b, fmt.Errorf("it has more than %d users, and no gate issues as many coupons at once", flow.MaxBatch)
+		if len(b.Coupons)+len(run.Users) > gate.MaxBatch {
+			return b, fmt.Errorf("it has more than %d users, and no gate issues as many coupons at once", gate.MaxBatch)
 		}
 		for n, user := range run.Users {
 			if _, err := firstcome.ParseUserID(string(user)); err != nil {

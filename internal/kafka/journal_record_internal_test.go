@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // TestARecordSaysWhatWasIssuedDirectly has a direct issue between two claims' coupons.
@@ -42,7 +43,7 @@ func TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ runs, users, want int }{
-		{1, flow.MaxBatch, flow.MaxBatch}, {1, flow.MaxBatch + 1, 0}, {1, 19_000, 0}, {19, 1000, 0},
+		{1, gate.MaxBatch, gate.MaxBatch}, {1, gate.MaxBatch + 1, 0}, {1, 19_000, 0}, {19, 1000, 0},
 	} {
 		run := `{"first": 1, "at": 1, "terms": 1, "users": ["u"` + strings.Repeat(`,"u"`, c.users-1) + `]}`
 		value := fmt.Sprintf(`{"format": 1, "marker": "ours.1.secret", "epoch": 1, "runs": [%s]}`, run+strings.Repeat(","+run, c.runs-1))

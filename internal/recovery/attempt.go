@@ -12,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // An attempt takes a campaign through the states of a rebuild or of a reconcile: see the package comment.
@@ -78,7 +79,7 @@ func (a *attempt) heartbeats(ctx context.Context, end func(error)) {
 	ctx, a.silence = context.WithCancel(ctx)
 	go func() {
 		defer a.silence()
-		for sleep(ctx, signEvery) == nil {
+		for wait.Sleep(ctx, signEvery) == nil {
 			a.turn <- struct{}{}
 			if ctx.Err() == nil {
 				if err := a.book.GoesOn(ctx, a.Rebuild); errors.Is(err, ErrOutdone) {
@@ -262,7 +263,7 @@ func (a *attempt) load(ctx context.Context) error {
 
 // wait waits until the leases of refusals that the gate granted before the freeze have ended.
 func (a *attempt) wait(ctx context.Context) error {
-	if err := sleep(ctx, time.Until(a.since.Add(leasesEnd))); err != nil {
+	if err := wait.Sleep(ctx, time.Until(a.since.Add(leasesEnd))); err != nil {
 		return err
 	}
 	point.Reach(point.Waited)
@@ -302,13 +303,4 @@ func (a *attempt) put(ctx context.Context) error {
 	}
 	point.Reach(point.Switched)
 	return nil
-}
-
-// sleep waits for a duration, or until ctx ends, and then returns ctx's error.
-func sleep(ctx context.Context, long time.Duration) error {
-	select {
-	case <-time.After(long):
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }

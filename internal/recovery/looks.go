@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // Run rebuilds the campaigns that need it until ctx ends: after a restart or a promotion of the gate's server, and if keys are missing. It does so
@@ -157,7 +158,7 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision
 		asks = switchAsks
 	}
 	for n := range asks {
-		if n > 0 && sleep(ctx, switchTime/switchAsks) != nil {
+		if n > 0 && wait.Sleep(ctx, switchTime/switchAsks) != nil {
 			return false
 		}
 		if r.standing(ctx, a) == nil {

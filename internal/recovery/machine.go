@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A Ledger is the part of a ledger that a Machine needs. ledger.Ledger implements it.
@@ -231,7 +232,7 @@ type Order struct {
 func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
 	for {
 		done, err := r.ordered(ctx, actor, id, order)
-		if !errors.Is(err, ErrOutdone) || sleep(ctx, leasesEnd) != nil {
+		if !errors.Is(err, ErrOutdone) || wait.Sleep(ctx, leasesEnd) != nil {
 			return done, err
 		}
 		order.IfLost = true // a successful rebuild by another node is what the operator ordered; only if it fails is one more needed

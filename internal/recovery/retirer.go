@@ -10,6 +10,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A RetireBook is the part of a ledger that a Retirer needs.
@@ -88,7 +89,7 @@ func (r *Retirer) Stats() RetirerStats {
 
 // Run looks about once an hour, the first time within a minute, until ctx ends.
 func (r *Retirer) Run(ctx context.Context) error {
-	for pause := rand.N(firstRetire); sleep(ctx, pause) == nil; pause = retireEvery/2 + rand.N(retireEvery) {
+	for pause := rand.N(firstRetire); wait.Sleep(ctx, pause) == nil; pause = retireEvery/2 + rand.N(retireEvery) {
 		_ = r.Look(ctx) // onFail has got the error
 	}
 	return nil

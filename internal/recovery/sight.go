@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A sight knows which servers of the gate this node reaches.
@@ -33,7 +35,7 @@ func (s *sight) see(ctx context.Context, runs []Run) error {
 
 // report keeps reporting the runs that this node sees, also during a look or a rebuild.
 func (s *sight) report(ctx context.Context) {
-	for sleep(ctx, reportEvery) == nil {
+	for wait.Sleep(ctx, reportEvery) == nil {
 		s.mu.Lock()
 		runs := s.runs
 		s.mu.Unlock()

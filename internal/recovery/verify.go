@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A Standard is the state that a gate must have, by the ledger.
@@ -70,7 +71,7 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 		err = hasHolders(ctx, r.book, r.gate, a)
 	}
 	if err == nil && want.Answer == firstcome.Decided { // with firstcome.Recorded, no user was told of a coupon that the ledger lacks
-		err = sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
+		err = wait.Sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
 	}
 	if err != nil {
 		return err

@@ -76,8 +76,8 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons
 			return nil, err
 		}
 	}
-	if n := e.claims(); n > flow.MaxBatch {
-		return nil, fmt.Errorf("it has %d users, and no script issues more than %d coupons at once", n, flow.MaxBatch)
+	if n := e.claims(); n > gate.MaxBatch {
+		return nil, fmt.Errorf("it has %d users, and no script issues more than %d coupons at once", n, gate.MaxBatch)
 	}
 	direct, said := e.fields["direct"]
 	if said && direct != "1" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage, which is one dead letter and not as many as it has users.
@@ -15,7 +15,7 @@ func TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for users, want := range map[int][2]int{flow.MaxBatch: {flow.MaxBatch, 0}, flow.MaxBatch + 1: {0, 1}, 19_000: {0, 1}} {
+	for users, want := range map[int][2]int{gate.MaxBatch: {gate.MaxBatch, 0}, gate.MaxBatch + 1: {0, 1}, 19_000: {0, 1}} {
 		names := make([]string, users)
 		for n := range names {
 			names[n] = fmt.Sprint("u", n)
