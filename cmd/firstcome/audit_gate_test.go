@@ -23,7 +23,7 @@ import (
 // A counter is a campaign, drop, with a line at a gate on Redis, and a ledger beside it.
 type counter struct {
 	*scene
-	gate *redis.Gate
+	gate *redis.Redis
 }
 
 func newCounter(t *testing.T) *counter {
@@ -50,7 +50,7 @@ func (c *counter) bring() {
 	pending, err := c.Pending(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	for _, change := range pending {
-		refused, err := c.gate.Apply(c.t.Context(), change)
+		refused, err := c.gate.Gate.Apply(c.t.Context(), change)
 		stage.Must(c.t, err)
 		stage.Must(c.t, c.Applied(c.t.Context(), change, refused))
 	}
@@ -60,7 +60,7 @@ func (c *counter) bring() {
 func (c *counter) compared() (lines []string) {
 	campaign, err := c.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
-	report, err := compareWithGate(c.t.Context(), c.Books().Source(), redisGate{c.gate}, nil, &campaign, &plantSecret)
+	report, err := compareWithGate(c.t.Context(), c.Books().Source(), inspectedRedis{c.gate.Inspector}, nil, &campaign, &plantSecret)
 	stage.Must(c.t, err)
 	for _, b := range report.Breaches.Shown {
 		lines = append(lines, b.Promise+": "+b.Text)
@@ -74,11 +74,11 @@ func (c *counter) someone(random *rand.Rand) {
 	var err error
 	switch random.IntN(10) {
 	case 0:
-		_, err = c.gate.Issue(ctx, gate.Order{Actor: "op"}, "drop", []firstcome.UserID{user})
+		_, err = c.gate.Gate.Issue(ctx, gate.Order{Actor: "op"}, "drop", []firstcome.UserID{user})
 	case 1, 2:
-		err = stage.Err(c.gate.Leave(ctx, "drop", user))
+		err = stage.Err(c.gate.Line.Leave(ctx, "drop", user))
 	default:
-		_, err = c.gate.Claim(ctx, "drop", []firstcome.UserID{user})
+		_, err = c.gate.Gate.Claim(ctx, "drop", []firstcome.UserID{user})
 	}
 	if err != nil && !errors.Is(err, firstcome.ErrServed) && !errors.Is(err, firstcome.ErrNoTicket) {
 		c.t.Error(err)
@@ -103,7 +103,7 @@ func (c *counter) operate(n int64) {
 }
 
 func (c *counter) state() gate.State {
-	s, err := c.gate.State(c.t.Context(), "drop")
+	s, err := c.gate.Gate.State(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	return s
 }
@@ -113,7 +113,7 @@ func (c *counter) state() gate.State {
 func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 	const audits, generations = 25, 4
 	c := newCounter(t)
-	stage.Run(t, flow.NewRecorder(c.gate.Journal(redis.JournalOptions{Active: c.Active}), c.Ledger, flow.RecorderLimits{}).Run)
+	stage.Run(t, flow.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Active}), c.Ledger, flow.RecorderLimits{}).Run)
 	over := make(chan struct{})
 	var all sync.WaitGroup
 	keep := func(do func(n int64)) {
@@ -133,7 +133,7 @@ func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 		keep(func(int64) { c.someone(random) })
 	}
 	keep(func(int64) {
-		if _, err := c.gate.Serve(t.Context(), "drop", 3); err != nil {
+		if _, err := c.gate.Line.Serve(t.Context(), "drop", 3); err != nil {
 			t.Error(err)
 		}
 	})
@@ -152,7 +152,7 @@ func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 
 // ended returns how many generations of the line have ended.
 func (c *counter) ended() int64 {
-	line, err := c.gate.WrittenLine(c.t.Context(), "drop")
+	line, err := c.gate.Inspector.WrittenLine(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	return line.Generation - 1
 }

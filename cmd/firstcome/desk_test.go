@@ -28,7 +28,8 @@ type desk struct {
 	url   string // of Redis
 	name  string // of the ledger
 	clock func() time.Time
-	limit int64 // how many coupons of a campaign may wait for the ledger; 0: as many as by default
+	far   *redis.Redis // the remote gate
+	limit int64        // how many coupons of a campaign may wait for the ledger; 0: as many as by default
 }
 
 // newDesk returns a desk of a node at a Redis, and makes campaigns. The clock is that of ledger and gate, nil: their own.
@@ -45,9 +46,9 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	var err error
 	d.ledger, err = ledger.Open(t.Context(), d.name, ledger.Options{Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit})
 	stage.Must(t, err)
-	gate := d.opened(url)
-	d.remote = &remoteGate{base: d.base, gate: gate}
-	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.Beside{Gate: gate.Name()}))
+	d.far = d.opened(url)
+	d.remote = &remoteGate{base: d.base, gate: servingRedis(d.far)}
+	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.Beside{Gate: d.far.Name()}))
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {
 		d.reaches(id, d.ledger.Create(t.Context(), "test", id, stage.Terms(100)))
@@ -56,18 +57,15 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 }
 
 // opened returns a gate of the desk's ledger at a Redis.
-func (d *desk) opened(url string) redisGate {
+func (d *desk) opened(url string) *redis.Redis {
 	d.t.Helper()
 	gate, err := redis.Open(d.t.Context(), redis.Options{
 		URL: url, Secret: stage.Secret(), Clock: d.clock, Backlog: d.limit, Ledger: d.ledger.Identity, Marker: d.marker, Missing: d.missing,
 	})
 	stage.Must(d.t, err)
 	d.t.Cleanup(gate.Close)
-	return redisGate{gate}
+	return gate
 }
-
-// redis returns the gate as what it is.
-func (d *desk) redis() redisGate { return d.remote.gate.(redisGate) }
 
 // reaches brings to the gate what an operator did in the ledger.
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
@@ -135,7 +133,7 @@ func (d *desk) settle(drained flow.Drained, entries ...string) {
 	d.t.Helper()
 	marker, err := d.marker(d.t.Context(), "c")
 	stage.Must(d.t, err)
-	stage.Must(d.t, stage.Err(d.remote.gate.Settle(d.t.Context(), "c", marker, drained, entries...)))
+	stage.Must(d.t, stage.Err(d.remote.gate.journal.Settle(d.t.Context(), "c", marker, drained, entries...)))
 }
 
 // do sends a command to Redis.
@@ -209,7 +207,8 @@ func (r *rewind) keep() {
 // back takes the gate back to what was kept, as one whose append-only file lost its tail. From then on it is asked by a node that it has told
 // nothing: one that knows better decides nothing there.
 func (r *rewind) back() {
-	r.remote.gate = r.opened(r.url)
+	r.far = r.opened(r.url)
+	r.remote.gate = servingRedis(r.far)
 	r.do(append([]string{"DEL"}, r.keys("c")...)...)
 	for _, key := range r.kept {
 		r.do("COPY", "kept:"+key, key)
@@ -219,11 +218,11 @@ func (r *rewind) back() {
 // drain records what is in the journal until the end of the test, and returns when that is done.
 func (r *rewind) drain() {
 	r.t.Helper()
-	journal := r.redis().Journal(redis.JournalOptions{
+	journal := r.far.Journal.Consumer(redis.ConsumerOptions{
 		Active: r.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Tell,
 	})
-	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{Holes: r.remote.gate, OnAlarm: r.alarms.Tell}).Run)
+	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 

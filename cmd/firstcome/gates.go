@@ -34,21 +34,31 @@ type gateKind interface {
 // A markerOf returns the ledger's permanent name for a campaign: see firstcome.Change.
 type markerOf = func(context.Context, firstcome.CampaignID) (string, error)
 
-// A servingGate is a gate as a node needs it.
-type servingGate interface {
-	gate.Gate
-	recovery.Gate
-	recovery.Forgetter
-	flow.Holes
-	kafka.Gate
-	creatingGate
+// A servingGate is a gate as a node needs it: a value for each who needs a part.
+type servingGate struct {
+	gate.Gate // what the Router asks
+	gateConn
+	recovery recovery.Gate
+	retires  recovery.Forgetter
+	journal  gateJournal
+	created  creatingGate
+	source   func(*remoteGate) flow.Source // the gate's journal, as a new consumer of it
+}
+
+// A gateConn is the connection to a gate.
+type gateConn interface {
+	Name() string // as campaigns have it
 	// Warnings returns what an operator should know of the gate.
 	Warnings() []string
 	// Ping returns nil if the gate answers.
 	Ping(ctx context.Context) error
-	// source returns the gate's journal, as a new consumer of it.
-	source(r *remoteGate) flow.Source
 	Close()
+}
+
+// A gateJournal is the journal of a gate, as those need it who tell the gate what is drained.
+type gateJournal interface {
+	flow.Holes
+	kafka.Gate
 }
 
 // An inspectedGate is a gate that is read only.
@@ -72,9 +82,23 @@ func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGa
 		Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing, Epoch: r.epoch,
 	})
 	if err != nil {
-		return nil, err
+		return servingGate{}, err
 	}
-	return redisGate{g}, nil
+	return servingRedis(g), nil
+}
+
+// servingRedis returns a gate on Redis as a node needs it.
+func servingRedis(r *redis.Redis) servingGate {
+	return servingGate{
+		Gate: r.Whole(), gateConn: r, recovery: r.Recovery, journal: r.Journal, created: r.Inspector,
+		retires: struct {
+			*redis.Gate
+			*redis.Recovery
+		}{r.Gate, r.Recovery},
+		source: func(of *remoteGate) flow.Source {
+			return r.Journal.Consumer(redis.ConsumerOptions{Active: of.ledger.Active, OnAlarm: of.alarm, Relay: of.journal != nil})
+		},
+	}
 }
 
 func (redisKind) inspect(ctx context.Context, url string, l *ledger.Ledger, marker markerOf) (inspectedGate, error) {
@@ -82,23 +106,19 @@ func (redisKind) inspect(ctx context.Context, url string, l *ledger.Ledger, mark
 	if err != nil {
 		return nil, err
 	}
-	return redisGate{g}, nil
+	return inspectedRedis{g}, nil
 }
 
 func (redisKind) examine(ctx context.Context, c *gateFlags) doctor.Findings {
 	return redis.Examine(ctx, redis.Options{URL: c.Gate.url(), AnyEviction: c.AnyEviction})
 }
 
-// A redisGate is a gate on Redis.
-type redisGate struct{ *redis.Gate }
+// An inspectedRedis is a gate on Redis that is read only.
+type inspectedRedis struct{ *redis.Inspector }
 
-func (g redisGate) source(r *remoteGate) flow.Source {
-	return g.Journal(redis.JournalOptions{Active: r.ledger.Active, OnAlarm: r.alarm, Relay: r.journal != nil})
-}
+func (inspectedRedis) spoiled(err error) bool { return redis.Spoiled(err) }
 
-func (redisGate) spoiled(err error) bool { return redis.Spoiled(err) }
-
-func (g redisGate) audited() audit.GateSource {
+func (g inspectedRedis) audited() audit.GateSource {
 	return audit.GateSource{
 		State: func(ctx context.Context, id firstcome.CampaignID) (audit.GateState, error) {
 			s, err := g.State(ctx, id)
@@ -114,7 +134,7 @@ func (g redisGate) audited() audit.GateSource {
 }
 
 // auditedLine returns the waiting lines of the gate as an audit reads them.
-func (g redisGate) auditedLine() audit.GateLine {
+func (g inspectedRedis) auditedLine() audit.GateLine {
 	tickets := func(list eachOf[redis.Ticket]) eachOf[audit.GateTicket] {
 		return orUnreadable(func(ctx context.Context, id firstcome.CampaignID, each func(audit.GateTicket) error) error {
 			return list(ctx, id, func(t redis.Ticket) error { return each(audit.GateTicket(t)) })

@@ -32,7 +32,7 @@ func (modelKind) open(context.Context, *remoteGate, []ledger.OtherGate) (serving
 		default:
 		}
 	}
-	return g, nil
+	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, created: g, source: func(*remoteGate) flow.Source { return g }}, nil
 }
 
 type (
@@ -71,8 +71,6 @@ func (*modelGate) Behind(context.Context, []gate.Revision) ([]flow.Undrained, er
 func (*modelGate) Missing(context.Context, firstcome.CampaignID) (b flow.Batch, e error) {
 	return b, nil
 }
-
-func (g *modelGate) source(*remoteGate) flow.Source { return g }
 
 func (*modelGate) Stopped(_ context.Context, r gate.Revision) (recovery.Stopped, error) {
 	return recovery.Stopped{Epoch: r.Epoch, Version: r.Version, DrainedThrough: r.Drained}, nil

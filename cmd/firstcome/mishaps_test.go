@@ -11,7 +11,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/redis"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A mail is what recorders have to tell the gate, which may come late, twice, in any
@@ -65,7 +65,7 @@ func (c crashing) Ack(ctx context.Context, receipt any, s flow.Drained) (int64, 
 
 // A dull gate tells half of what is drained, and now and then what was told before.
 type dull struct {
-	*redis.Gate
+	gate.Gate
 	mail *mail
 }
 

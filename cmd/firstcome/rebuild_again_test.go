@@ -39,7 +39,7 @@ func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 // given since: both find as much as they did before, so nothing but the attempt tells them from the first ones.
 func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
-	e := &echo{Gate: d.remote.gate}
+	e := &echo{Gate: d.remote.gate.recovery}
 	d.rebuilt(recovery.New(d.ledger, e, recovery.Events{}))
 	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
 	if err := e.freeze(); !errors.Is(err, recovery.ErrOutdone) {

@@ -16,7 +16,7 @@ import (
 func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
-	before, err := d.remote.gate.Runs(t.Context())
+	before, err := d.remote.gate.recovery.Runs(t.Context())
 	stage.Must(t, err)
 	stage.Must(t, d.ledger.SeeRun(t.Context(), before[0]))
 	d.issue("c", people("user-", 10)...)

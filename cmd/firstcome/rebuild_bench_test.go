@@ -33,7 +33,7 @@ func BenchmarkRebuild(b *testing.B) {
 				}
 				stage.Must(b, stage.Err(l.Record(b.Context(), batch)))
 			}
-			rebuilds(b, recovery.New(l, g, recovery.Events{}), 0)
+			rebuilds(b, recovery.New(l, g.Recovery, recovery.Events{}), 0)
 		})
 	}
 	b.Run(fmt.Sprintf("%s/line=%d", services.SQLite, million), func(b *testing.B) {
@@ -43,13 +43,13 @@ func BenchmarkRebuild(b *testing.B) {
 			for n := range users {
 				users[n] = firstcome.UserID(fmt.Sprintf("user-%08d", from+n))
 			}
-			stage.Must(b, stage.Err(g.Claim(b.Context(), "c", users)))
+			stage.Must(b, stage.Err(g.Gate.Claim(b.Context(), "c", users)))
 		}
-		rebuilds(b, recovery.New(l, g, recovery.Events{}), million)
+		rebuilds(b, recovery.New(l, g.Recovery, recovery.Events{}), million)
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := flow.NewChanger(l, &gate.Router{Gate: g, Book: l}, nil)
+		changes := flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Book: l}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			stage.Must(b, l.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -57,19 +57,19 @@ func BenchmarkRebuild(b *testing.B) {
 		}
 		for b.Loop() {
 			stage.Must(b, stage.Err(askRedis(url, "FLUSHALL")))
-			stage.Must(b, g.Rename(b.Context()))
+			stage.Must(b, g.Recovery.Rename(b.Context()))
 			heals(b, l, g, 1000)
 		}
 	})
 }
 
 // heals has a node rebuild by itself so many campaigns that need it.
-func heals(b *testing.B, l *ledger.Ledger, g *redis.Gate, campaigns int64) {
+func heals(b *testing.B, l *ledger.Ledger, g *redis.Redis, campaigns int64) {
 	b.Helper()
 	ctx, end := context.WithCancel(b.Context())
 	defer end()
 	var done atomic.Int64
-	r := recovery.New(l, g, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
+	r := recovery.New(l, g.Recovery, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
 		if one.Err != nil {
 			b.Error(one.Err)
 		}
@@ -83,7 +83,7 @@ func heals(b *testing.B, l *ledger.Ledger, g *redis.Gate, campaigns int64) {
 }
 
 // newStall returns a ledger and a gate of it, with a campaign, as those of a desk; and the URL of the gate.
-func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, *redis.Gate, string) {
+func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, *redis.Redis, string) {
 	b.Helper()
 	l, err := ledger.Open(b.Context(), name, ledger.Options{Secret: stage.Secret()})
 	stage.Must(b, err)
@@ -97,7 +97,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
 	stage.Must(b, l.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, flow.NewChanger(l, &gate.Router{Gate: g, Book: l}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Book: l}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

@@ -55,7 +55,7 @@ func (r *rewind) records() {
 	marker, err := r.marker(r.t.Context(), "c")
 	stage.Must(r.t, err)
 	r.do("HSET", r.key("campaign"), "frozen", "0")
-	stage.Must(r.t, r.remote.gate.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
+	stage.Must(r.t, r.remote.gate.recovery.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
 	r.do("HDEL", r.key("campaign"), "frozen")
 }
 
@@ -129,7 +129,7 @@ func (r *rewind) audited() {
 		r.t.Errorf("the audit of the ledger finds %+v", found.Breaches)
 	}
 	campaign := r.status()
-	compared, err := compareWithGate(r.t.Context(), r.ledger.Books().Source(), r.redis(), nil, &campaign, nil)
+	compared, err := compareWithGate(r.t.Context(), r.ledger.Books().Source(), inspectedRedis{r.far.Inspector}, nil, &campaign, nil)
 	stage.Must(r.t, err)
 	if compared.Breaches.Total > 0 {
 		r.t.Errorf("the audit of the gate finds %+v", compared.Breaches)
@@ -352,7 +352,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			t.Parallel()
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
-			h := &halt{r.ledger, r.remote.gate, step, make(chan struct{}), make(chan struct{})}
+			h := &halt{r.ledger, r.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
 				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
@@ -422,7 +422,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
 			r.records()
-			h := &halt{r.ledger, r.remote.gate, "finish", make(chan struct{}), make(chan struct{})}
+			h := &halt{r.ledger, r.remote.gate.recovery, "finish", make(chan struct{}), make(chan struct{})}
 			ended := make(chan recovery.Rebuilt, 1)
 			go func() {
 				done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
@@ -450,7 +450,7 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			t.Parallel()
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
-			h := &halt{r.ledger, r.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
+			h := &halt{r.ledger, r.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
 				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})

@@ -94,7 +94,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 			before := d.issue("c", people("user-", 10)...)
 			d.settle(d.record(before[:3]...))
-			h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
+			h := &halt{d.ledger, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
 				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
@@ -137,7 +137,7 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	stage.Must(t, err)
 	r := recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 2}
 	read := func() (coupons int, err error) {
-		err = d.remote.gate.Empty(t.Context(), r, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+		err = d.remote.gate.recovery.Empty(t.Context(), r, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 			coupons += len(b.Coupons)
 			return flow.Drained{}, nil
 		})
@@ -151,7 +151,7 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 			t.Errorf("frozen by attempt %q: %d coupons, %v", frozen, coupons, err)
 		}
 	}
-	stage.Must(t, stage.Err(d.remote.gate.Freeze(t.Context(), r)))
+	stage.Must(t, stage.Err(d.remote.gate.recovery.Freeze(t.Context(), r)))
 	if coupons, err := read(); err != nil || coupons != 3 {
 		t.Errorf("frozen: %d coupons, %v", coupons, err)
 	}
@@ -168,7 +168,7 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 	d.do("FLUSHALL")
-	h := &halt{d.ledger, d.remote.gate, step, make(chan struct{}), make(chan struct{})}
+	h := &halt{d.ledger, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 	type end struct {
 		done recovery.Rebuilt
 		err  error
@@ -265,7 +265,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		stage.Must(t, err)
 		book := &quitter{Ledger: d.ledger, other: other}
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done, err := recovery.New(book, d.remote.gate, recovery.Events{}).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
+		done, err := recovery.New(book, d.remote.gate.recovery, recovery.Events{}).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
 		cancel()
 		if err != nil || book.met != 1 || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
@@ -294,7 +294,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 	d.do("FLUSHALL")
-	h := &halt{d.ledger, d.remote.gate, "switch", make(chan struct{}), make(chan struct{})}
+	h := &halt{d.ledger, d.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
@@ -305,7 +305,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 		close(h.goOn)
 		stage.Must(t, stage.Next(t, "the end of the rebuild", ended))
 	})
-	b := &bystander{Gate: d.remote.gate, switched: switched}
+	b := &bystander{Gate: d.remote.gate.recovery, switched: switched}
 	r := recovery.New(d.ledger, b, recovery.Events{})
 	stage.Run(t, r.Run)
 	stage.Await(t, "a campaign that the other node has looked at", true, func() bool {
@@ -343,7 +343,7 @@ func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) 
 	d.issue("c", users...)
 	var before backup
 	once := sync.OnceFunc(func() { before.restore() })
-	f := &failOver{d.ledger, d.remote.gate, func() { before = d.backup() }, once}
+	f := &failOver{d.ledger, d.remote.gate.recovery, func() { before = d.backup() }, once}
 	done := d.rebuilt(recovery.New(f, f, recovery.Events{}))
 	stage.Same(t, "recorded, and in the new epoch", [2]int64{5, 2}, [2]int64{d.status().Recorded, done.Epoch})
 	for _, answer := range d.claims(users...) {

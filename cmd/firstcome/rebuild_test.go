@@ -24,7 +24,7 @@ import (
 
 // rebuilder returns one of the desk.
 func (d *desk) rebuilder() *recovery.Machine {
-	return recovery.New(d.ledger, d.remote.gate, recovery.Events{})
+	return recovery.New(d.ledger, d.remote.gate.recovery, recovery.Events{})
 }
 
 // claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
@@ -60,7 +60,7 @@ func (d *desk) needs(why error) {
 	refuses(d.t, d.remote.gate, why)
 	active, err := d.ledger.Active(d.t.Context())
 	stage.Must(d.t, err)
-	if err := d.remote.gate.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !gate.NeedsRebuild(err) {
+	if err := d.remote.gate.recovery.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !gate.NeedsRebuild(err) {
 		d.t.Fatalf("the gate stands: %v, want %v", err, why)
 	}
 }
@@ -111,7 +111,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		if s := d.status(); s.Epoch != 2 || s.Applied != s.Version {
 			t.Errorf("the campaign is %+v", s)
 		}
-		if made, err := d.remote.gate.Created(t.Context(), "c"); !made || err != nil {
+		if made, err := d.remote.gate.recovery.Created(t.Context(), "c"); !made || err != nil {
 			t.Errorf("the gate knows of the campaign's id: %v, %v", made, err)
 		}
 		for _, c := range coupons[6:] {
@@ -181,13 +181,13 @@ func (g *lateWatch) Stopped(ctx context.Context, r gate.Revision) (recovery.Stop
 func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
-	before, err := d.remote.gate.Runs(t.Context())
+	before, err := d.remote.gate.recovery.Runs(t.Context())
 	stage.Must(t, err)
 	stage.Must(t, d.ledger.SeeRun(t.Context(), before[0]))
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	r := recovery.New(d.ledger, &lateWatch{Gate: d.remote.gate, before: before}, recovery.Events{})
+	r := recovery.New(d.ledger, &lateWatch{Gate: d.remote.gate.recovery, before: before}, recovery.Events{})
 	stage.Run(t, r.Run)
 	r.Suspect("c", gate.ErrUnverified)
 	d.decides(r)
@@ -199,7 +199,7 @@ func (d *desk) watch() *recovery.Machine {
 	d.t.Helper()
 	r := d.rebuilder()
 	stage.Run(d.t, r.Run)
-	runs, err := d.remote.gate.Runs(d.t.Context())
+	runs, err := d.remote.gate.recovery.Runs(d.t.Context())
 	stage.Must(d.t, err)
 	stage.Await(d.t, "a note of the server's run", 1, func() (seen int) {
 		stage.Must(d.t, services.Beside(d.t, d.name).QueryRow(`SELECT count(*) FROM gate_runs WHERE run = '`+runs[0].ID+`'`).Scan(&seen))
@@ -243,7 +243,7 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	to(replica, "REPLICAOF", "NO", "ONE")
 	second := d.issue("c", people("more-", 10)...)
 	d.settle(d.record(append(first[:5:5], second[:5]...)...))
-	old := &desk{node: &node{remote: &remoteGate{gate: d.opened(primary.URL())}}, t: t}
+	old := &desk{node: &node{remote: &remoteGate{gate: servingRedis(d.opened(primary.URL()))}}, t: t}
 
 	proxy.Cut() // first: a rebuild that is under way at the replica would be cut off
 	proxy.SetUpstream(replica.Address())
@@ -291,7 +291,7 @@ func waitsForAPerson(t *testing.T, before bool) {
 	if before {
 		empty()
 	}
-	slow := &slowMaker{Gate: d.remote.gate, making: empty, made: func() {}}
+	slow := &slowMaker{Gate: d.remote.gate.recovery, making: empty, made: func() {}}
 	r := recovery.New(d.ledger, slow, recovery.Events{})
 	stage.Run(t, r.Run)
 	r.Suspect("c", gate.ErrUnverified) // as a claim does
@@ -331,7 +331,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
-		g := &slowMaker{Gate: d.remote.gate, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
+		g := &slowMaker{Gate: d.remote.gate.recovery, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
 		r := recovery.New(d.ledger, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
@@ -361,7 +361,7 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 		stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 		d.do("FLUSHALL")
-		stage.Must(t, d.remote.gate.Rename(t.Context()))
+		stage.Must(t, d.remote.gate.recovery.Rename(t.Context()))
 		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger}
 		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("who brings the change to the gate hears %v", err)

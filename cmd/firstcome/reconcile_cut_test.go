@@ -23,7 +23,7 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			d := behind(t, services.Ledgers[services.SQLite](t))
-			cut := &cutOff{d.ledger, d.remote.gate, step}
+			cut := &cutOff{d.ledger, d.remote.gate.recovery, step}
 			if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 				t.Fatalf("it ends with %v", err)
 			}
@@ -46,7 +46,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	b := d.backup()
 	d.turn(ledger.Pause)
 	d = b.restore()
-	cut := &cutOff{d.ledger, d.remote.gate, "load"}
+	cut := &cutOff{d.ledger, d.remote.gate.recovery, "load"}
 	if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}

@@ -84,7 +84,7 @@ func (d *desk) sound() {
 		d.t.Errorf("the audit finds %s: %s", b.Promise, b.Text)
 	}
 	campaign := d.status()
-	compared, err := compareWithGate(d.t.Context(), d.ledger.Books().Source(), d.redis(), nil, &campaign, nil)
+	compared, err := compareWithGate(d.t.Context(), d.ledger.Books().Source(), inspectedRedis{d.far.Inspector}, nil, &campaign, nil)
 	stage.Must(d.t, err)
 	for _, b := range compared.Breaches.Shown {
 		d.t.Errorf("gate and ledger differ, %s: %s", b.Promise, b.Text)
@@ -136,7 +136,7 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		var told []error
-		r := recovery.New(d.ledger, d.remote.gate, recovery.Events{Refused: func(err error) { told = append(told, err) }})
+		r := recovery.New(d.ledger, d.remote.gate.recovery, recovery.Events{Refused: func(err error) { told = append(told, err) }})
 		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger, Watch: r}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())

@@ -209,7 +209,7 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 
 // join makes what brings changes to the gate, and what it issued to the ledger.
 func (r *remoteGate) join() {
-	r.rebuild = recovery.New(r.ledger, r.relayed(r.gate), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
+	r.rebuild = recovery.New(r.ledger, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
 	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
 	var log flow.LineLog // nil: this node has none
 	if r.lineLog != nil {
@@ -217,7 +217,7 @@ func (r *remoteGate) join() {
 	}
 	r.router = &gate.Router{Gate: r.gate, Book: r.ledger, Watch: r.rebuild}
 	r.changer = flow.NewChanger(r.ledger, r.router, r.monitor.ChangeFailed)
-	r.retirer = recovery.NewRetirer(r.ledger, r.gate, 0, r.monitor.RetireFailed)
+	r.retirer = recovery.NewRetirer(r.ledger, r.gate.retires, 0, r.monitor.RetireFailed)
 	if !r.flags.silent() {
 		r.waiter = flow.NewWaiter(r.router)
 		r.teller = flow.NewTeller(r.router, log)
@@ -289,7 +289,7 @@ func (r *remoteGate) runs() []func(context.Context) error {
 
 // close closes the connections to the gate. Nil has none.
 func (r *remoteGate) close() {
-	if r == nil || r.gate == nil {
+	if r == nil || r.gate.Gate == nil {
 		return
 	}
 	if r.lineLog != nil {

@@ -46,11 +46,11 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.redis().Gate, r.mail}, Book: d.ledger})
-		journal := d.redis().Journal(redis.JournalOptions{
+		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Book: d.ledger})
+		journal := d.far.Journal.Consumer(redis.ConsumerOptions{
 			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
-		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Holes: d.remote.gate, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
+		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}
@@ -220,7 +220,7 @@ func (r *trial) end() {
 	for lag := []flow.Lag{{}}; len(lag) > 0; {
 		active, err := d.ledger.Active(ctx)
 		if err == nil {
-			lag, err = d.remote.gate.Lag(ctx, active)
+			lag, err = d.remote.gate.journal.Lag(ctx, active)
 		}
 		if err != nil {
 			r.t.Fatalf("%v: %+v", err, lag)

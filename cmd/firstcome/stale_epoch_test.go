@@ -28,7 +28,7 @@ type leadBack struct {
 	pair  *services.Pair
 	proxy *services.Proxy
 
-	gate    *redis.Gate // as a node has it
+	gate    *redis.Redis // as a node has it
 	rebuild *recovery.Machine
 	over    *gate.Router
 	mu      sync.Mutex // guards told
@@ -47,12 +47,12 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	terms.Answer = answer
 	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
 	l.gate = l.opens(at)
-	l.rebuild = recovery.New(l.ledger, l.gate, recovery.Events{Refused: func(err error) {
+	l.rebuild = recovery.New(l.ledger, l.gate.Recovery, recovery.Events{Refused: func(err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
 	}})
-	l.over = &gate.Router{Gate: l.gate, Book: l.ledger, Watch: l.rebuild}
+	l.over = &gate.Router{Gate: l.gate.Whole(), Book: l.ledger, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has heard all
 	stage.Must(t, p.Promote(t.Context()))
@@ -63,7 +63,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 }
 
 // opens returns a gate as a node opens it.
-func (l *leadBack) opens(at string) *redis.Gate {
+func (l *leadBack) opens(at string) *redis.Redis {
 	l.t.Helper()
 	gate, err := redis.Open(l.t.Context(), redis.Options{
 		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, Marker: l.marker, Missing: l.missing,
@@ -79,19 +79,16 @@ func (l *leadBack) leads(to *services.Server) {
 	l.proxy.Cut()
 	l.proxy.SetUpstream(to.Address())
 	l.proxy.Heal()
-	there, err := l.opened(to.URL()).Runs(l.t.Context())
+	there, err := l.opened(to.URL()).Recovery.Runs(l.t.Context())
 	stage.Must(l.t, err)
-	for _, gate := range []interface {
-		gate.Gate
-		Runs(ctx context.Context) ([]recovery.Run, error)
-	}{l.remote.gate, l.gate} {
+	for _, gate := range []*redis.Redis{l.far, l.gate} {
 		stage.Await(l.t, "an answer of the server on each connection", true, func() bool {
 			for range 30 { // the client has some, and chooses
-				if stage.Err(gate.State(l.t.Context(), "c")) != nil {
+				if stage.Err(gate.Gate.State(l.t.Context(), "c")) != nil {
 					return false
 				}
 			}
-			runs, err := gate.Runs(l.t.Context())
+			runs, err := gate.Recovery.Runs(l.t.Context())
 			return err == nil && runs[0].ID == there[0].ID
 		})
 	}
@@ -164,7 +161,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		l.leads(l.pair.Replica)
 		active, err := l.ledger.Active(t.Context())
 		stage.Must(t, err)
-		if err := l.gate.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this look
+		if err := l.gate.Recovery.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this look
 			t.Errorf("behind a restart a look at the gate says %v", err)
 		}
 		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, gate.ErrStaleEpoch) {
@@ -256,8 +253,8 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			looks.Add(1)
 			return l.ledger.Active(ctx)
 		}
-		journal := l.redis().Journal(redis.JournalOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
-		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{Holes: l.remote.gate, OnAlarm: alarms.Tell})
+		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
+		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
@@ -310,7 +307,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l.back()
 	waiter := flow.NewWaiter(l.over)
 	issuer := flow.NewIssuer(l.over, flow.Limits{})
-	journal := l.redis().Journal(redis.JournalOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
+	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
 	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger, flow.RecorderLimits{}).Run) // which tells nobody
 	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
@@ -329,7 +326,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
-	cut := recovery.New(d.ledger, unswitched{d.remote.gate}, recovery.Events{})
+	cut := recovery.New(d.ledger, unswitched{d.remote.gate.recovery}, recovery.Events{})
 	if _, err := cut.Rebuild(t.Context(), "op", "c", recovery.Order{}); err == nil {
 		t.Fatal("it switched")
 	}

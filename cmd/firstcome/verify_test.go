@@ -105,11 +105,11 @@ func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	d.has("run", "another")
 	active, err := d.ledger.Active(t.Context())
 	stage.Must(t, err)
-	verified, err := d.remote.gate.Stopped(t.Context(), active[0])
+	verified, err := d.remote.gate.recovery.Stopped(t.Context(), active[0])
 	stage.Must(t, err)
 	refused := func(what string, verdict recovery.Stopped) {
 		t.Helper()
-		if err := d.remote.gate.Verified(t.Context(), active[0], verdict); !errors.Is(err, recovery.ErrMoved) {
+		if err := d.remote.gate.recovery.Verified(t.Context(), active[0], verdict); !errors.Is(err, recovery.ErrMoved) {
 			t.Errorf("%s: the verdict is answered %v", what, err)
 		}
 		d.needs(gate.ErrUnverified)
@@ -128,6 +128,6 @@ func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	d.has("frozen", "1")
 	refused("a rebuild has begun", verified)
 	d.do("HDEL", d.key("campaign"), "frozen")
-	stage.Must(t, d.remote.gate.Verified(t.Context(), active[0], verified))
+	stage.Must(t, d.remote.gate.recovery.Verified(t.Context(), active[0], verified))
 	stage.Same(t, "the next one", []string{"issued:4"}, d.claims("new"))
 }

@@ -44,12 +44,16 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	t.Cleanup(g.Close)
 	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: g.Name()}))
 	stage.Serve(t, h.ledger)
-	stage.Run(t, flow.NewRecorder(g.Journal(redis.JournalOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
-	h.remote, h.eyes = g, &eyes{farGate: g}
+	stage.Run(t, flow.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
+	far := struct {
+		gate.Gate
+		*redis.Recovery
+	}{g.Whole(), g.Recovery}
+	h.remote, h.eyes = far, &eyes{farGate: far}
 	h.record = func() {
 		t.Helper()
 		stage.Await(t, "the ledger has what Redis issued", true, func() bool {
-			state, err := g.State(t.Context(), "spring")
+			state, err := far.State(t.Context(), "spring")
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}

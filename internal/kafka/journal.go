@@ -29,7 +29,7 @@ type Ledger interface {
 	Whose(ctx context.Context, id firstcome.CampaignID) (marker string, err error)
 }
 
-// A Gate is a remote gate whose entries go through a topic: see redis.Gate.
+// A Gate is a remote gate whose entries go through a topic: see redis.Journal.
 type Gate interface {
 	// Settle tells how far a campaign is drained, and of dead letters: see flow.Holes.
 	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error)

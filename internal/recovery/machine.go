@@ -68,7 +68,7 @@ type LineLogs interface {
 	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error
 }
 
-// A Gate is the part of a remote gate that a Machine needs. redis.Gate implements it.
+// A Gate is the part of a remote gate that a Machine needs. redis.Recovery implements it.
 type Gate interface {
 	Servers
 	Looks

@@ -79,7 +79,7 @@ func (e *exam) defaultMay(node rueidis.Client) (may, known bool) {
 
 // asDefault tells whether the exam itself is the user default's.
 func (e *exam) asDefault() bool {
-	u, err := readURL(e.gate.options.URL)
+	u, err := readURL(e.conn.options.URL)
 	return err == nil && cmp.Or(u.Username, "default") == "default"
 }
 
@@ -107,7 +107,7 @@ func has(user map[string]rueidis.RedisMessage, part, word string) bool {
 
 // openToAll tells whether the user default may do what the scripts do. Clients that do not log in are this user.
 func (e *exam) openToAll() bool {
-	u, err := url.Parse(e.gate.options.URL)
+	u, err := url.Parse(e.conn.options.URL)
 	if err != nil {
 		return false
 	}
@@ -117,5 +117,5 @@ func (e *exam) openToAll() bool {
 		return false
 	}
 	defer client.Close()
-	return (&Gate{client: client}).checkRights(e.ctx) == nil
+	return (&conn{client: client}).checkRights(e.ctx) == nil
 }

@@ -19,9 +19,9 @@ func Keys(id firstcome.CampaignID, marker string) []string {
 
 // Unnoticing has the gate decide claims without a look at the server's run: the reference of what that look costs.
 func (g *Gate) Unnoticing() {
-	script := strings.Replace(claimScript, "local older = unverified(c[22], c[23])\nif older then return {older} end\n", "", 1)
+	script := strings.Replace(claimLua, "local older = unverified(c[22], c[23])\nif older then return {older} end\n", "", 1)
 	blind := strings.Replace(prelude, "redis.call('INFO', 'replication')", "'role:master'", 1)
-	if script == claimScript || blind == prelude {
+	if script == claimLua || blind == prelude {
 		panic("the claim script looks otherwise at the server's run")
 	}
 	g.claim = rueidis.NewLuaScript(blind + lines + script)
@@ -29,11 +29,11 @@ func (g *Gate) Unnoticing() {
 
 // Trust has the gate decide claims of a campaign again after its server restarted or the campaign moved to another one. Only a rebuild
 // may do so elsewhere: it stands for one where a test has no ledger.
-func (g *Gate) Trust(ctx context.Context, id firstcome.CampaignID) error {
-	k, err := g.keysOf(ctx, id)
+func (r *Redis) Trust(ctx context.Context, id firstcome.CampaignID) error {
+	k, err := r.conn.keysOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	_, _, err = g.run(ctx, rueidis.NewLuaScript(prelude+`redis.call('HSET', campaign_key, 'run', this_run()) return {'trusted'}`), k)
+	_, _, err = r.conn.run(ctx, rueidis.NewLuaScript(prelude+`redis.call('HSET', campaign_key, 'run', this_run()) return {'trusted'}`), k)
 	return err
 }

@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,120 +32,178 @@ const (
 	callTimeout = 5 * time.Second
 )
 
-// Options say which Redis decides, and how.
-type Options struct {
-	// URL is redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS. More nodes of a
-	// cluster may follow as ?addr=HOST:PORT, Sentinel's name of the primary as ?master_set=.
-	URL string
-	// Secret makes the codes.
-	Secret firstcome.Secret
-	// AnyEviction accepts a Redis that may evict keys, with a warning.
-	AnyEviction bool
-	// KeepUnnamed gives no name to a Redis without one. The gate then has no name either, and makes no campaign.
-	KeepUnnamed bool
-	// KnownAs is the name, as Name returns it, that a Redis without one gets: it was emptied and is that gate again. Empty: a new one.
-	KnownAs string
-	// Backlog is how many numbers of a campaign may be undrained before no more are
-	// issued. Default 1,000,000; negative: any.
-	Backlog int64
-	// MaxLine is how many people may be in line of a campaign. Default 1,000,000.
-	MaxLine int64
-	// Clock is the gate's, for tests. Nil: the server's.
-	Clock func() time.Time
-	// Ledger names the ledger that the gate decides for: several ledgers may share a Redis. It is
-	// first called when Open has returned. Nil: it has no name.
-	Ledger func() string
-	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
-	// firstcome.Change. Another marker means other keys. Nil: all have the same.
-	Marker func(context.Context, firstcome.CampaignID) (string, error)
-	// Epoch returns the epoch of a campaign by the ledger, as far as the node knows: in an earlier one nothing is decided. 0: it does not
-	// know. Nil: it never does.
-	Epoch func(firstcome.CampaignID) int64
-	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
-	// had one. Nil: none.
-	Lined func(context.Context) ([]gate.Revision, error)
-	// Missing says what it means that the gate has no such campaign: the ledger knows
-	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
-	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
-	Missing func(context.Context, firstcome.CampaignID) error
-}
-
-// A Gate decides claims in Redis. Make one with Open. Its methods may be called
-// from many goroutines. Their errors are Errors, firstcome's and flow's.
+// A Gate decides claims in Redis, and applies changes.
 type Gate struct {
-	client   rueidis.Client
-	options  Options
-	instance string
-	warnings []string
-
-	claim, apply, settle, has, look, place, forget                              *rueidis.Lua
-	standing, memory, freeze, empty, carry, seat, switchScript, stopped, verify *rueidis.Lua // of a rebuild
-
-	keyring   keyring
-	remembers *memory
-	lag       schedule // of Lag
-	behind    schedule // of Behind
+	conn      *conn
+	journal   *Journal
+	inspector *Inspector
+	claim     *rueidis.Lua
 }
 
-var _ gate.Gate = (*Gate)(nil)
+var (
+	_ gate.Decider  = (*Gate)(nil)
+	_ gate.Coupons  = (*Gate)(nil)
+	_ gate.Applier  = (*Gate)(nil)
+	_ gate.Counters = (*Gate)(nil)
+	_ gate.Epochs   = (*Gate)(nil)
+)
 
-// kind begins the names of this kind of gates.
-const kind = "redis:"
+// nothing as the limit of undrained numbers has the claim script issue nothing,
+// so that it needs no memory.
+const nothing = "0"
 
-// Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if this Redis has no name.
-func (g *Gate) Name() string {
-	if g.instance == "" {
-		return ""
-	}
-	return kind + g.instance
+// Claim decides claims in one script: see gate.Decider. The coupons issued are in
+// the campaign's journal when it returns. A decision without an outcome says that
+// the claim was not decided, because the journal or Redis is full.
+func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decide(ctx, id, wantClaim, users)
 }
 
-// Warnings returns what an operator should know of this Redis.
-func (g *Gate) Warnings() []string { return g.warnings }
-
-// Close ends the connections. Calls under way fail.
-func (g *Gate) Close() { g.client.Close() }
-
-// Ping returns nil if Redis answers.
-func (g *Gate) Ping(ctx context.Context) error {
-	if err := g.client.Do(ctx, g.client.B().Ping().Build()).Error(); err != nil {
-		return fmt.Errorf("ping Redis: %w", classify(err))
-	}
-	return nil
+// Issue decides claims past the line: see gate.Decider. Who asked for it is not the gate's.
+func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decide(ctx, id, wantIssue, users)
 }
 
-// clock returns the gate's time as the scripts take it: empty for the server's own.
-func (g *Gate) clock() string {
-	if g.options.Clock == nil {
-		return ""
-	}
-	return micros(g.options.Clock())
-}
+// What the users of the claim script want.
+const (
+	wantClaim = "claim"
+	wantIssue = "issue"
+	wantServe = "serve"
+	wantLeave = "leave"
+)
 
-// run runs a script on a campaign and returns the parts of its answer, the first of which is a word.
-func (g *Gate) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...string) (word string, parts []rueidis.RedisMessage, err error) {
-	answer, err := script.Exec(ctx, g.client, k.all(), args).ToArray()
+// decide decides what users want.
+func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	k, err := g.conn.keysOf(ctx, id)
 	if err != nil {
-		return "", nil, classify(err)
+		return nil, err
 	}
-	if len(answer) == 0 {
-		return "", nil, fmt.Errorf("a script answered nothing")
+	v, err := g.verdict(ctx, k, want, backlogArg(g.conn.options.Backlog), whole10(cmp.Or(g.conn.options.MaxLine, defaultMaxLine)), users)
+	if isFull(err) {
+		v, err = g.verdict(ctx, k, want, nothing, "0", users)
+		v.outOfMemory = true
 	}
-	if word, err = answer[0].ToString(); err != nil {
-		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
+	var decisions []firstcome.Decision
+	if err == nil {
+		decisions, err = g.decisions(k, want, users, &v)
 	}
-	switch word {
-	case "absent":
-		return "", nil, g.missing(ctx, k)
-	case "unverified":
-		return "", nil, errUnverified
-	case "rebuilding":
-		return "", nil, errFrozen
-	case "replica":
-		return "", nil, errReplica
-	case "newer":
-		of, _ := answer[1].ToString()
-		return "", nil, newer(of)
+	if err != nil {
+		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
 	}
-	return word, answer[1:], nil
+	return decisions, nil
+}
+
+// Decides returns nil if the gate decides claims of a campaign, in this very epoch: see gate.Epochs.
+func (g *Gate) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
+	k, err := g.conn.keysOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	return g.conn.standing(ctx, gate.Revision{Campaign: id, Marker: k.marker, Epoch: epoch, Version: unlimited, Drained: unlimited})
+}
+
+// errMoving says that the holders could not be read at one version.
+var errMoving = errors.New("the campaign changes while its holders are read")
+
+// Holders reads who holds a coupon in force: see gate.Decider. It reads page by page, so
+// that Redis does not stop meanwhile, and takes what it read as of one instant
+// because the version was the same before and after: a campaign that refuses
+// everybody has the same holders until its version changes. Of a campaign that still
+// issues, those who were issued a coupon meanwhile may be missing.
+func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	users, version, err := g.scan(ctx, id)
+	for n := 1; n < scanAttempts && errors.Is(err, errMoving); n++ {
+		users, version, err = g.scan(ctx, id)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the holders of %s: %w", id, err)
+	}
+	for user := range users {
+		each(user)
+	}
+	return version, nil
+}
+
+// scan reads the holders once. A page may name a user again while the hash grows.
+func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[firstcome.UserID]struct{}, version int64, err error) {
+	k, err := g.conn.keysOf(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	before, err := g.conn.fields(ctx, k, "version")
+	if err != nil {
+		return nil, 0, err
+	}
+	users = map[firstcome.UserID]struct{}{}
+	err = g.conn.eachField(ctx, k.holders, func(user, _ string) error {
+		users[firstcome.UserID(user)] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	after, err := g.conn.fields(ctx, k, "version")
+	if err == nil && before[0] != after[0] {
+		err = errMoving
+	}
+	return users, before[0], err
+}
+
+// CouponOf returns the coupon in force that a user holds: see gate.Coupons.
+func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	c, err := g.couponOf(ctx, id, user)
+	return c, wrap(err, "look for the coupon of %s", id)
+}
+
+func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
+	k, err := g.conn.keysOf(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	entry, err := g.conn.client.Do(ctx, g.conn.client.B().Hget().Key(k.holders).Field(string(user)).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return c, g.noCoupon(ctx, k)
+	}
+	if err != nil {
+		return c, classify(err)
+	}
+	return g.journal.held(ctx, id, user, entry)
+}
+
+// noCoupon is the error for a user who is not among the holders. If Redis has lost some holders, their absence
+// proves nothing.
+func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
+	n, err := g.conn.fields(ctx, k, "version", "in_force", "last_number", "drained_through")
+	if err != nil {
+		return err
+	}
+	gone, err := g.inspector.partGone(ctx, k, parts{version: n[0], inForce: n[1], lastNumber: n[2], drained: n[3]})
+	switch {
+	case err != nil:
+		return err
+	case gone:
+		return errPart
+	}
+	if err := g.conn.stands(ctx, k); err != nil {
+		return err
+	}
+	return firstcome.ErrNoCoupon
+}
+
+// State returns the campaign's counters: see gate.Counters.
+func (g *Gate) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
+	s, err := g.state(ctx, id)
+	return s, wrap(err, "read the state of %s", id)
+}
+
+func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
+	s, k, err := g.inspector.state(ctx, id)
+	if err != nil || s.Lost {
+		return s, err
+	}
+	err = g.conn.stands(ctx, k)
+	if s.Unverified = errors.Is(err, gate.ErrUnverified); err != nil && !s.Unverified {
+		return gate.State{}, err
+	}
+	return s, nil
 }

@@ -3,177 +3,242 @@ package redis
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// JournalOptions say how a Journal is drained. The zero value of a field means its default.
-type JournalOptions struct {
-	// Active returns the campaigns of this gate that may have something to drain, as the
-	// ledger knows them. Required.
-	Active func(context.Context) ([]gate.Revision, error)
-	// Relay tells that the entries go to a topic, and not to the ledger: what it has taken may be anywhere on its way. Then the journal tells
-	// the gate nothing of what is drained, and an entry that is gone means nothing.
-	Relay bool
-	// Coupons is how many are in a batch, unless a single entry has more; default 2,000.
-	Coupons int
-	// Idle is how long an entry may be with a recorder that gives no sign of life, before
-	// another takes it over; default 5 s.
-	Idle time.Duration
-	// Sweep is how often the active campaigns are looked at; default 1 s. What is issued
-	// wakes the journal besides.
-	Sweep time.Duration
-	// Slow is how often a closed and fully recorded campaign is looked at while its revision is
-	// the same; default 1 min.
-	Slow time.Duration
-	// OnAlarm, if set, gets what an operator should know: campaigns that cannot be looked at, and entries of a newer release; the
-	// same alarm about once a minute. The id is empty if it is about no single campaign, such as when nothing wakes the journal.
-	OnAlarm func(firstcome.CampaignID, error)
+// A Journal is all campaigns' journals: how far they are drained, and which coupons are recorded. Its Consumers drain them.
+type Journal struct {
+	conn   *conn
+	lag    schedule // of Lag
+	behind schedule // of Behind
 }
 
-const (
-	// 2,000 rows are a transaction of some 20 ms on a SQL server.
-	defaultCoupons = 2000
-	// A recorder says every third of it that it is at work, so a pause of garbage
-	// collection or a slow network costs nothing.
-	defaultIdle  = 5 * time.Second
-	defaultSweep = time.Second
-	// A closed campaign may issue again, after its window was extended or the gate's clock went back. Its coupons
-	// wait at most so long if neither a message nor the ledger tells.
-	defaultSlow = time.Minute
-	// maxEntries bounds the entries in work at once, pageEntries those that one command reads: at 512 claims
-	// each, a page is some 50,000 coupons, or 20 MB. Two thousand entries of single coupons take twenty
-	// commands, about a millisecond.
-	maxEntries  = 2000
-	pageEntries = 100
+var (
+	_ gate.Drains = (*Journal)(nil)
+	_ flow.Holes  = (*Journal)(nil)
 )
 
-// A Journal hands out what a Gate issued. Several, in one or many processes, share the
-// work: each entry is with one of them, and what one leaves unfinished another takes
-// over. Entries are deleted when they are acknowledged. Make one with Gate.Journal.
-//
-// While a recorder works on a batch, the journal keeps claiming all entries that it has read. If it cannot, another recorder gets
-// them too. That does no harm: recording a batch twice is the same as once.
-type Journal struct {
-	gate     *Gate
-	options  JournalOptions
-	consumer string
-	schedule schedule
-	alarms   flow.Alarms
-	actives  actives
-}
-
-var _ flow.Source = (*Journal)(nil)
-
-// Journal returns the gate's journal, as a new consumer of it.
-func (g *Gate) Journal(options JournalOptions) *Journal {
-	options.Coupons = cmp.Or(options.Coupons, defaultCoupons)
-	options.Idle = cmp.Or(options.Idle, defaultIdle)
-	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
-	options.Slow = cmp.Or(options.Slow, defaultSlow)
-	j := &Journal{
-		gate: g, options: options, consumer: rand.Text(), schedule: schedule{slow: options.Slow},
-		alarms: flow.Alarms{On: options.OnAlarm}, actives: actives{unknown: make(chan struct{}, 1)},
+// Settle removes entries from a campaign's journal that went to the ledger, flags dead letters at
+// their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
+// It may be repeated. The marker is the campaign's (see firstcome.Change); empty: it has none. After a flow.ToldError nothing is done.
+func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error) {
+	k := keysOf(id, cmp.Or(marker, unmarked))
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	epoch := "" // whoever is no ledger does not say it
+	if drained.Epoch > 0 {
+		epoch = whole10(drained.Epoch)
 	}
-	return j
+	args := make([]string, 0, 8+2*len(drained.Letters)+len(entries))
+	args = append(args, group, j.conn.drainedChannel(), k.tag, whole10(drained.Through), epoch, whole10(min(drained.Ceiling, unlimited)), whole10(drained.Told), strconv.Itoa(len(drained.Letters)))
+	for _, c := range drained.Letters {
+		args = append(args, string(c.User), strconv.FormatInt(c.Number, 10))
+	}
+	word, parts, err := j.conn.run(ctx, settleScript, k, append(args, entries...)...)
+	if err == nil && word == "other" {
+		return drained.Through, nil // the entries went with their epoch
+	}
+	if err == nil && len(parts) != 1 {
+		err = fmt.Errorf("the settle script answered %q and %d parts", word, len(parts))
+	}
+	if err == nil {
+		before, err = whole(parts[0])
+	}
+	if err == nil && word == "untold" {
+		err = &flow.ToldError{Through: before}
+	}
+	return before, wrap(err, "note that %s is drained through %d", k.id, drained.Through)
 }
 
-// Watch calls ready with campaigns of which something was issued: when a message says so, and when a sweep finds it. An error is Redis's.
-func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
-	j.actives.set(nil) // what was left unfinished is looked for
-	all, ctx2 := errgroup.WithContext(ctx)
-	all.Go(func() error { return j.listen(ctx2, ready) })
-	all.Go(func() error { return j.sweep(ctx2, ready) })
-	err := all.Wait()
+// DrainedThrough returns how far a campaign is drained: see gate.Drains.
+func (j *Journal) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
+	k, err := j.conn.keysOf(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	drained, err := j.conn.fields(ctx, k, "drained_through")
+	if err != nil {
+		return 0, fmt.Errorf("read how far %s is drained: %w", id, err)
+	}
+	return drained[0], nil
+}
+
+// askChunk bounds the coupons that one script is asked about.
+const askChunk = 1000
+
+// Has tells whether each coupon is surely in the ledger under its number: see gate.Drains.
+func (j *Journal) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
+	k, err := j.conn.keysOf(ctx, id)
+	for part := range slices.Chunk(coupons, askChunk) {
+		if err == nil {
+			has, err = j.hasSome(ctx, k, part, has)
+		}
+	}
+	return has, wrap(err, "ask whose %d coupons of %s are", len(coupons), id)
+}
+
+// hasSome appends what the script says of some coupons.
+func (j *Journal) hasSome(ctx context.Context, k *keys, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
+	args, entries := make([]string, 1, 1+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
+	for _, c := range coupons {
+		args, entries = append(args, string(c.User)), appendEntry(entries, c)
+	}
+	args[0] = string(entries)
+	word, parts, err := j.conn.run(ctx, hasScript, k, args...)
+	if err != nil {
+		return nil, err
+	}
+	var digits string
+	if len(parts) == 1 {
+		digits, _ = parts[0].ToString()
+	}
+	if len(digits) != len(coupons) {
+		return nil, fmt.Errorf("the has script answered %q and %d parts about %d coupons", word, len(parts), len(coupons))
+	}
+	for _, digit := range digits {
+		has = append(has, digit == '1')
+	}
+	return has, nil
+}
+
+// WatchDrained calls each with how far campaigns are drained: see gate.Drains.
+func (j *Journal) WatchDrained(ctx context.Context, ready func(), each func(id firstcome.CampaignID, through int64)) error {
+	err := j.conn.subscribe(ctx, j.conn.drainedChannel(), ready, func(message string) {
+		tag, number, _ := strings.Cut(message, " ")
+		through, err := strconv.ParseInt(number, 10, 64)
+		if k := j.conn.tagged(tag); err == nil && k != nil { // else nobody here waits for it, or it is of a copy of this ledger
+			each(k.id, through)
+		}
+	})
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("watch the Redis journal: %w", err)
+	return fmt.Errorf("watch what is drained: %w", err)
 }
 
-// sweep calls ready with the active campaigns that have something to drain.
-func (j *Journal) sweep(ctx context.Context, ready func(firstcome.CampaignID)) error {
-	tick := time.NewTicker(j.options.Sweep)
-	defer tick.Stop()
-	for {
-		// Without the ledger the last list will do: nothing can be recorded now.
-		active, err := j.options.Active(ctx)
-		if err == nil {
-			j.actives.set(active)
-		}
-		if err := j.look(ctx, ready); err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-			j.actives.tick()
-		case <-j.actives.unknown:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// Missing returns the coupons in force that are not drained: see flow.Holes.
+func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, err error) {
+	k, err := j.conn.keysOf(ctx, id)
+	if err != nil {
+		return b, err
 	}
-}
-
-// look calls ready with due campaigns if their journals have entries, or if they are not drained through their last number. One that cannot
-// be looked at keeps no other from it.
-func (j *Journal) look(ctx context.Context, ready func(firstcome.CampaignID)) error {
-	return j.gate.survey(ctx, &j.schedule, j.actives.list(), func(r gate.Revision, s survey) error {
-		switch {
-		case s.err != nil && !ofOne(s.err):
-			return s.err
-		case s.err != nil:
-			j.schedule.soon(r.Campaign)
-			j.alarms.Tell(r.Campaign, s.err)
-		case s.entries > 0 || !j.options.Relay && (j.differs(r, s) || !s.idle()):
-			ready(r.Campaign)
+	l, err := j.glance(ctx, k)
+	if err != nil {
+		return b, ofSource(err)
+	}
+	if err := j.conn.stands(ctx, k); errors.Is(err, gate.ErrUnverified) {
+		return b, err
+	}
+	found := map[int64]firstcome.Coupon{} // a page may name a holder again
+	err = j.conn.eachHolder(ctx, k, func(c firstcome.Coupon) error {
+		if c.Number > l.drained && c.Number <= l.last {
+			c.Code = j.conn.options.Secret.Code(k.id, c.Number)
+			found[c.Number] = c
 		}
 		return nil
 	})
+	return flow.Batch{Campaign: id, Epoch: l.epoch, Marker: k.marker, Coupons: slices.SortedFunc(maps.Values(found), byNumber)}, ofSource(err)
 }
 
-// differs notes that gate and ledger disagree on how far a campaign is drained, though its journal is empty. Then the gate
-// was not told, the ledger is an older copy, or the campaign went on between the two readings. Even with entries in the
-// journal, it notes that the ledger has numbers that the gate never gave. A gate in an epoch that has ended is told nothing.
-func (j *Journal) differs(r gate.Revision, s survey) bool {
-	if r.Marker == "" || s.fields[1] == strconv.FormatInt(r.Drained, 10) {
-		return false
-	}
-	if epoch, err := strconv.ParseInt(s.fields[3], 10, 64); err == nil && epoch < r.Epoch {
-		return false
-	}
-	if s.absent() && s.entries == 0 && r.Drained == 0 { // it is being made
-		return false
-	}
-	if last, err := strconv.ParseInt(s.fields[0], 10, 64); s.entries > 0 && (err != nil || last >= r.Drained) {
-		return false
-	}
-	j.stream(r.Campaign).differs.Store(true)
-	return true
+// A glance is a campaign's journal at one instant: see lua/look.lua.
+type glance struct {
+	last, drained, epoch int64
+	entries              int64
+	age                  time.Duration // of the oldest entry
 }
 
-func (j *Journal) stream(id firstcome.CampaignID) *stream {
-	return j.actives.stream(id, func() *stream {
-		return &stream{id: id, reader: reader{gate: j.gate, options: &j.options, consumer: j.consumer, unfinished: true, perEntry: 1}}
-	})
+func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, parts, err := j.conn.run(ctx, lookScript, k)
+	if err != nil {
+		return l, err
+	}
+	if len(parts) != 6 {
+		return l, fmt.Errorf("the look script answered %d parts", len(parts)+1)
+	}
+	for n, into := range []*int64{&l.last, &l.drained, &l.epoch, &l.entries} {
+		if *into, err = whole(parts[n]); err != nil {
+			return l, err
+		}
+	}
+	oldest, _ := parts[4].ToString()
+	now, err := whole(parts[5])
+	if made, _, ok := strings.Cut(oldest, "-"); ok && err == nil {
+		var since int64
+		if since, err = strconv.ParseInt(made, 10, 64); err == nil {
+			l.age = time.Duration(max(0, min(now-since, math.MaxInt64/int64(time.Millisecond)))) * time.Millisecond
+		}
+	}
+	return l, err
 }
 
-// Lag returns how far the ledger is behind: see Gate.Lag.
-func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
-	return j.gate.Lag(ctx, active)
-}
-
-// ofSource marks an error that is no single campaign's.
-func ofSource(err error) error {
-	if err == nil || ofOne(err) {
+// Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or
+// has under keys of other types, is passed over, and a quiet one is looked at slowly. An error says that Redis
+// does not answer, also where nothing is asked.
+func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []flow.Lag, err error) {
+	err = j.survey(ctx, &j.lag, active, func(r gate.Revision, s survey) (err error) {
+		switch {
+		case s.err != nil && ofOne(s.err): // its recorders say so
+		case s.err != nil:
+			return fmt.Errorf("read the lag of %s: %w", r.Campaign, s.err)
+		case !s.idle():
+			all, err = j.appendLag(ctx, all, j.conn.keysIn(r))
+		}
 		return err
+	})
+	if err == nil {
+		err = j.conn.Ping(ctx)
 	}
-	return fmt.Errorf("%w: %w", flow.ErrSource, err)
+	return all, err
+}
+
+// appendLag appends a campaign's lag, if it has any.
+func (j *Journal) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.Lag, error) {
+	l, err := j.glance(ctx, k)
+	var e *Error
+	switch {
+	case errors.As(err, &e) && !ofOne(err):
+		return nil, fmt.Errorf("read the lag of %s: %w", k.id, err)
+	case err == nil && (l.last > l.drained || l.entries > 0):
+		all = append(all, flow.Lag{Campaign: k.id, Numbers: l.last - l.drained, Oldest: l.age})
+	}
+	return all, nil
+}
+
+// Behind returns those of the active campaigns that are not drained through their last number here, or of which the ledger says another
+// number than the gate. A quiet campaign is looked at slowly. One that Redis does not have, or that cannot be read, is passed over.
+func (j *Journal) Behind(ctx context.Context, active []gate.Revision) (all []flow.Undrained, err error) {
+	err = j.survey(ctx, &j.behind, active, func(r gate.Revision, s survey) error {
+		if s.err != nil && !ofOne(s.err) {
+			return fmt.Errorf("look at the journal of %s: %w", r.Campaign, s.err)
+		}
+		if s.err != nil || s.absent() {
+			return nil
+		}
+		u := flow.Undrained{Campaign: r.Campaign, Entries: s.entries}
+		for n, into := range []*int64{&u.Last, &u.Drained, nil, &u.Epoch} {
+			if into != nil {
+				if *into, err = strconv.ParseInt(s.fields[n], 10, 64); err != nil {
+					return nil // its recorders say so
+				}
+			}
+		}
+		if u.Last > u.Drained || u.Drained != r.Drained {
+			all = append(all, u)
+		}
+		return nil
+	})
+	return all, err
 }

@@ -58,14 +58,14 @@ func (s *season) closesAt(version int64, at time.Time) {
 }
 
 // record starts a recorder, in the place of the one before.
-func (s *season) record(edit ...func(*redis.JournalOptions)) {
+func (s *season) record(edit ...func(*redis.ConsumerOptions)) {
 	s.t.Helper()
 	if s.stop != nil {
 		s.stop()
 	}
 	asked, active := make(chan struct{}), make(chan []gate.Revision)
 	s.asked, s.active = asked, active
-	journal := s.journal(append(edit, func(o *redis.JournalOptions) {
+	journal := s.journal(append(edit, func(o *redis.ConsumerOptions) {
 		o.Active = func(ctx context.Context) (now []gate.Revision, err error) {
 			select {
 			case asked <- struct{}{}:
@@ -228,7 +228,7 @@ func TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost(t *testing
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSeason(t)
-			s.record(func(o *redis.JournalOptions) { o.Slow = c.slow })
+			s.record(func(o *redis.ConsumerOptions) { o.Slow = c.slow })
 			s.gate = open(t, s.url, s.clocked, func(o *redis.Options) { o.Ledger = func() string { return "unheard" } })
 			s.at(closing)
 			s.costsNothing("closed", revision(2))

@@ -29,7 +29,7 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew(t *testing.T)
 	}
 	drain, stop := context.WithCancel(t.Context())
 	p.Before = func(flow.Batch) error { stop(); return nil }
-	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
+	j := s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 1 })
 	err := flow.NewRecorder(j, p, flow.RecorderLimits{Workers: 1}).Run(drain)
 	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
 		t.Errorf("%d coupons are recorded, drained through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
@@ -49,7 +49,7 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 		<-let
 		return errors.New("too late")
 	}
-	frozen := s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour })
+	frozen := s.journal(func(o *redis.ConsumerOptions) { o.Idle = time.Hour })
 	s.drain(frozen, slow.Take)
 	<-hung
 	s.drain(s.journal(), p.Take)
@@ -81,10 +81,10 @@ func keptAtWork(t *testing.T, idle time.Duration) bool {
 		<-let
 		return nil
 	}
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
+	s.drain(s.journal(func(o *redis.ConsumerOptions) { o.Idle, o.Coupons = idle, 10 }), p.Take)
 	<-at
 	other := stage.NewLedger("c")
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), other.Take)
+	s.drain(s.journal(func(o *redis.ConsumerOptions) { o.Idle = idle }), other.Take)
 	for resets, before := 0, int64(0); resets < 4 && len(other.Coupons("c")) == 0; { // which takes longer than to be idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
@@ -137,7 +137,7 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 	}
 	s, p := newShop(t, services.Redis.Database(t), 9, unmade), stage.NewLedger("new")
 	looks := make(chan struct{})
-	journal := s.journal(func(o *redis.JournalOptions) {
+	journal := s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(ctx context.Context) ([]gate.Revision, error) {
 			select {
 			case looks <- struct{}{}:
@@ -175,7 +175,7 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	stage.Await(t, "what is recorded or buried", 100, func() int { return len(p.Coupons("c")) + len(p.Letters()) })
 	die()
 	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
-	journal := s.journal(func(o *redis.JournalOptions) {
+	journal := s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) {
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "-", Drained: 100}}, nil
 		}
@@ -201,7 +201,7 @@ func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testin
 		}
 		return nil
 	}
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Hour }), p.Take, s.limit)
+	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) { o.Idle = time.Hour }), p.Take, s.limit)
 	p.WaitFor(t, 10)
 	s.drained(10)
 }
@@ -268,7 +268,7 @@ func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	entries, err := s.do("XRANGE", stream, "-", "+").AsXRange()
 	stage.Must(t, err)
 	s.do("XDEL", stream, entries[0].ID, entries[2].ID)
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) { o.Idle = time.Millisecond }), p.Take, s.limit)
+	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) { o.Idle = time.Millisecond }), p.Take, s.limit)
 	p.WaitFor(t, 4)
 	s.issue(4, 1)
 	p.WaitFor(t, 5)
@@ -302,7 +302,7 @@ func neverEmpty(t *testing.T, idle time.Duration) bool {
 	hole, err := s.do("XREVRANGE", stream, "+", "-", "COUNT", "1").AsXRange()
 	stage.Must(t, err)
 	s.do("XDEL", stream, hole[0].ID)
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Idle = idle }), p.Take)
+	s.drain(s.journal(func(o *redis.ConsumerOptions) { o.Idle = idle }), p.Take)
 	for n, filled := 1, false; !filled; n++ {
 		s.do("XCLAIM", stream, "recorders", "somebody", "0", kept, "JUSTID")
 		s.issue(n, 1)
@@ -330,7 +330,7 @@ func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	stop()
 	s.issue(3, 3)
 	var given []int
-	stop = stage.Drain(t, s.journal(func(o *redis.JournalOptions) { o.Relay = true }), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
 		given = append(given, len(b.Coupons))
 		return flow.Drained{}, nil
 	}, func(l *flow.RecorderLimits) { l.OnAlarm = s.alarms.Tell })
@@ -378,7 +378,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 			}
 			return nil
 		}
-		stop := s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 7 }), p.Take)
+		stop := s.drain(s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 7 }), p.Take)
 		p.WaitFor(t, issued)
 		s.drained(int64(issued))
 		stop()
@@ -447,7 +447,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 		}
 		return err
 	}
-	s.drain(s.journal(func(o *redis.JournalOptions) { o.Coupons = 2000 }), p.Take)
+	s.drain(s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 2000 }), p.Take)
 	p.WaitFor(t, singles+crowds*each)
 	s.drained(singles + crowds*each)
 	if most == 0 || most > page {

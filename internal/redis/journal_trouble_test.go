@@ -67,7 +67,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 				c.ail(s, string(bad[n]))
 			}
 			made.Store(true)
-			j := s.journal(func(o *redis.JournalOptions) {
+			j := s.journal(func(o *redis.ConsumerOptions) {
 				o.Active = func(context.Context) ([]gate.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
 			})
 			p.Before = func(b flow.Batch) error {
@@ -105,7 +105,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
 	alone := func(l *flow.RecorderLimits) { l.Workers = 1 }
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
+	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) {
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
 		}
@@ -163,7 +163,7 @@ func TestACampaignThatIsNoLongerActiveIsNotTriedAgain(t *testing.T) {
 	s.issue(0, 1)
 	var over atomic.Bool
 	looks, tries := make(chan struct{}), make(chan struct{}, 100)
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
+	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(ctx context.Context) ([]gate.Revision, error) {
 			select {
 			case looks <- struct{}{}:
@@ -200,7 +200,7 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	var looks atomic.Int64
 	looked := make(chan struct{}, 100)
-	stage.DrainOnce(t, s.journal(func(o *redis.JournalOptions) {
+	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) {
 		o.Sweep = time.Hour
 		o.Active = func(context.Context) (active []gate.Revision, err error) {
 			if looks.Add(1) > 1 {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -22,7 +23,7 @@ const (
 	// instanceKey is a string: the random name of this Redis as a gate, made once.
 	instanceKey = "firstcome:instance"
 
-	// layoutKey is a string: the newest layout that any campaign's keys may have: see layout.go.
+	// layoutKey is a string: the newest layout that any campaign's keys may have: see layout.
 	layoutKey = "firstcome:layout"
 
 	// group is the recorders' consumer group of each journal.
@@ -32,17 +33,17 @@ const (
 // drainedChannel carries how far recorders drained campaigns. Channels keep nothing; those of a
 // Redis are not apart by database, so the instance is in their names, and the ledger too. A
 // newer release's messages begin with a character that no campaign id has; this one skips them.
-func (g *Gate) drainedChannel() string { return "firstcome:drained:" + g.instance + ":" + g.ledger() }
+func (c *conn) drainedChannel() string { return "firstcome:drained:" + c.instance + ":" + c.ledger() }
 
 // wakeChannel carries the ids of campaigns whose journal has something new.
-func (g *Gate) wakeChannel() string { return "firstcome:wake:" + g.instance + ":" + g.ledger() }
+func (c *conn) wakeChannel() string { return "firstcome:wake:" + c.instance + ":" + c.ledger() }
 
 // ledger returns the name of the ledger.
-func (g *Gate) ledger() string {
-	if g.options.Ledger == nil {
+func (c *conn) ledger() string {
+	if c.options.Ledger == nil {
 		return unmarked
 	}
-	return g.options.Ledger()
+	return c.options.Ledger()
 }
 
 // keys are those of one campaign of one ledger.
@@ -126,31 +127,31 @@ func (r keyring) renew(id firstcome.CampaignID, marker string) *keys {
 }
 
 // keysOf returns a campaign's keys. It asks the ledger once which they are.
-func (g *Gate) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, error) {
-	if k, ok := g.keyring.Get(id); ok {
+func (c *conn) keysOf(ctx context.Context, id firstcome.CampaignID) (*keys, error) {
+	if k, ok := c.keyring.Get(id); ok {
 		return k, nil
 	}
 	marker := unmarked
-	if g.options.Marker != nil {
+	if c.options.Marker != nil {
 		var err error
-		if marker, err = g.options.Marker(ctx, id); err != nil {
+		if marker, err = c.options.Marker(ctx, id); err != nil {
 			return nil, fmt.Errorf("ask the ledger whose campaign it is: %w", err)
 		}
 	}
 	k := keysOf(id, marker)
-	g.keyring.Add(id, k)
+	c.keyring.Add(id, k)
 	return k, nil
 }
 
 // keysIn returns a campaign's keys, given the revision that the ledger has just told.
-func (g *Gate) keysIn(r gate.Revision) *keys {
-	return g.keyring.renew(r.Campaign, r.Marker)
+func (c *conn) keysIn(r gate.Revision) *keys {
+	return c.keyring.renew(r.Campaign, r.Marker)
 }
 
 // tagged returns the keys of a tag, if somebody here asked for them.
-func (g *Gate) tagged(tag string) *keys {
+func (c *conn) tagged(tag string) *keys {
 	id, _, _ := strings.Cut(tag, ":")
-	if k, ok := g.keyring.Get(firstcome.CampaignID(id)); ok && k.tag == tag {
+	if k, ok := c.keyring.Get(firstcome.CampaignID(id)); ok && k.tag == tag {
 		return k
 	}
 	return nil
@@ -158,12 +159,59 @@ func (g *Gate) tagged(tag string) *keys {
 
 // missing is the error of a campaign that the gate does not have under these keys. The next call
 // asks the ledger for the keys again, because it may have been replaced under this node.
-func (g *Gate) missing(ctx context.Context, k *keys) error {
-	g.keyring.Remove(k.id)
-	if g.options.Missing != nil {
-		if err := g.options.Missing(ctx, k.id); err != nil {
+func (c *conn) missing(ctx context.Context, k *keys) error {
+	c.keyring.Remove(k.id)
+	if c.options.Missing != nil {
+		if err := c.options.Missing(ctx, k.id); err != nil {
 			return err
 		}
 	}
 	return firstcome.ErrNoCampaign
+}
+
+// layout is the newest layout of the gate's keys that this firstcome knows. A release whose keys earlier ones
+// would misread has a higher layout; the scripts have the same number. See docs/adr/0014.
+//
+// Two places say which one is written. layoutKey is raised first, and keeps older programs
+// from starting and from making campaigns. The field layout of a campaign's hash is raised by the
+// script that first writes that campaign's keys so. Every script and every reading compares it,
+// so that a program which runs already stops at that very instant, campaign by campaign.
+const layout = 1
+
+// knows tells whether this firstcome knows a layout; none at all is the first.
+func knows(of string) bool {
+	n, err := strconv.Atoi(of)
+	return of == "" || err == nil && n <= layout
+}
+
+// A newerError says that keys have a layout that this firstcome does not know.
+type newerError struct{ layout string }
+
+func (e newerError) Error() string {
+	return fmt.Sprintf("a newer firstcome writes the gate's keys in this Redis, in the layout %q, and this one knows none above %d: run the newer firstcome on this node too", e.layout, layout)
+}
+
+// newer is the error of a campaign whose keys have a layout that this firstcome does not know.
+func newer(of string) error {
+	return fmt.Errorf("%w: %w", firstcome.ErrGateMismatch, newerError{of})
+}
+
+// openLayout refuses a Redis with a layout that this firstcome does not know. It sets
+// this layout in one that has none yet.
+func (c *conn) openLayout(ctx context.Context) error {
+	of, err := c.once(ctx, layoutKey, strconv.Itoa(layout))
+	if err == nil && !knows(of) {
+		err = newerError{of}
+	}
+	return err
+}
+
+// checkLayout returns firstcome.ErrGateMismatch if campaigns of this Redis may have a layout
+// that this firstcome does not know.
+func (c *conn) checkLayout(ctx context.Context) error {
+	of, err := c.text(ctx, layoutKey)
+	if err == nil && !knows(of) {
+		err = newer(of)
+	}
+	return err
 }

@@ -26,7 +26,7 @@ func of(ledger, marker string) func(*redis.Options) {
 
 // calls are what a node asks a gate about the campaign c, but to forget it; c has no other change
 // than its first, and coupons in force.
-func calls(ctx context.Context, g *redis.Gate) map[string]func() error {
+func calls(ctx context.Context, g *whole) map[string]func() error {
 	return map[string]func() error{
 		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
 		"the change of a making": func() error { _, err := g.Apply(ctx, first); return err },

@@ -11,7 +11,7 @@ func TestEachScriptOfACampaignKnowsTheLayoutThatThisProgramKnows(t *testing.T) {
 		t.Errorf("the prelude does not compare the layout with %d", layout)
 	}
 	for name, script := range map[string]string{
-		"claim": claimScript, "apply": applyScript, "settle": settleScript, "look": lookScript, "has": hasScript, "forget": forgetScript,
+		"claim": claimLua, "apply": applyLua, "settle": settleLua, "look": lookLua, "has": hasLua, "forget": forgetLua,
 	} {
 		if before, _, compares := strings.Cut(script, "= campaign("); !compares || strings.Contains(before, "redis.") {
 			t.Errorf("the script %s does something before it compares the layout", name)

@@ -161,7 +161,7 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s.do("XADD", keysOf[2], "*", "format", "two", "epoch", "1", "users", "x")
 	s.issue(3, 3)
 	const idle = 50 * time.Millisecond
-	j := s.journal(func(o *redis.JournalOptions) { o.Idle = idle })
+	j := s.journal(func(o *redis.ConsumerOptions) { o.Idle = idle })
 	stop := s.drain(j, p.Take)
 	p.WaitFor(t, 6)
 	if err := s.told(); !errors.Is(err, firstcome.ErrGateMismatch) || !strings.Contains(err.Error(), "left to its recorders") {
@@ -184,7 +184,7 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 		s.do("XADD", keysOf[2], "*", "format", "2", "epoch", "1", "users", "x")
 	}
 	s.issue(0, 1)
-	j := s.journal(func(o *redis.JournalOptions) { o.Coupons = 1 })
+	j := s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 1 })
 	ctx, stop := context.WithCancel(t.Context())
 	p.Before = func(flow.Batch) error {
 		stop()

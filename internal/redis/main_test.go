@@ -18,8 +18,25 @@ func secret(t testing.TB) firstcome.Secret {
 	return stage.Secret()
 }
 
+// A whole is all that a gate is, as a node has it.
+type whole struct {
+	*redis.Redis
+	*redis.Gate
+	*redis.Line
+	*redis.Journal
+	*redis.Recovery
+	inspector
+}
+
+// An inspector is behind the others, who may have methods of the same names.
+type inspector struct{ *redis.Inspector }
+
+func wholeOf(r *redis.Redis) *whole {
+	return &whole{r, r.Gate, r.Line, r.Journal, r.Recovery, inspector{r.Inspector}}
+}
+
 // open opens a gate that is closed when the test ends.
-func open(t testing.TB, url string, edit ...func(*redis.Options)) *redis.Gate {
+func open(t testing.TB, url string, edit ...func(*redis.Options)) *whole {
 	t.Helper()
 	options := redis.Options{URL: url, Secret: secret(t)}
 	for _, e := range edit {
@@ -28,7 +45,7 @@ func open(t testing.TB, url string, edit ...func(*redis.Options)) *redis.Gate {
 	g, err := redis.Open(t.Context(), options)
 	stage.Must(t, err)
 	t.Cleanup(g.Close)
-	return g
+	return wholeOf(g)
 }
 
 func crowd(from, count int) []firstcome.UserID { return stage.Users("user-", from, count) }

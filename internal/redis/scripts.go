@@ -17,41 +17,62 @@ var (
 	//go:embed lua/line.lua
 	lines string
 	//go:embed lua/claim.lua
-	claimScript string
+	claimLua string
 	//go:embed lua/apply.lua
-	applyScript string
+	applyLua string
 	//go:embed lua/settle.lua
-	settleScript string
+	settleLua string
 	//go:embed lua/freeze.lua
-	freezeScript string
+	freezeLua string
 	//go:embed lua/room.lua
-	roomScript string
+	roomLua string
 	//go:embed lua/empty.lua
-	emptyScript string
+	emptyLua string
 	//go:embed lua/carry.lua
-	carryScript string
+	carryLua string
 	//go:embed lua/switch.lua
-	switchScript string
+	switchLua string
 	//go:embed lua/standing.lua
-	standingScript string
+	standingLua string
 	//go:embed lua/verify.lua
-	verifyScript string
+	verifyLua string
 	//go:embed lua/stopped.lua
-	stoppedScript string
+	stoppedLua string
 	//go:embed lua/forget.lua
-	forgetScript string
+	forgetLua string
 	//go:embed lua/has.lua
-	hasScript string
+	hasLua string
 	//go:embed lua/created.lua
-	createdScript string
+	createdLua string
 	//go:embed lua/place.lua
-	placeScript string
+	placeLua string
 	//go:embed lua/seat.lua
-	seatScript string
+	seatLua string
 	//go:embed lua/look.lua
-	lookScript string
+	lookLua string
 	//go:embed lua/rights.lua
-	rightsScript string
+	rightsLua string
+)
+
+var (
+	claimScript    = aboutLine(claimLua)
+	applyScript    = aboutLine(applyLua)
+	settleScript   = aboutCampaign(settleLua)
+	freezeScript   = aboutCampaign(freezeLua)
+	roomScript     = aboutCampaign(roomLua)
+	emptyScript    = aboutCampaign(emptyLua)
+	carryScript    = aboutLine(carryLua)
+	switchScript   = aboutCampaign(switchLua)
+	standingScript = aboutLine(standingLua)
+	verifyScript   = aboutCampaign(verifyLua)
+	stoppedScript  = aboutCampaign(stoppedLua)
+	forgetScript   = aboutCampaign(forgetLua)
+	hasScript      = aboutCampaign(hasLua)
+	createdScript  = rueidis.NewLuaScript(createdLua)
+	placeScript    = aboutLine(placeLua)
+	seatScript     = aboutCampaign(seatLua)
+	lookScript     = aboutCampaign(lookLua)
+	rightsScript   = rueidis.NewLuaScript(rightsLua)
 )
 
 // aboutCampaign returns a script about a campaign: it begins with the prelude.
@@ -99,3 +120,5 @@ func backlogArg(limit int64) string {
 	}
 	return strconv.FormatInt(limit, 10)
 }
+
+func whole10(n int64) string { return strconv.FormatInt(n, 10) }

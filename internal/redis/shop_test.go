@@ -21,7 +21,7 @@ import (
 type shop struct {
 	t      testing.TB
 	url    string
-	gate   *redis.Gate
+	gate   *whole
 	client rueidis.Client
 	alarms stage.Alarms
 }
@@ -79,8 +79,8 @@ func (s *shop) state() gate.State {
 }
 
 // journal returns the journal with the times of the tests.
-func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
-	o := redis.JournalOptions{
+func (s *shop) journal(edit ...func(*redis.ConsumerOptions)) *redis.Consumer {
+	o := redis.ConsumerOptions{
 		Active: func(context.Context) ([]gate.Revision, error) { return revisions("c"), nil },
 		Sweep:  10 * time.Millisecond, Idle: 50 * time.Millisecond,
 		OnAlarm: s.alarms.Tell,
@@ -88,7 +88,7 @@ func (s *shop) journal(edit ...func(*redis.JournalOptions)) *redis.Journal {
 	for _, e := range edit {
 		e(&o)
 	}
-	return s.gate.Journal(o)
+	return s.gate.Consumer(o)
 }
 
 // drain drains a journal into a sink until stop is called or the test ends, as a recorder of the gate does.

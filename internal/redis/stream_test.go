@@ -20,7 +20,7 @@ import (
 // A stream is a gate with its journal, as conform.Journal looks at them.
 type stream struct {
 	*shop
-	*redis.Journal
+	*redis.Consumer
 	issued int
 	made   []gate.Revision
 }
@@ -42,8 +42,8 @@ func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) 
 }
 
 // recorder returns the journal as a new consumer of it.
-func (s *stream) recorder() *redis.Journal {
-	return s.journal(func(o *redis.JournalOptions) {
+func (s *stream) recorder() *redis.Consumer {
+	return s.journal(func(o *redis.ConsumerOptions) {
 		o.Idle = time.Hour
 		o.Active = func(context.Context) ([]gate.Revision, error) { return s.made, nil }
 	})
@@ -74,7 +74,7 @@ func TestF42F44TheJournalConforms(t *testing.T) {
 		s := &stream{shop: &shop{t: t, alarms: make(stage.Alarms, 100)}}
 		url := services.Redis.Database(t)
 		s.gate, s.client = open(t, url), connect(t, url)
-		s.Journal = s.recorder()
+		s.Consumer = s.recorder()
 		return s
 	})
 }

@@ -108,7 +108,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 		ids = append(ids, id)
 		p.Make(id)
 	}
-	s.drain(s.journal(func(o *redis.JournalOptions) {
+	s.drain(s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) { return revisions(ids...), nil }
 	}), p.Take)
 	for round := range 2 {

@@ -25,8 +25,9 @@ func claimants(ctx context.Context, b *bench) {
 	defer h.close()
 	url := h.database(ctx, services.Redis)
 	key := value(firstcome.NewSecret([]byte(secret)))
-	gate := value(redis.Open(ctx, redis.Options{URL: url, Secret: key, Backlog: -1}))
-	defer gate.Close()
+	far := value(redis.Open(ctx, redis.Options{URL: url, Secret: key, Backlog: -1}))
+	defer far.Close()
+	gate := far.Gate
 	issuer := flow.NewIssuer(gate, flow.Limits{})
 	single := func(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 		decisions, err := gate.Claim(ctx, id, []firstcome.UserID{user})

@@ -52,7 +52,7 @@ func (b *bench) node(ctx context.Context, args ...string) *server {
 
 // Parts are those of a node that decide and record, in this process.
 type parts struct {
-	gate   *redis.Gate
+	gate   *redis.Redis
 	ledger *ledger.Ledger
 	stop   context.CancelFunc
 	runs   errgroup.Group
@@ -88,16 +88,16 @@ func (p *parts) close() {
 // create makes an unlimited campaign.
 func (p *parts) create(ctx context.Context, id firstcome.CampaignID) {
 	must(p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)}))
-	must(flow.NewChanger(p.ledger, p.gate, nil).Finish(ctx, id, 1))
+	must(flow.NewChanger(p.ledger, p.gate.Gate, nil).Finish(ctx, id, 1))
 }
 
 // record records what the gate has issued of a campaign until all is drained, straight from the gate's journal, or by way of a topic. It returns
 // how long it took, and how many coupons a transaction had.
 func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.Journal) (took time.Duration, batch float64) {
-	state := value(p.gate.State(ctx, id))
+	state := value(p.gate.Gate.State(ctx, id))
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	journal := p.gate.Journal(redis.JournalOptions{Active: p.ledger.Active, Relay: by != nil})
+	journal := p.gate.Journal.Consumer(redis.ConsumerOptions{Active: p.ledger.Active, Relay: by != nil})
 	recorder := flow.NewRecorder(journal, p.ledger, flow.RecorderLimits{})
 	runs := []*flow.Recorder{recorder}
 	if by != nil {
@@ -111,7 +111,7 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.J
 	}
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := state.LastNumber; state.DrainedThrough < end; state = value(p.gate.State(ctx, id)) {
+	for end := state.LastNumber; state.DrainedThrough < end; state = value(p.gate.Gate.State(ctx, id)) {
 		<-tick.C
 	}
 	took = time.Since(began)

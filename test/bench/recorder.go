@@ -59,7 +59,7 @@ func (b *bench) recorderByTopic(ctx context.Context, kind services.Kind) {
 	p := b.parts(ctx, h.database(ctx, services.Redis), h.database(ctx, kind))
 	defer p.close()
 	journal := value(kafka.OpenJournal(ctx, topic, kafka.JournalOptions{
-		Name: p.ledger.JournalName(), Secret: value(firstcome.NewSecret([]byte(secret))), Owns: p.ledger.Owns, Ledger: p.ledger, Gate: p.gate,
+		Name: p.ledger.JournalName(), Secret: value(firstcome.NewSecret([]byte(secret))), Owns: p.ledger.Owns, Ledger: p.ledger, Gate: p.gate.Journal,
 	}))
 	defer journal.Close()
 	recording := func(by *kafka.Journal) func() figure {
@@ -89,7 +89,7 @@ func (p *parts) fill(ctx context.Context, id firstcome.CampaignID, coupons int, 
 		for n := range users {
 			users[n] = firstcome.UserID(user(from + n))
 		}
-		value(p.gate.Claim(ctx, id, users))
+		value(p.gate.Gate.Claim(ctx, id, users))
 	}
 }
 

@@ -389,7 +389,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a server that had a replica is taken for one that had none",
-		file: "internal/redis/rebuild.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
+		file: "internal/redis/recovery_runs.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
 		pkg: "./internal/redis", test: "TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable",
 	},
 	{
@@ -592,7 +592,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuilt campaign is noted as created after its switch",
-		file: "internal/redis/rebuild.go", old: "	if err := g.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = g.note(ctx, k) }()\n",
+		file: "internal/redis/recovery.go", old: "	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = rec.conn.note(ctx, k) }()\n",
 		pkg: "./internal/redis", test: "TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched",
 	},
 	{
@@ -627,12 +627,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "an id whose campaign its ledger has forgotten is used again",
-		file: "internal/redis/created.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		file: "internal/redis/recovery_runs.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
 		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
 	},
 	{
 		bug:  "a journal is filled from the holders of a gate that is unverified",
-		file: "internal/redis/journal_heal.go", old: "errors.Is(err, gate.ErrUnverified) {", new: "errors.Is(err, gate.ErrUnverified) && false {",
+		file: "internal/redis/journal.go", old: "errors.Is(err, gate.ErrUnverified) {", new: "errors.Is(err, gate.ErrUnverified) && false {",
 		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
 	},
 	{
@@ -712,7 +712,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "entries of an older gate stay in its journal",
-		file: "internal/redis/journal_stream.go", old: "		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
+		file: "internal/redis/consumer_stream.go", old: "		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
 		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{

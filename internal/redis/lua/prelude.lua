@@ -11,7 +11,7 @@
 --   {'unverified'}     the server is another one, or another run of it, than the one that decided last
 -- No script asks whose campaign it is: another ledger's campaign has other keys (see keys.go).
 
-local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see layout.go
+local LAYOUT = 1 -- the newest layout of a campaign's keys that the scripts know: see keys.go
 local CHUNK = 1000 -- values that unpack() puts on Lua's stack, which has room for about 8,000
 local ENTRY = 17 -- bytes of a holder's entry
 local SERVED = ENTRY + 12 -- bytes of that of a holder who was in line: the ticket is behind them, as in line.lua

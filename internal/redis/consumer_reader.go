@@ -19,8 +19,8 @@ import (
 // this consumer left unfinished, then those with which another gave no sign of life for too long, then new ones. So an entry
 // is with one recorder at a time, and with a dead one for Idle at most. The worker that has the campaign guards it.
 type reader struct {
-	gate     *Gate
-	options  *JournalOptions
+	conn     *conn
+	options  *ConsumerOptions
 	consumer string
 	journal  string // its key
 
@@ -43,7 +43,7 @@ func (r *reader) read(ctx context.Context) ([]item, error) {
 		return items, err
 	}
 	r.gone = "the recorders' group was gone: it is recreated from the beginning of the journal"
-	made := r.gate.client.Do(ctx, r.gate.client.B().XgroupCreate().Key(r.journal).Group(group).Id("0").Mkstream().Build()).Error()
+	made := r.conn.client.Do(ctx, r.conn.client.B().XgroupCreate().Key(r.journal).Group(group).Id("0").Mkstream().Build()).Error()
 	if made != nil && !rueidis.IsRedisBusyGroup(made) {
 		return nil, classify(made)
 	}
@@ -96,7 +96,7 @@ func (r *reader) count() int64 {
 
 // readGroup reads some new entries (from >) or this consumer's unfinished ones (from 0).
 func (r *reader) readGroup(ctx context.Context, from string) ([]item, error) {
-	answer := r.gate.client.Do(ctx, r.gate.client.B().Xreadgroup().Group(group, r.consumer).Count(min(pageEntries, r.count())).
+	answer := r.conn.client.Do(ctx, r.conn.client.B().Xreadgroup().Group(group, r.consumer).Count(min(pageEntries, r.count())).
 		Streams().Key(r.journal).Id(from).Build())
 	streams, err := answer.AsXRead()
 	if rueidis.IsRedisNil(err) {
@@ -112,7 +112,7 @@ func (r *reader) readGroup(ctx context.Context, from string) ([]item, error) {
 // returns what this consumer has then. It asks for their ids only: in the place of an entry that was
 // deleted, Redis 6.2 would answer nothing, not even its id.
 func (r *reader) takeOver(ctx context.Context) ([]item, error) {
-	answer, err := r.gate.client.Do(ctx, r.gate.client.B().Xautoclaim().Key(r.journal).Group(group).Consumer(r.consumer).
+	answer, err := r.conn.client.Do(ctx, r.conn.client.B().Xautoclaim().Key(r.journal).Group(group).Consumer(r.consumer).
 		MinIdleTime(strconv.FormatInt(r.options.Idle.Milliseconds(), 10)).Start("0-0").Count(r.count()).Justid().Build()).ToArray()
 	if err != nil {
 		return nil, classify(err)
@@ -148,7 +148,7 @@ func (r *reader) present(ctx context.Context, entries []rueidis.XRangeEntry) ([]
 		return items, nil
 	}
 	r.gone = errDeleted
-	err := r.gate.client.Do(ctx, r.gate.client.B().Xack().Key(r.journal).Group(group).Id(gone...).Build()).Error()
+	err := r.conn.client.Do(ctx, r.conn.client.B().Xack().Key(r.journal).Group(group).Id(gone...).Build()).Error()
 	return items, classify(err)
 }
 

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,16 +29,16 @@ type sight struct {
 }
 
 // see runs the place script. Users has one user or none.
-func (g *Gate) see(ctx context.Context, id firstcome.CampaignID, users ...firstcome.UserID) (s sight, err error) {
-	k, err := g.keysOf(ctx, id)
+func (l *Line) see(ctx context.Context, id firstcome.CampaignID, users ...firstcome.UserID) (s sight, err error) {
+	k, err := l.conn.keysOf(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	args := []string{g.clock()}
+	args := []string{l.conn.clock()}
 	for _, user := range users {
 		args = append(args, string(user))
 	}
-	word, parts, err := g.run(ctx, g.place, k, args...)
+	word, parts, err := l.conn.run(ctx, placeScript, k, args...)
 	switch {
 	case err != nil:
 		return s, err
@@ -113,13 +112,13 @@ func (s *sight) sendsAway() firstcome.Outcome {
 }
 
 // Place returns where a user stands in line: see gate.Places.
-func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	s, err := g.see(ctx, id, user)
+func (l *Line) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	s, err := l.see(ctx, id, user)
 	switch {
 	case err != nil:
 		return firstcome.Place{}, firstcome.Coupon{}, fmt.Errorf("read a place in the line of %s: %w", id, err)
 	case s.holder != "":
-		c, err := g.held(ctx, id, user, s.holder)
+		c, err := l.journal.held(ctx, id, user, s.holder)
 		return firstcome.Place{}, c, err
 	case s.ticket == 0 || s.sendsAway() != 0:
 		return firstcome.Place{}, firstcome.Coupon{}, firstcome.ErrNoTicket
@@ -130,8 +129,8 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 }
 
 // LineOf returns a campaign's line: see gate.Places.
-func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
-	s, err := g.see(ctx, id)
+func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
+	s, err := l.see(ctx, id)
 	if err != nil {
 		return gate.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
 	}
@@ -177,20 +176,4 @@ func readPast(text string) (p gate.PastLine, err error) {
 	}
 	p.EndedAt = instant(at)
 	return p, nil
-}
-
-// readTicket reads the generation and the ticket at the beginning of an entry.
-func readTicket(entry string) (generation, ticket int64) {
-	var padded [2 * 8]byte
-	copy(padded[2:8], entry[:6])
-	copy(padded[10:16], entry[6:ticketBytes])
-	return int64(binary.BigEndian.Uint64(padded[:8])), int64(binary.BigEndian.Uint64(padded[8:]))
-}
-
-// ticketEntry is what readTicket reads.
-func ticketEntry(generation, ticket int64) []byte {
-	var padded [2 * 8]byte
-	binary.BigEndian.PutUint64(padded[:8], uint64(generation))
-	binary.BigEndian.PutUint64(padded[8:], uint64(ticket))
-	return append(padded[2:8:8], padded[10:16]...)
 }

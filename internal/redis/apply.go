@@ -41,39 +41,39 @@ func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until ti
 		return "", nil, err
 	}
 	args := append([]string{
-		g.clock(), strconv.FormatInt(quarantineFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
+		g.conn.clock(), strconv.FormatInt(quarantineFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
 	}, append(detail(change, until), ceilingArg(change.Ceiling))...)
-	return g.run(ctx, g.apply, k, args...)
+	return g.conn.run(ctx, applyScript, k, args...)
 }
 
 // keysFor returns the keys of a change's campaign.
 func (g *Gate) keysFor(ctx context.Context, change firstcome.Change) (*keys, error) {
 	if change.Marker != "" {
-		return g.keyring.renew(change.Campaign, change.Marker), nil
+		return g.conn.keyring.renew(change.Campaign, change.Marker), nil
 	}
-	return g.keysOf(ctx, change.Campaign)
+	return g.conn.keysOf(ctx, change.Campaign)
 }
 
 // make applies the change that makes a campaign, if no gate ever had it: not if Redis
 // was emptied or replaced since, and not under an id of which the ledger has forgotten another one. It reads the gate's time first, so that a node that
 // pauses in between comes too late.
 func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, parts []rueidis.RedisMessage, err error) {
-	now, err := g.now(ctx)
+	now, err := g.conn.now(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	instance, err := g.text(ctx, instanceKey)
+	instance, err := g.conn.text(ctx, instanceKey)
 	if err != nil {
 		return "", nil, err
 	}
-	if instance == "" || instance != g.instance {
+	if instance == "" || instance != g.conn.instance {
 		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", gate.ErrLost)
 	}
-	if err := g.checkLayout(ctx); err != nil {
+	if err := g.conn.checkLayout(ctx); err != nil {
 		return "", nil, err
 	}
-	if g.options.Missing != nil {
-		if missing := g.options.Missing(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
+	if g.conn.options.Missing != nil {
+		if missing := g.conn.options.Missing(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
 			// Another node may have made it since the script said that it is new. Else the script says so again.
 			if word, parts, err = g.applyUntil(ctx, change, time.Time{}); err == nil && word == "new" {
 				err = missing
@@ -83,7 +83,7 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 	}
 	k, err := g.keysFor(ctx, change)
 	if err == nil {
-		err = g.note(ctx, k)
+		err = g.conn.note(ctx, k)
 	}
 	if err != nil {
 		return "", nil, err
@@ -134,4 +134,12 @@ func meaning(word string) error {
 		return fmt.Errorf("%w: the ledger's word that no gate had the campaign came too late", firstcome.ErrGateUnavailable)
 	}
 	return fmt.Errorf("the apply script answered %q", word)
+}
+
+// ceilingArg returns a ceiling as the scripts take it.
+func ceilingArg(ceiling int64) string {
+	if ceiling == 0 {
+		return ""
+	}
+	return whole10(min(ceiling, unlimited))
 }

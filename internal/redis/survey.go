@@ -77,17 +77,17 @@ var surveyFields = [...]string{"last_number", "drained_through", "version", "epo
 const surveyPage = 500
 
 // survey looks at those of the active campaigns that are due, and calls each with what it found.
-func (g *Gate) survey(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, survey) error) error {
+func (j *Journal) survey(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, survey) error) error {
 	due := s.due(active)
 	if len(due) == 0 {
 		return nil
 	}
-	now, err := g.now(ctx)
+	now, err := j.conn.now(ctx)
 	if err != nil {
 		return err
 	}
 	for page := range slices.Chunk(due, surveyPage) {
-		for n, found := range g.surveyed(ctx, page) {
+		for n, found := range j.surveyed(ctx, page) {
 			if found.err == nil && found.quiet(page[n], now) {
 				s.quiet(page[n])
 			}
@@ -100,17 +100,17 @@ func (g *Gate) survey(ctx context.Context, s *schedule, active []gate.Revision, 
 }
 
 // surveyed looks at campaigns in one round trip.
-func (g *Gate) surveyed(ctx context.Context, page []gate.Revision) []survey {
+func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []survey {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	b := g.client.B()
+	b := j.conn.client.B()
 	commands := make(rueidis.Commands, 0, 2*len(page))
 	for _, r := range page {
-		k := g.keysIn(r)
+		k := j.conn.keysIn(r)
 		commands = append(commands, b.Xlen().Key(k.journal).Build(),
 			b.Hmget().Key(k.campaign).Field(surveyFields[:]...).Build())
 	}
-	answers := g.client.DoMulti(ctx, commands...)
+	answers := j.conn.client.DoMulti(ctx, commands...)
 	found := make([]survey, len(page))
 	for n := range found {
 		s := &found[n]

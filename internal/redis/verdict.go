@@ -1,9 +1,7 @@
 package redis
 
 import (
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,46 +14,6 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// nothing as the limit of undrained numbers has the claim script issue nothing,
-// so that it needs no memory.
-const nothing = "0"
-
-// Claim decides claims in one script: see gate.Decider. The coupons issued are in
-// the campaign's journal when it returns. A decision without an outcome says that
-// the claim was not decided, because the journal or Redis is full.
-func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decide(ctx, id, wantClaim, users)
-}
-
-// What the users of the claim script want.
-const (
-	wantClaim = "claim"
-	wantIssue = "issue"
-	wantServe = "serve"
-	wantLeave = "leave"
-)
-
-// decide decides what users want.
-func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	k, err := g.keysOf(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	v, err := g.verdict(ctx, k, want, backlogArg(g.options.Backlog), whole10(cmp.Or(g.options.MaxLine, defaultMaxLine)), users)
-	if isFull(err) {
-		v, err = g.verdict(ctx, k, want, nothing, "0", users)
-		v.outOfMemory = true
-	}
-	var decisions []firstcome.Decision
-	if err == nil {
-		decisions, err = g.decisions(k, want, users, &v)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
-	}
-	return decisions, nil
-}
-
 // errPart says that a gate's keys of a campaign do not agree.
 var errPart = fmt.Errorf("%w: part of it is gone", gate.ErrLost)
 
@@ -65,19 +23,19 @@ var errUser = errors.New("a user id has no control characters")
 // verdict runs the claim script.
 func (g *Gate) verdict(ctx context.Context, k *keys, want, backlog, limit string, users []firstcome.UserID) (v verdict, err error) {
 	known := int64(0)
-	if g.options.Epoch != nil {
-		known = g.options.Epoch(k.id)
+	if g.conn.options.Epoch != nil {
+		known = g.conn.options.Epoch(k.id)
 	}
 	args := make([]string, 0, 10+len(users))
-	args = append(args, g.clock(), backlog, g.wakeChannel(), string(k.id), strconv.FormatInt(quarantineFor.Microseconds(), 10), want, limit, whole10(known))
-	args = append(args, g.remembers.told(k).args()...)
+	args = append(args, g.conn.clock(), backlog, g.conn.wakeChannel(), string(k.id), strconv.FormatInt(quarantineFor.Microseconds(), 10), want, limit, whole10(known))
+	args = append(args, g.conn.remembers.told(k).args()...)
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return v, errUser
 		}
 		args = append(args, string(user))
 	}
-	word, parts, err := g.run(ctx, g.claim, k, args...)
+	word, parts, err := g.conn.run(ctx, g.claim, k, args...)
 	switch {
 	case err != nil:
 		return v, err
@@ -98,7 +56,7 @@ func (g *Gate) verdict(ctx context.Context, k *keys, want, backlog, limit string
 	if want == wantServe {
 		issued = len(v.line.users)
 	}
-	g.remembers.hears(k, told{v.epoch, v.first - 1 + int64(issued)})
+	g.conn.remembers.hears(k, told{v.epoch, v.first - 1 + int64(issued)})
 	return v, nil
 }
 
@@ -178,7 +136,7 @@ func (g *Gate) decisions(k *keys, want string, users []firstcome.UserID, v *verd
 			entries = entries[1:]
 		}
 		if d.Outcome.HasCoupon() {
-			d.Coupon.Code = g.options.Secret.Code(id, d.Coupon.Number)
+			d.Coupon.Code = g.conn.options.Secret.Code(id, d.Coupon.Number)
 		}
 		if want == wantIssue && !d.Outcome.HasCoupon() {
 			d.Lease = 0 // others may hear otherwise
@@ -215,54 +173,87 @@ func (v *verdict) lease(o firstcome.Outcome) time.Duration {
 	return 0
 }
 
-// entryBytes is the length of what the holders hash keeps of a coupon: its number in
-// 6 bytes, the microseconds of its issue in 7 and its terms' version in 4, big endian, whose highest bit
-// says that it was issued directly. A coupon issued to the line has its generation and its ticket after them, in ticketBytes. A
-// dead letter has one byte more, a flag.
-const (
-	entryBytes  = 6 + 7 + 4
-	ticketBytes = 6 + 6
-	directBit   = 1 << 31
-)
-
-// appendEntry appends what the holders hash keeps of a coupon.
-func appendEntry(to []byte, c firstcome.Coupon) []byte {
-	var padded [3 * 8]byte
-	binary.BigEndian.PutUint64(padded[:8], uint64(c.Number))
-	binary.BigEndian.PutUint64(padded[8:16], uint64(c.IssuedAt.UnixMicro()))
-	terms := uint64(c.TermsVersion)
-	if c.Direct {
-		terms |= directBit
-	}
-	binary.BigEndian.PutUint64(padded[16:], terms)
-	to = append(to, padded[2:8]...)
-	to = append(to, padded[9:16]...)
-	return append(to, padded[20:24]...)
+// A lineVerdict is what the claim script says of a campaign's line, after the batch.
+type lineVerdict struct {
+	kept bool // the campaign ever had a pace
+	line
+	quantity int64
+	paused   bool
+	// What is quarantined counts until then, by the clock; all in microseconds.
+	quarantined, quarantinedUntil, clock int64
+	room                                 bool  // in the backlog
+	joined                               int64 // tickets given in the batch
+	standsBy                             bool  // who is in line
+	ended                                string
+	tickets                              []int64 // see lua/claim.lua
+	users                                []string
 }
 
-// readEntry reads a coupon from the holders hash.
-func readEntry(id firstcome.CampaignID, user firstcome.UserID, entry string) (firstcome.Coupon, error) {
-	lined := len(entry) >= entryBytes+ticketBytes
-	flags := len(entry) - entryBytes
-	if lined {
-		flags -= ticketBytes
+// readLineVerdict reads what the claim script's answer has of the line.
+func readLineVerdict(parts []rueidis.RedisMessage) (v lineVerdict, err error) {
+	v.kept = true
+	field, err := parts[0].ToString()
+	if err != nil {
+		return v, err
 	}
-	if flags != 0 && flags != 1 {
-		return firstcome.Coupon{}, fmt.Errorf("%w: one of %s has %d bytes instead of %d or %d", errHolder, id, len(entry), entryBytes, entryBytes+ticketBytes)
+	if v.line, err = readLine(field); err != nil {
+		return v, err
 	}
-	var padded [3 * 8]byte
-	copy(padded[2:8], entry[:6])
-	copy(padded[9:16], entry[6:13])
-	copy(padded[20:24], entry[13:entryBytes])
-	number := int64(binary.BigEndian.Uint64(padded[:8]))
-	issuedAt := int64(binary.BigEndian.Uint64(padded[8:16]))
-	terms := int64(binary.BigEndian.Uint64(padded[16:]))
-	c := firstcome.Coupon{
-		Campaign: id, Number: number, User: user, IssuedAt: time.UnixMicro(issuedAt).UTC(), TermsVersion: terms &^ directBit, Direct: terms&directBit != 0,
-		Buried: flags > 0,
+	text, err := parts[1].ToString()
+	if err != nil {
+		return v, err
 	}
-	if lined {
-		c.Generation, c.Ticket = readTicket(entry[entryBytes:])
+	var paused, room, standsBy int64
+	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.quarantined, &v.quarantinedUntil, &v.clock, &room, &v.joined, &standsBy); err != nil {
+		return v, fmt.Errorf("of its line: %q: %w", text, err)
 	}
-	return c, nil
+	v.quantity, v.paused, v.room, v.standsBy = quantityOf(v.quantity), paused == 1, room == 1, standsBy == 1
+	if v.ended, err = parts[2].ToString(); err != nil {
+		return v, err
+	}
+	if v.tickets, err = parts[3].AsIntSlice(); err != nil {
+		return v, err
+	}
+	v.users, err = parts[4].AsStrSlice()
+	return v, err
+}
+
+// seen returns the campaign of a verdict as claims see it.
+func (v *verdict) seen() firstcome.Campaign {
+	c := v.campaign()
+	c.Quantity, c.OpensAt, c.Paused = v.line.quantity, instant(v.opensAt), v.line.paused
+	c.Pace, c.Waitlist = v.line.paceNow(), v.line.standsBy
+	return c
+}
+
+// places adds to decisions where their users are in line.
+func (v *verdict) places(k *keys, want string, decisions []firstcome.Decision) error {
+	tickets, l := v.line.tickets, v.line.Line
+	waiting, last := l.Waiting-v.line.joined, l.LastTicket-v.line.joined
+	campaign, now := v.seen(), instant(v.now)
+	campaign.ID = k.id
+	logged := v.line.logOf(k, v.epoch, now)
+	for n := range decisions {
+		d := &decisions[n]
+		takes := want == wantIssue || d.Outcome == firstcome.Waiting
+		if takes && len(tickets) == 0 {
+			return fmt.Errorf("the claim script names too few tickets")
+		}
+		switch {
+		case want == wantIssue:
+			waiting, tickets = tickets[0], tickets[1:]
+		case takes:
+			ticket := tickets[0]
+			tickets = tickets[1:]
+			if ticket > last {
+				waiting, last = waiting+1, ticket
+			}
+			then := l // the script says how the line is after all of them
+			then.LastTicket, then.Waiting = last, waiting
+			d.Place = campaign.Place(then, ticket, d.InForce, now)
+			d.Place.Log = logged
+		}
+		d.InLine = waiting
+	}
+	return nil
 }

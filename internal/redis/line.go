@@ -12,26 +12,23 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // maxServe bounds how many tickets one script serves: a millisecond or two of Redis.
 const maxServe = 1000
 
-// A lineVerdict is what the claim script says of a campaign's line, after the batch.
-type lineVerdict struct {
-	kept bool // the campaign ever had a pace
-	line
-	quantity int64
-	paused   bool
-	// What is quarantined counts until then, by the clock; all in microseconds.
-	quarantined, quarantinedUntil, clock int64
-	room                                 bool  // in the backlog
-	joined                               int64 // tickets given in the batch
-	standsBy                             bool  // who is in line
-	ended                                string
-	tickets                              []int64 // see lua/claim.lua
-	users                                []string
+// A Line serves the waiting lines of campaigns, and says who stands where.
+type Line struct {
+	conn    *conn
+	gate    *Gate
+	journal *Journal
 }
+
+var (
+	_ gate.Line   = (*Line)(nil)
+	_ gate.Places = (*Line)(nil)
+)
 
 // A line is the field line of a campaign's hash.
 type line struct {
@@ -96,49 +93,12 @@ func readLine(field string) (l line, err error) {
 	return l, nil
 }
 
-// readLineVerdict reads what the claim script's answer has of the line.
-func readLineVerdict(parts []rueidis.RedisMessage) (v lineVerdict, err error) {
-	v.kept = true
-	field, err := parts[0].ToString()
-	if err != nil {
-		return v, err
-	}
-	if v.line, err = readLine(field); err != nil {
-		return v, err
-	}
-	text, err := parts[1].ToString()
-	if err != nil {
-		return v, err
-	}
-	var paused, room, standsBy int64
-	if _, err := fmt.Sscan(text, &v.quantity, &paused, &v.quarantined, &v.quarantinedUntil, &v.clock, &room, &v.joined, &standsBy); err != nil {
-		return v, fmt.Errorf("of its line: %q: %w", text, err)
-	}
-	v.quantity, v.paused, v.room, v.standsBy = quantityOf(v.quantity), paused == 1, room == 1, standsBy == 1
-	if v.ended, err = parts[2].ToString(); err != nil {
-		return v, err
-	}
-	if v.tickets, err = parts[3].AsIntSlice(); err != nil {
-		return v, err
-	}
-	v.users, err = parts[4].AsStrSlice()
-	return v, err
-}
-
 // quantityOf returns the quantity that quantityArg was made of.
 func quantityOf(quantity int64) int64 {
 	if quantity == unlimited {
 		return firstcome.Unlimited
 	}
 	return quantity
-}
-
-// seen returns the campaign of a verdict as claims see it.
-func (v *verdict) seen() firstcome.Campaign {
-	c := v.campaign()
-	c.Quantity, c.OpensAt, c.Paused = v.line.quantity, instant(v.opensAt), v.line.paused
-	c.Pace, c.Waitlist = v.line.paceNow(), v.line.standsBy
-	return c
 }
 
 // paceNow returns the pace at which a line is served: who is in line stays there without one.
@@ -149,61 +109,24 @@ func (l *line) paceNow() *firstcome.Pace {
 	return l.pace
 }
 
-// places adds to decisions where their users are in line.
-func (v *verdict) places(k *keys, want string, decisions []firstcome.Decision) error {
-	tickets, l := v.line.tickets, v.line.Line
-	waiting, last := l.Waiting-v.line.joined, l.LastTicket-v.line.joined
-	campaign, now := v.seen(), instant(v.now)
-	campaign.ID = k.id
-	logged := v.line.logOf(k, v.epoch, now)
-	for n := range decisions {
-		d := &decisions[n]
-		takes := want == wantIssue || d.Outcome == firstcome.Waiting
-		if takes && len(tickets) == 0 {
-			return fmt.Errorf("the claim script names too few tickets")
-		}
-		switch {
-		case want == wantIssue:
-			waiting, tickets = tickets[0], tickets[1:]
-		case takes:
-			ticket := tickets[0]
-			tickets = tickets[1:]
-			if ticket > last {
-				waiting, last = waiting+1, ticket
-			}
-			then := l // the script says how the line is after all of them
-			then.LastTicket, then.Waiting = last, waiting
-			d.Place = campaign.Place(then, ticket, d.InForce, now)
-			d.Place.Log = logged
-		}
-		d.InLine = waiting
-	}
-	return nil
-}
-
-// Issue decides claims past the line: see gate.Decider. Who asked for it is not the gate's.
-func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decide(ctx, id, wantIssue, users)
-}
-
 // Serve issues coupons to those next in line: see gate.Line.
-func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
-	k, err := g.keysOf(ctx, id)
+func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
+	k, err := l.conn.keysOf(ctx, id)
 	if err != nil {
 		return gate.Served{}, err
 	}
-	v, err := g.verdict(ctx, k, wantServe, backlogArg(g.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
+	v, err := l.gate.verdict(ctx, k, wantServe, backlogArg(l.conn.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
 	if err != nil {
 		return gate.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
 	}
 	if !v.line.kept { // nobody is in line
 		return gate.Served{}, nil
 	}
-	return v.served(g, id)
+	return v.served(l.conn.options.Secret, id)
 }
 
 // served returns what a verdict says was served.
-func (v *verdict) served(g *Gate, id firstcome.CampaignID) (gate.Served, error) {
+func (v *verdict) served(secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
 	l := &v.line
 	served := gate.Served{Ended: l.ended, Waiting: l.Waiting, Again: v.again()}
 	if len(l.users) != len(l.tickets) {
@@ -216,7 +139,7 @@ func (v *verdict) served(g *Gate, id firstcome.CampaignID) (gate.Served, error) 
 	for n, user := range l.users {
 		number := v.first + int64(n)
 		served.Coupons = append(served.Coupons, firstcome.Coupon{
-			Campaign: id, Number: number, User: firstcome.UserID(user), Code: g.options.Secret.Code(id, number),
+			Campaign: id, Number: number, User: firstcome.UserID(user), Code: secret.Code(id, number),
 			IssuedAt: instant(v.now), TermsVersion: v.termsVersion, Generation: generation, Ticket: l.tickets[n],
 		})
 	}
@@ -249,12 +172,12 @@ func (v *verdict) again() time.Duration {
 }
 
 // Leave takes a user out of the line: see gate.Places.
-func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
-	k, err := g.keysOf(ctx, id)
+func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
+	k, err := l.conn.keysOf(ctx, id)
 	if err != nil {
 		return left, err
 	}
-	v, err := g.verdict(ctx, k, wantLeave, nothing, "0", []firstcome.UserID{user})
+	v, err := l.gate.verdict(ctx, k, wantLeave, nothing, "0", []firstcome.UserID{user})
 	if err != nil {
 		return left, fmt.Errorf("leave the line of %s: %w", id, err)
 	}
@@ -271,16 +194,16 @@ func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 }
 
 // Lines calls each with the campaigns that have people in line: see gate.Line. The ledger says which may have.
-func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	if g.options.Lined == nil {
+func (l *Line) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	if l.conn.options.Lined == nil {
 		return nil
 	}
-	may, err := g.options.Lined(ctx)
+	may, err := l.conn.options.Lined(ctx)
 	if err != nil {
 		return fmt.Errorf("read which campaigns may have people in line: %w", err)
 	}
 	for page := range slices.Chunk(may, surveyPage) {
-		if err := g.lines(ctx, page, each); err != nil {
+		if err := l.lines(ctx, page, each); err != nil {
 			return fmt.Errorf("read which campaigns have people in line: %w", err)
 		}
 	}
@@ -288,14 +211,14 @@ func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 }
 
 // lines is Lines of some campaigns, in one round trip. A campaign whose keys are spoiled is no line: its claims say so.
-func (g *Gate) lines(ctx context.Context, page []gate.Revision, each func(firstcome.CampaignID)) error {
+func (l *Line) lines(ctx context.Context, page []gate.Revision, each func(firstcome.CampaignID)) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	commands := make(rueidis.Commands, len(page))
 	for n, r := range page {
-		commands[n] = g.client.B().Hget().Key(g.keysIn(r).campaign).Field("line").Build()
+		commands[n] = l.conn.client.B().Hget().Key(l.conn.keysIn(r).campaign).Field("line").Build()
 	}
-	for n, answer := range g.client.DoMulti(ctx, commands...) {
+	for n, answer := range l.conn.client.DoMulti(ctx, commands...) {
 		field, err := answer.ToString()
 		switch err := classify(err); {
 		case rueidis.IsRedisNil(answer.Error()):
@@ -308,4 +231,37 @@ func (g *Gate) lines(ctx context.Context, page []gate.Revision, each func(firstc
 		}
 	}
 	return nil
+}
+
+// lineFields returns the fields of the campaign's hash that have the line, if there ever was one: see lua/line.lua.
+func lineFields(fill recovery.Refill) []string {
+	l := fill.Line
+	if fill.Pace == nil && l.Generation <= 1 {
+		return nil
+	}
+	pace, due := "-", int64(0)
+	if fill.Pace != nil {
+		pace = whole10(fill.Pace.PerSecond)
+	}
+	if !l.Due.IsZero() {
+		due = l.Due.UnixMicro()
+	}
+	field := fmt.Sprintf("%d %d %d %d %d %d %s %s", l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, due, pace, flag(fill.Waitlist))
+	if fill.Log != nil {
+		field = fmt.Sprintf("%s %s %d", field, logArg(fill.Log), l.Generation)
+	}
+	fields := []string{"line", field}
+	if len(fill.Past) > 0 {
+		fields = append(fields, "past", pastField(fill.Past))
+	}
+	return fields
+}
+
+// pastField is what readPast reads, a line for each.
+func pastField(past []gate.PastLine) string {
+	lines := make([]string, len(past))
+	for n, p := range past {
+		lines[n] = fmt.Sprintf("%d %s %d %d %d %d %d", p.Generation, p.Reason, p.EndedAt.UnixMicro(), p.LastTicket, p.ServedThrough, p.Served, p.Waiting)
+	}
+	return strings.Join(lines, "\n")
 }

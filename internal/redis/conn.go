@@ -1,0 +1,286 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/recovery"
+)
+
+// A Redis is an open gate: a type for each of its jobs, over one connection. Make one with Open. All methods may be called from many
+// goroutines. Their errors are Errors, and those of packages firstcome, gate and flow.
+type Redis struct {
+	Gate      *Gate      // decides claims and applies changes
+	Line      *Line      // serves waiting lines
+	Journal   *Journal   // says how far campaigns are drained
+	Recovery  *Recovery  // verifies, rebuilds and retires campaigns
+	Inspector *Inspector // reads all that the gate has
+	conn      *conn
+}
+
+// Whole returns the gate as a gate.Router asks it.
+func (r *Redis) Whole() gate.Gate {
+	return struct {
+		*Gate
+		*Line
+		*Journal
+	}{r.Gate, r.Line, r.Journal}
+}
+
+// A conn is a connection to one Redis, and what all types share over it.
+type conn struct {
+	client    rueidis.Client
+	options   Options
+	instance  string
+	warnings  []string
+	keyring   keyring
+	remembers *memory
+}
+
+// kind begins the names of this kind of gates.
+const kind = "redis:"
+
+// Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if this Redis has no name.
+func (r *Redis) Name() string { return r.conn.Name() }
+
+// Ping returns nil if Redis answers.
+func (r *Redis) Ping(ctx context.Context) error { return r.conn.Ping(ctx) }
+
+// Warnings returns what an operator should know of this Redis.
+func (r *Redis) Warnings() []string { return r.conn.warnings }
+
+// Close ends the connections. Calls under way fail.
+func (r *Redis) Close() { r.conn.client.Close() }
+
+// Name returns what a campaign says of its gate: redis:INSTANCE; or nothing, if this Redis has no name.
+func (c *conn) Name() string {
+	if c.instance == "" {
+		return ""
+	}
+	return kind + c.instance
+}
+
+// Ping returns nil if Redis answers.
+func (c *conn) Ping(ctx context.Context) error {
+	if err := c.client.Do(ctx, c.client.B().Ping().Build()).Error(); err != nil {
+		return fmt.Errorf("ping Redis: %w", classify(err))
+	}
+	return nil
+}
+
+// clock returns the gate's time as the scripts take it: empty for the server's own.
+func (c *conn) clock() string {
+	if c.options.Clock == nil {
+		return ""
+	}
+	return micros(c.options.Clock())
+}
+
+// run runs a script on a campaign and returns the parts of its answer, the first of which is a word.
+func (c *conn) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...string) (word string, parts []rueidis.RedisMessage, err error) {
+	answer, err := script.Exec(ctx, c.client, k.all(), args).ToArray()
+	if err != nil {
+		return "", nil, classify(err)
+	}
+	if len(answer) == 0 {
+		return "", nil, fmt.Errorf("a script answered nothing")
+	}
+	if word, err = answer[0].ToString(); err != nil {
+		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
+	}
+	switch word {
+	case "absent":
+		return "", nil, c.missing(ctx, k)
+	case "unverified":
+		return "", nil, errUnverified
+	case "rebuilding":
+		return "", nil, errFrozen
+	case "replica":
+		return "", nil, errReplica
+	case "newer":
+		of, _ := answer[1].ToString()
+		return "", nil, newer(of)
+	}
+	return word, answer[1:], nil
+}
+
+// fields returns numbers of the campaign's hash.
+func (c *conn) fields(ctx context.Context, k *keys, names ...string) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	values, err := c.client.Do(ctx, c.client.B().Hmget().Key(k.campaign).Field(names...).Field("layout").Build()).ToArray()
+	if err != nil {
+		return nil, classify(err)
+	}
+	if of, _ := values[len(names)].ToString(); !knows(of) {
+		return nil, newer(of)
+	}
+	if slices.ContainsFunc(values[:len(names)], func(m rueidis.RedisMessage) bool { return m.IsNil() }) {
+		return nil, c.missing(ctx, k)
+	}
+	numbers := make([]int64, len(names))
+	for n := range numbers {
+		if numbers[n], err = whole(values[n]); err != nil {
+			return nil, fmt.Errorf("%w: %s of %s is not a number: %w", errHolder, names[n], k.id, err)
+		}
+	}
+	return numbers, nil
+}
+
+// whole returns the number that a message is the text of, and 0 for no text.
+func whole(m rueidis.RedisMessage) (int64, error) {
+	text, err := m.ToString()
+	if err != nil || text == "" {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// now returns the server's time, or that of the tests' clock.
+func (c *conn) now(ctx context.Context) (time.Time, error) {
+	if c.options.Clock != nil {
+		return c.options.Clock().UTC().Truncate(time.Microsecond), nil
+	}
+	parts, err := c.client.Do(ctx, c.client.B().Time().Build()).AsStrSlice()
+	if err != nil {
+		return time.Time{}, classify(err)
+	}
+	if len(parts) != 2 {
+		return time.Time{}, errors.New("the answer to TIME cannot be read")
+	}
+	seconds, err1 := strconv.ParseInt(parts[0], 10, 64)
+	fraction, err2 := strconv.ParseInt(parts[1], 10, 64)
+	return time.UnixMicro(seconds*1_000_000 + fraction).UTC(), errors.Join(err1, err2)
+}
+
+// once reads a key, and makes it first if it is missing. It writes only then, so a full Redis still takes new nodes.
+func (c *conn) once(ctx context.Context, key, value string) (string, error) {
+	if text, err := c.text(ctx, key); err != nil || text != "" {
+		return text, err
+	}
+	made := c.client.Do(ctx, c.client.B().Set().Key(key).Value(value).Nx().Build()).Error()
+	if made != nil && !rueidis.IsRedisNil(made) {
+		return "", classify(made)
+	}
+	return c.text(ctx, key)
+}
+
+// text returns a string, or the empty one where there is none.
+func (c *conn) text(ctx context.Context, key string) (string, error) {
+	text, err := c.client.Do(ctx, c.client.B().Get().Key(key).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", nil
+	}
+	return text, classify(err)
+}
+
+// subscribe calls each with every message on a channel until ctx ends or the
+// connection is lost. ready is called once Redis has confirmed the subscription.
+func (c *conn) subscribe(ctx context.Context, channel string, ready func(), each func(message string)) error {
+	told := false
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
+		if s.Kind == "subscribe" && !told {
+			told = true
+			ready()
+		}
+	})
+	err := c.client.Receive(ctx, c.client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { each(m.Message) })
+	if err == nil {
+		return errors.New("the subscription was ended")
+	}
+	return classify(err)
+}
+
+// standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost say that it needs a rebuild, recovery.ErrAhead
+// that it knows more than the revision says, a gate.StaleEpochError that its epoch has ended.
+func (c *conn) standing(ctx context.Context, r gate.Revision) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	k := c.keysIn(r)
+	word, parts, err := c.run(ctx, standingScript, k, append(c.remembers.told(k).args(), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))...)
+	if err == nil {
+		err = standings[word]
+	}
+	if word == "behind" {
+		err = older(r.Campaign, parts, r.Epoch)
+	}
+	return wrap(err, "look whether the gate of %s stands", r.Campaign)
+}
+
+func (c *conn) stands(ctx context.Context, k *keys) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, _, err := c.run(ctx, standingScript, k, c.remembers.told(k).args()...)
+	if err != nil {
+		return err
+	}
+	return standings[word]
+}
+
+// older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
+func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
+	e := &gate.StaleEpochError{Campaign: id, Ledger: epoch}
+	if len(parts) > 0 {
+		e.Gate, _ = whole(parts[0])
+	}
+	return e
+}
+
+// standings are what the words of lua/standing.lua mean.
+var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": recovery.ErrAhead}
+
+// errUnverified is the error of a campaign of which the scripts do nothing.
+var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
+
+// errFrozen means that a rebuild froze the campaign.
+var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
+
+// A told is how far the gate went in an epoch of a campaign, as it told this node.
+type told struct {
+	epoch, number int64
+}
+
+// args returns it as the scripts take it.
+func (t told) args() []string { return []string{whole10(t.epoch), whole10(t.number)} }
+
+// A memory keeps what the gate told this node of each campaign. A Redis that has less in the same epoch is an older state of itself, and
+// nothing else may know it: it agrees with itself, and with a ledger to which what is missing had not come yet.
+type memory struct {
+	mu sync.Mutex               // guards each step from Get to Add
+	of *lru.Cache[string, told] // by tag: see keys
+}
+
+func newMemory() *memory {
+	of, err := lru.New[string, told](maxKeys)
+	if err != nil {
+		panic(err) // of a size below 1 only
+	}
+	return &memory{of: of}
+}
+
+// told returns what the gate told of a campaign; zero: nothing.
+func (m *memory) told(k *keys) told {
+	t, _ := m.of.Get(k.tag)
+	return t
+}
+
+// hears notes how far the gate went by an answer. Answers may come in any order.
+func (m *memory) hears(k *keys, now told) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, _ := m.of.Get(k.tag)
+	if now.epoch > before.epoch || now.epoch == before.epoch && now.number > before.number {
+		m.of.Add(k.tag, now)
+	}
+}

@@ -1,0 +1,262 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/recovery"
+)
+
+// A Recovery does at the gate what package recovery orders: it verifies, rebuilds and retires campaigns.
+type Recovery struct{ conn *conn }
+
+var _ recovery.Gate = (*Recovery)(nil)
+
+// Standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost say that it needs a rebuild, recovery.ErrAhead
+// that it knows more than the revision says, a gate.StaleEpochError that its epoch has ended.
+func (rec *Recovery) Standing(ctx context.Context, r gate.Revision) error {
+	return rec.conn.standing(ctx, r)
+}
+
+// Unrecorded calls each with every coupon of the journal: see Inspector.Unrecorded.
+func (rec *Recovery) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
+	return rec.conn.unrecorded(ctx, id, each)
+}
+
+// Freeze has the gate decide and settle nothing more of a campaign until Switch, or until a later attempt freezes it, and returns
+// what it told last. recovery.ErrOutdone: a later attempt did. It removes what earlier attempts left.
+func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
+	f, err := rec.freezeCampaign(ctx, r)
+	if err == nil {
+		err = rec.removeLoaded(ctx, r)
+	}
+	return f, wrap(err, "freeze %s", r.Campaign)
+}
+
+func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, parts, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.Marker), whole10(r.Attempt))
+	switch {
+	case err != nil:
+		return f, err
+	case word == "outdone":
+		return f, recovery.ErrOutdone
+	case word != "frozen" || len(parts) != 9:
+		return f, fmt.Errorf("the freeze script answered %q and %d parts", word, len(parts))
+	}
+	if f.RunID, err = parts[0].ToString(); err != nil {
+		return f, err
+	}
+	for n, into := range []*int64{&f.Epoch, &f.Drained} {
+		if *into, err = whole(parts[7+n]); err != nil {
+			return f, err
+		}
+	}
+	var instants [4]int64
+	for n, into := range []*int64{&f.Version, &instants[0], &instants[1], &instants[2], &instants[3]} {
+		if *into, err = whole(parts[1+n]); err != nil {
+			return f, err
+		}
+	}
+	f.DecidedAt, f.OpenedAt, f.SoldOutAt, f.ClosedAt = instant(instants[0]), instant(instants[1]), instant(instants[2]), instant(instants[3])
+	field, err := parts[6].ToString()
+	if err != nil || field == "" {
+		return f, err
+	}
+	switch l, err := readLine(field); {
+	case err != nil: // nobody can say who is in line
+	case possible(l.Line):
+		f.Line = l.Line
+	case l.Generation >= 1: // only its people are known
+		f.Line.Generation = l.Generation
+	}
+	return f, nil
+}
+
+// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. recovery.ErrOutdone: it is not frozen by that, at the
+// server that answers.
+func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) pager {
+	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		word, parts, err := rec.conn.run(ctx, emptyScript, k, whole10(attempt), from, whole10(count))
+		switch {
+		case err != nil:
+			return nil, err
+		case word == "outdone":
+			return nil, recovery.ErrOutdone
+		case word != "entries" || len(parts) != 1:
+			return nil, fmt.Errorf("the empty script answered %q and %d parts", word, len(parts))
+		}
+		return parts[0].AsXRange()
+	}
+}
+
+// Empty gives all that is in the journal of a campaign to a sink, which this attempt has frozen. recovery.ErrOutdone says that it has not: the
+// server is older, or another attempt has begun. Entries of a newer firstcome are an error.
+func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+	k := keysOf(r.Campaign, r.Marker)
+	var items []item
+	give := func() error {
+		for _, part := range shares(rec.conn.Name(), r.Campaign, r.Marker, rec.conn.options.Secret, items, defaultCoupons) {
+			part.Attempt = r.Attempt
+			if _, err := to(ctx, part.Batch); err != nil {
+				return err
+			}
+		}
+		items = items[:0]
+		return nil
+	}
+	err := eachEntry(rec.frozenJournal(ctx, k, r.Attempt), inspectEntries, func(e rueidis.XRangeEntry) error {
+		i := item{e.ID, e.FieldValues}
+		if i.newer() {
+			return errNewer
+		}
+		if items = append(items, i); len(items) < inspectEntries {
+			return nil
+		}
+		return give()
+	})
+	if err == nil {
+		err = give()
+	}
+	return wrap(err, "empty the journal of %s", r.Campaign)
+}
+
+// Switch puts what was loaded into the place of the frozen campaign. recovery.ErrOutdone and recovery.ErrMoved say that nothing was switched.
+func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
+	k := rec.conn.keyring.renew(r.Campaign, r.Marker)
+	args := []string{
+		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group,
+		whole10(fill.DecidedAt.UnixMicro()),
+		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
+		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
+		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
+		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
+		"opened_at", micros(fill.OpenedAt), "sold_out_at", micros(fill.SoldOutAt), "closed_at", micros(fill.ClosedAt),
+	}
+	args = append(args, lineFields(fill)...)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied
+		return wrap(err, "switch %s", r.Campaign)
+	}
+	answer, err := switchScript.Exec(ctx, rec.conn.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
+	if err != nil {
+		return wrap(classify(err), "switch %s", r.Campaign)
+	}
+	word, _ := answer[0].ToString()
+	switch word {
+	case "switched":
+		return nil
+	case "outdone":
+		err = recovery.ErrOutdone
+	case "moved":
+		err = recovery.ErrMoved
+	default:
+		err = fmt.Errorf("the switch script answered %q", word)
+	}
+	return wrap(err, "switch %s", r.Campaign)
+}
+
+// Stopped returns what an unverified campaign is at the gate.
+func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.Stopped, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	k := rec.conn.keysIn(r)
+	told := rec.conn.remembers.told(k) // before the gate is asked: meanwhile it may give more
+	_, parts, err := rec.conn.run(ctx, stoppedScript, k)
+	if err == nil && len(parts) != 19 {
+		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
+	}
+	if err != nil {
+		return s, wrap(err, "look at %s", r.Campaign)
+	}
+	s.Was, _ = parts[0].ToString()
+	s.Is, _ = parts[1].ToString()
+	var frozen, opensAt, closesAt, paused, closed, closedAt int64
+	for n, into := range []*int64{
+		&frozen, &s.Epoch, &s.Version, &s.LastNumber, &s.DrainedThrough, &s.InForce, &s.Holders, &s.Quantity, &opensAt, &closesAt, &paused, &closed,
+		&s.Attempt, &s.Ceiling, &closedAt,
+	} {
+		if *into, err = whole(parts[2+n]); err != nil {
+			return s, wrap(err, "look at %s", r.Campaign)
+		}
+	}
+	if told.epoch == s.Epoch {
+		s.Told = told.number
+	}
+	s.Frozen, s.Paused, s.Closed = frozen == 1, paused == 1, closed == 1
+	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
+	if field, _ := parts[17].ToString(); field != "" {
+		if l, err := readLine(field); err == nil {
+			s.Line, s.Pace, s.Waitlist, s.Log = true, l.pace, l.waitlist, l.log
+		}
+	}
+	decidedAt, err := whole(parts[18])
+	s.DecidedAt = instant(decidedAt)
+	return s, wrap(err, "look at %s", r.Campaign)
+}
+
+// Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.
+func (rec *Recovery) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
+	err := rec.conn.eachHolder(ctx, keysOf(r.Campaign, r.Marker), func(c firstcome.Coupon) error {
+		c.Code = rec.conn.options.Secret.Code(c.Campaign, c.Number)
+		c.Buried = false
+		return each(c)
+	})
+	return wrap(err, "read the holders of %s", r.Campaign)
+}
+
+// HoldsEach tells for each of these coupons whether the gate has its user as a holder, with the same coupon.
+func (rec *Recovery) HoldsEach(ctx context.Context, r gate.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
+	k := rec.conn.keysIn(r)
+	for part := range slices.Chunk(coupons, askChunk) {
+		users := make([]string, len(part))
+		for n, c := range part {
+			users[n] = string(c.User)
+		}
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		entries, err := rec.conn.client.Do(ctx, rec.conn.client.B().Hmget().Key(k.holders).Field(users...).Build()).AsStrSlice()
+		cancel()
+		if err != nil {
+			return held, wrap(classify(err), "read the holders of %s", r.Campaign)
+		}
+		for n, c := range part {
+			held = append(held, strings.HasPrefix(entries[n], string(appendEntry(nil, c))))
+		}
+	}
+	return held, nil
+}
+
+// Verified has the gate decide claims of a campaign again that was verified as stopped says. recovery.ErrMoved: it is another one by now.
+func (rec *Recovery) Verified(ctx context.Context, r gate.Revision, s recovery.Stopped) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	word, _, err := rec.conn.run(ctx, verifyScript, rec.conn.keysIn(r), s.Was, s.Is, whole10(s.Epoch), whole10(s.Version), whole10(s.LastNumber))
+	if err == nil && word != "verified" {
+		err = recovery.ErrMoved
+	}
+	return wrap(err, "note that %s is verified", r.Campaign)
+}
+
+// Retire deletes a campaign's keys. The ledger must have said first that it answers for the campaign from now on. Retire asks it
+// again for the keys: if the ledger was replaced under this node, the remembered keys are those of a campaign for which it does not
+// answer. It may be repeated.
+func (rec *Recovery) Retire(ctx context.Context, id firstcome.CampaignID) error {
+	rec.conn.keyring.Remove(id)
+	k, err := rec.conn.keysOf(ctx, id)
+	if err == nil {
+		_, _, err = rec.conn.run(ctx, forgetScript, k)
+	}
+	return wrap(err, "retire %s", id)
+}
