@@ -130,7 +130,7 @@ func (r *remoteGate) notesJournal(ctx context.Context) error {
 	name, id := r.journal.Topic()
 	again, err := r.ledger.NoteJournal(ctx, id)
 	if again {
-		r.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): what it had and nobody recorded is recorded from the gate's holders", name, id))
+		r.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): coupons that it had and that were not recorded are recorded from the gate's holders", name, id))
 	}
 	return err
 }

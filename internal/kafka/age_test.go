@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords has three campaigns in one partition, and nobody who records.
+// TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords has three campaigns in one partition, and no recorder.
 func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	t.Parallel()
 	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("waits-of-one-partition"), 1, nil)

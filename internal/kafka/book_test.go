@@ -32,7 +32,7 @@ func newBook() *book {
 	return &book{facts: map[firstcome.CampaignID][]firstcome.Fact{}, cursors: map[firstcome.CampaignID]flow.Cursor{}}
 }
 
-// issue adds coupons to a campaign; the user's id has a mark.
+// issue adds coupons to a campaign, with the mark in the user ids.
 func (b *book) issue(id firstcome.CampaignID, count int, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,7 +45,7 @@ func (b *book) issue(id firstcome.CampaignID, count int, mark string) {
 	}
 }
 
-// restore has the ledger forget what came behind the first facts of a campaign.
+// restore removes all but the first facts of a campaign from the ledger.
 func (b *book) restore(id firstcome.CampaignID, first int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,14 +129,14 @@ func (b *book) cursor(id firstcome.CampaignID) flow.Cursor {
 	return c
 }
 
-// die has whoever publishes note nothing any more, until it is told otherwise.
+// die makes notes of the Publisher fail, until the test ends that.
 func (b *book) die(now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unnoted = now
 }
 
-// replay is an operator's order.
+// replay orders facts to be published again, as an operator does.
 func (b *book) replay(id firstcome.CampaignID, from int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,7 +187,7 @@ func publish(t *testing.T, at string, b *book) *publishing {
 	return run
 }
 
-// last returns what it said last.
+// last returns its last failure.
 func (p *publishing) last() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

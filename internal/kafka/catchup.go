@@ -13,8 +13,8 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// catchUp reads what the topic has behind the ends that are noted, and moves the cursors there: somebody who died published that. Nothing
-// is read of a topic that is new to the follower.
+// catchUp reads the records after the noted ends of the topic, which a node published that died before it noted them, and moves the cursors past
+// them. It reads nothing of a topic that is new to the follower.
 func (s *session) catchUp(ctx context.Context) error {
 	is, err := s.topic.look(ctx, s.client)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *session) catchUp(ctx context.Context) error {
 	return s.book.Followed(ctx, *f, leaseTime, s.cursors())
 }
 
-// behind returns where the topic goes on behind the ends that are noted. It is an error if the topic is another one than it was, or lacks
-// what was appended.
+// behind returns the offsets after the noted ends, from which the topic must be read. It is an error if the topic was replaced, or lacks records
+// that were appended.
 func (s *session) behind(is found) ([]int64, error) {
 	f := &s.following
 	if is.id != f.Target {
@@ -69,14 +69,14 @@ func (s *session) behind(is found) ([]int64, error) {
 	return begin, nil
 }
 
-// cut says that a partition ends before what was appended.
+// cut returns the error of a partition that ends before records that were appended.
 func (t *topic) cut(partition int, end, appended int64) error {
 	return fmt.Errorf("the partition %d of the topic %s ends at offset %d, and facts were appended up to %d: Kafka has lost them. "+
 		"Have all facts published again with firstcome facts replay --all", partition, t.name, end, appended)
 }
 
-// stillThere looks now and then whether the topic is the one that it was and has all that was appended. A client goes on with a topic that was
-// made again as if nothing were missing.
+// stillThere checks, every topicEvery, that the topic is the same and has all records that were appended. A Kafka client does not notice that a topic
+// was recreated.
 func (s *session) stillThere(ctx context.Context) error {
 	if time.Since(s.looked) < topicEvery {
 		return nil
@@ -89,7 +89,7 @@ func (s *session) stillThere(ctx context.Context) error {
 	return err
 }
 
-// moveTo moves a campaign's cursor to the last event that the topic has of it, unless an operator has ordered otherwise.
+// moveTo moves a campaign's cursor to its last event in the topic, unless an operator has ordered the facts to be published again.
 func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event) error {
 	c, err := s.book.CursorOf(ctx, s.Follower(), id)
 	switch {

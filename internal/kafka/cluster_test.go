@@ -16,8 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A load is a gate that issues coupons of the campaign c, and a relay that appends them until the topic takes them; and a ledger with as many
-// facts.
+// A load is a gate that issues coupons of the campaign c, a relay that appends each until the topic takes it, and a ledger with as many facts.
 type load struct {
 	stream
 	book *book
@@ -27,7 +26,7 @@ type load struct {
 	refused int // how often the topic did not take them
 }
 
-// run issues until stop is called, which waits until the topic has what was issued.
+// run issues until stop is called. stop waits until the topic has all issued coupons.
 func (l *load) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -49,15 +48,15 @@ func (l *load) run() (stop func()) {
 	return sync.OnceFunc(func() { cancel(); <-done })
 }
 
-// counted returns how many coupons the topic has, and how often it took none.
+// counted returns how many coupons the topic has, and how many appends failed.
 func (l *load) counted() (issued, refused int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.issued, l.refused
 }
 
-// TestF47ALeaderThatIsLostAndTooFewReplicasLoseNothing has three brokers, and coupons and facts on their way to topics with a replica at each.
-// The brokers that lead are killed. Then a broker is missing that has to have each record: the topics take nothing until it is back.
+// TestF47ALeaderThatIsLostAndTooFewReplicasLoseNothing has three brokers, and coupons and facts on their way to topics with a replica on each. It
+// kills the leaders. Then a broker is down whose copy is required, and the topics take nothing until it is back.
 func TestF47ALeaderThatIsLostAndTooFewReplicasLoseNothing(t *testing.T) {
 	t.Parallel()
 	c := services.NewKafkaCluster(t)

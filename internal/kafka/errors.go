@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// makes returns the command that makes the topic as it should be.
+// makes returns the command that creates the topic with suitable settings.
 func (t *topic) makes() string {
 	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions 6 --replication-factor 3 --config min.insync.replicas=2 --config cleanup.policy=delete --config retention.ms=-1",
 		strings.Join(t.brokers, ","), t.name)
@@ -25,13 +25,13 @@ func (t *topic) sets(setting string) string {
 	return fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s", strings.Join(t.brokers, ","), t.name, setting)
 }
 
-// grants says how a user gets the rights on the topic.
+// grants returns how to give a user the rights on the topic.
 func (t *topic) grants() string {
 	return "give the user the rights to describe, read and write the topic: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
 		" --add --allow-principal User:NAME --operation Describe --operation DescribeConfigs --operation Read --operation Write --topic " + t.name
 }
 
-// advice returns what to do about an error of Kafka; empty: nobody knows.
+// advice returns what to do about an error of Kafka, or "" if that is unknown.
 func (t *topic) advice(err error) string {
 	var dial *net.OpError
 	var closed *kgo.ErrFirstReadEOF
@@ -39,22 +39,22 @@ func (t *topic) advice(err error) string {
 	case known != "":
 		return known
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return "make the topic: " + t.makes()
+		return "create the topic: " + t.makes()
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return t.grants()
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
-		return "let the user be one of the recorders: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
+		return "let the user join the recorders' consumer group: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
 			" --add --allow-principal User:NAME --operation Describe --operation Read --resource-pattern-type prefixed --group " + groupPrefix
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		return "check user, password and " + saslOption + " of the URL: it is one of " + strings.Join(mechanisms, ", ")
 	case errors.Is(err, kerr.IllegalSaslState):
-		return "nobody logs in on this port of the brokers: name the port on which users do, or leave USER:PASSWORD@ out"
+		return "the brokers accept no log-in on this port: name the port that does, or leave USER:PASSWORD@ out"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "name the mechanism of the brokers with " + saslOption + ": one of " + strings.Join(mechanisms, ", ")
 	case errors.As(err, &closed) && t.sasl == nil:
-		return "users log in on this port of the brokers, it seems: write USER:PASSWORD@ before the hosts, with kafkas:// for TLS"
+		return "the brokers seem to require a log-in on this port: write USER:PASSWORD@ before the hosts, with kafkas:// for TLS"
 	case errors.As(err, &closed) && t.tls != nil:
-		return "the brokers do not speak TLS on this port, it seems: name a port with TLS, or write kafka://"
+		return "the brokers seem not to speak TLS on this port: name a port with TLS, or write kafka://"
 	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
 		return "bring the topic's brokers back: fewer replicas are in sync than min.insync.replicas wants"
 	case errors.As(err, &dial) && dial.Op == "dial":
@@ -65,7 +65,7 @@ func (t *topic) advice(err error) string {
 	return ""
 }
 
-// isAway tells whether an error says that no broker answers, or none is ready. An operator has to mend all else that is known of.
+// isAway reports whether an error means that no broker answers, or that none is ready. An operator must fix every other known cause.
 func isAway(err error) bool {
 	if trust.Advice(err) != "" || errors.As(err, new(*kgo.ErrFirstReadEOF)) || errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return false
@@ -73,7 +73,7 @@ func isAway(err error) bool {
 	return errors.As(err, new(*net.OpError)) || errors.Is(err, context.DeadlineExceeded) || kerr.IsRetriable(err)
 }
 
-// explain adds to an error what to do about it.
+// explain adds to an error what an operator must do about it.
 func (t *topic) explain(err error) error {
 	if err == nil {
 		return nil
@@ -84,5 +84,5 @@ func (t *topic) explain(err error) error {
 	return err
 }
 
-// away marks an error of a question to Kafka, by which nothing was appended or served.
+// away marks an error of a request to Kafka after which nothing was appended or served.
 func away(err error) error { return fmt.Errorf("%w: %w", firstcome.ErrLineLogAway, err) }

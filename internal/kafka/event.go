@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// An Event is a fact as a topic has it: a CloudEvent 1.0 in structured JSON. docs/events.md is its reference. Campaign and Position are
+// An Event is a fact in the form of a topic's record: a CloudEvent 1.0 in structured JSON. docs/events.md is its reference. Campaign and Position are
 // extension attributes.
 type Event struct {
 	SpecVersion     string       `json:"specversion"`
@@ -30,16 +30,16 @@ type Event struct {
 
 const (
 	specVersion = "1.0"
-	// dataSchema names the fields of Data, and what they mean. A number that is higher says that one of them means something else.
+	// dataSchema names the version of the fields of Data. A higher number means that a field has changed its meaning.
 	dataSchema = "urn:firstcome:fact:1"
-	// contentType is the header by which consumers know a CloudEvent in structured JSON.
+	// contentType is the header that identifies a CloudEvent in structured JSON to consumers.
 	contentType = "application/cloudevents+json"
 )
 
 // sourceOf returns the source of events of a ledger.
 func sourceOf(ledger string) string { return "urn:firstcome:ledger:" + ledger }
 
-// idOf returns the id of a fact's event. It says what happened to which coupon, so it is the same whatever became of the ledger meanwhile.
+// idOf returns the id of a fact's event. It consists of the coupon and the kind of fact, so a restored ledger gives the same fact the same id.
 func idOf(f *firstcome.Fact) string {
 	return string(f.Coupon.Campaign) + "/" + strconv.FormatInt(f.Coupon.Number, 10) + "/" + strings.TrimPrefix(string(f.Kind), "coupon.")
 }
@@ -53,7 +53,7 @@ func eventOf(ledger string, f *firstcome.Fact) Event {
 	}
 }
 
-// recordOf returns the record of a fact. Its key is the campaign, so a campaign's facts are in one partition, in their order.
+// recordOf returns the record of a fact. Its key is the campaign, so a campaign's facts are in one partition, in order.
 func recordOf(ledger string, f *firstcome.Fact) (*kgo.Record, error) {
 	value, err := json.Marshal(eventOf(ledger, f))
 	return &kgo.Record{
@@ -62,13 +62,13 @@ func recordOf(ledger string, f *firstcome.Fact) (*kgo.Record, error) {
 	}, err
 }
 
-// read returns the event of a record, and whether it is one of a ledger: others may write to the topic.
+// read returns the event of a record, and whether it is an event of the ledger. Other programs may write to the topic.
 func read(ledger string, r *kgo.Record) (e Event, ours bool) {
 	err := json.Unmarshal(r.Value, &e)
 	return e, err == nil && e.SpecVersion == specVersion && e.Source == sourceOf(ledger) && e.Position > 0
 }
 
-// same tells whether two events tell of the same thing: of the same coupon, of the same user, at the same instant.
+// same reports whether two events describe the same fact: the same coupon and user, at the same time.
 func (e *Event) same(other *Event) bool {
 	text := func(s *string) string {
 		if s == nil {
@@ -85,7 +85,7 @@ func (e *Event) same(other *Event) bool {
 	return e.ID == other.ID && e.Position == other.Position && text(e.Data.UserID) == text(other.Data.UserID) && at(e.Time) == at(other.Time)
 }
 
-// fact returns the fact that an event tells of: of its coupon number, user, code and the instant of the fact.
+// fact returns the fact of an event. Its coupon has number, user, code and the time of the fact.
 func (e *Event) fact() firstcome.Fact {
 	f := firstcome.Fact{Position: e.Position, Kind: firstcome.FactKind(e.Type), Coupon: firstcome.Coupon{Campaign: firstcome.CampaignID(e.Campaign), Number: e.Data.Number}}
 	if e.Data.UserID != nil {

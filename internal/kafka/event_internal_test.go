@@ -16,7 +16,7 @@ import (
 
 const aLedger = "5f0c91d2b06e7a44"
 
-// documented are the facts of the examples of docs/events.md, in their order.
+// documented has the facts of the examples of docs/events.md, in order.
 func documented() []firstcome.Fact {
 	c := firstcome.Coupon{
 		Campaign: "spring", Number: 1204, User: "mina", Code: "3F714MEPRXP6DEE3", TermsVersion: 1,

@@ -18,24 +18,23 @@ import (
 )
 
 const (
-	// examineTimeout bounds an examination.
+	// examineTimeout is the time-out of an examination.
 	examineTimeout = 30 * time.Second
-	// leastRetention is how long a reader may be away on a long weekend.
+	// leastRetention is a week: a reader may be down over a long weekend.
 	leastRetention = 7 * 24 * time.Hour
 )
 
-// A Use is what a topic is for.
+// A Use is the purpose of a topic.
 type Use string
 
 // The uses.
 const (
-	Facts Use = "facts"       // the ledger's facts go there, for others to read
-	Waits Use = "the journal" // coupons wait there for the ledger
-	Lines Use = "lines"       // people are in line there
+	Facts Use = "facts"       // other programs read the ledger's facts there
+	Waits Use = "the journal" // coupons wait there until they are recorded in the ledger
+	Lines Use = "lines"       // logs of waiting lines
 )
 
-// Examine says whether a topic is fit for its use, and what may be lost there. Of a journal, name is that of its recorders: see
-// JournalOptions. It writes nothing.
+// Examine checks whether a topic suits its use, and what may be lost there. For a journal, name is JournalOptions.Name. It writes nothing.
 func Examine(ctx context.Context, url string, use Use, name string) (result doctor.Findings) {
 	what := "the topic of " + string(use)
 	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
@@ -64,11 +63,11 @@ func Examine(ctx context.Context, url string, use Use, name string) (result doct
 	return append(result, t.fitness(ctx, client, use, is)...)
 }
 
-// examineRights says which rights on the topic the user lacks. A broker without rights of its own tells none.
+// examineRights adds the rights on the topic that the user lacks. A broker without access control reports no rights.
 func (t *topic) examineRights(result *doctor.Findings, is found) {
 	const what = "the topic's rights"
 	if len(is.rights) == 0 {
-		result.Add(doctor.OK, what, "", "the brokers do not tell of any, so everybody may do all")
+		result.Add(doctor.OK, what, "", "the brokers report none, so every user may do everything")
 		return
 	}
 	for _, right := range []kadm.ACLOperation{kadm.OpDescribe, kadm.OpRead, kadm.OpWrite} {
@@ -80,7 +79,7 @@ func (t *topic) examineRights(result *doctor.Findings, is found) {
 	result.Add(doctor.OK, what, "", "the user may describe, read and write the topic")
 }
 
-// examineGroup says whether the user may be one of the recorders' group.
+// examineGroup adds whether the user may join the recorders' consumer group.
 func (t *topic) examineGroup(ctx context.Context, client *kgo.Client, result *doctor.Findings, group string) {
 	const what = "the recorders' group"
 	_, err := fetchOffsets(ctx, client, group)
@@ -94,7 +93,8 @@ func (t *topic) examineGroup(ctx context.Context, client *kgo.Client, result *do
 	result.Add(doctor.OK, what, "", "%s", group)
 }
 
-// mayJoin returns an error if the user may not be a member of a group. It asks as one that the group does not have, which changes nothing.
+// mayJoin returns an error if the user may not be a member of a group. It sends the heartbeat of a member that the group does not have, which changes
+// nothing.
 func mayJoin(ctx context.Context, client *kgo.Client, group string) error {
 	ask := kmsg.NewPtrHeartbeatRequest()
 	ask.Group, ask.MemberID, ask.Generation = group, "nobody", -1
@@ -105,7 +105,7 @@ func mayJoin(ctx context.Context, client *kgo.Client, group string) error {
 	return err
 }
 
-// fitness says what of a topic's settings does not fit its use.
+// fitness returns findings about settings of a topic that do not suit its use.
 func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is found) (result doctor.Findings) {
 	what := "the settings of the topic of " + string(use)
 	lost, comes := "a reader has not read", "what is thrown away comes again by facts replay only"
@@ -116,7 +116,7 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 	case Waits:
 		lost, comes, short = "nobody has recorded", "what is thrown away there before it is recorded is lost, if Redis loses it, too", doctor.Fail
 	}
-	result.Hold(is.replicas >= 2, doctor.Warn, what, "give the topic three replicas, of which two must have a record: a broker that is lost takes records with it, and until it is back the topic takes none",
+	result.Hold(is.replicas >= 2, doctor.Warn, what, "give the topic three replicas, of which two must have a record: otherwise a lost broker loses records, and the topic takes none until the broker is back",
 		"the partition with the fewest has %d replicas", is.replicas)
 	settings, err := t.settings(ctx, client)
 	if err != nil {
@@ -131,21 +131,21 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 	if use == Lines && long {
 		long, grade = retention < 0, doctor.Warn
 	}
-	result.Hold(long, grade, what, "keep records for ever, or "+least+", since "+comes+": "+t.sets("retention.ms=-1"),
+	result.Hold(long, grade, what, "keep records forever, or "+least+", since "+comes+": "+t.sets("retention.ms=-1"),
 		"retention.ms=%s", settings["retention.ms"])
 	if bytes, err := strconv.ParseInt(settings["retention.bytes"], 10, 64); err == nil && bytes >= 0 {
 		result.Add(short, what, "a rush throws away what "+lost+": "+t.sets("retention.bytes=-1"), "retention.bytes=%d", bytes)
 	}
 	if in, err := strconv.Atoi(settings["min.insync.replicas"]); err == nil {
-		result.Hold(in >= 2, doctor.Warn, what, "with three replicas, have two of them keep a record before it is taken; else it may be on one broker only: "+t.sets("min.insync.replicas=2"), "min.insync.replicas=%d", in)
+		result.Hold(in >= 2, doctor.Warn, what, "with three replicas, require two of them to have a record before it is acknowledged, otherwise it may be on one broker only:"+t.sets("min.insync.replicas=2"), "min.insync.replicas=%d", in)
 	}
-	result.Hold(settings["unclean.leader.election.enable"] != "true", doctor.Warn, what, "let no replica lead that lacks records: "+t.sets("unclean.leader.election.enable=false"),
+	result.Hold(settings["unclean.leader.election.enable"] != "true", doctor.Warn, what, "do not let a replica that lacks records become leader:"+t.sets("unclean.leader.election.enable=false"),
 		"unclean.leader.election.enable=%s", settings["unclean.leader.election.enable"])
 	return result
 }
 
-// fits returns what a topic of a use warns of, or an error if it is not fit, or its user may not do what the use needs. Of a journal, group is
-// that of its recorders.
+// fits returns warnings about a topic, or an error if the topic does not suit its use or the user lacks a right. For a journal, group is the
+// recorders' consumer group.
 func (t *topic) fits(ctx context.Context, client *kgo.Client, use Use, is found, group string) (warnings []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -165,7 +165,7 @@ func (t *topic) fits(ctx context.Context, client *kgo.Client, use Use, is found,
 	return warnings, err
 }
 
-// settings returns the topic's.
+// settings returns the topic's settings.
 func (t *topic) settings(ctx context.Context, client *kgo.Client) (map[string]string, error) {
 	all, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, t.name)
 	var one kadm.ResourceConfig

@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestWhatATopicLacksIsFoundBeforeTheDrop examines topics with one thing wrong each. The broker of the tests is one, so each has one replica.
+// TestWhatATopicLacksIsFoundBeforeTheDrop examines topics with one mistake each. The tests have one broker, so each topic has one replica.
 func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
 	t.Parallel()
 	at := services.Kafka.Database(t)
@@ -45,7 +45,7 @@ func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
 	wantFinding(t, "kafka://127.0.0.1:1/none", kafka.Facts, "FAIL", "connection refused", "hosts and ports")
 }
 
-// wantFinding examines a topic, and wants a finding of a grade that has all parts in what it found and in its fix.
+// wantFinding examines a topic, and fails without a finding of the grade that has all parts in its text and fix.
 func wantFinding(t *testing.T, at string, use kafka.Use, grade string, parts ...string) {
 	t.Helper()
 	all := kafka.Examine(t.Context(), at, use, "")

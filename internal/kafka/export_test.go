@@ -14,7 +14,7 @@ import (
 // GroupOf is the group of the recorders of a name at the topic of an id.
 func GroupOf(name, id string) string { return groupOf(name, id) }
 
-// Left tells whether the topic has records of a campaign that are neither committed nor done here.
+// Left reports whether the topic has records of a campaign that are neither committed nor done here.
 func (j *Journal) Left(ctx context.Context, id firstcome.CampaignID) (left bool, err error) {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (j *Journal) Left(ctx context.Context, id firstcome.CampaignID) (left bool,
 	return left, err
 }
 
-// isDone tells whether a record is recorded by this recorder, which cannot commit it while an earlier one of another campaign is not.
+// isDone reports whether this recorder has recorded a record, which it cannot commit while an earlier record of another campaign is not done.
 func (j *Journal) isDone(r *kgo.Record) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,13 +35,13 @@ func (j *Journal) isDone(r *kgo.Record) bool {
 	return p != nil && slices.ContainsFunc(p.pending, func(one *pending) bool { return one.over && one.record.Offset == r.Offset })
 }
 
-// Litter appends a value that is no batch to a campaign's partition.
+// Litter appends a value that is not a batch to a campaign's partition.
 func (j *Journal) Litter(ctx context.Context, id firstcome.CampaignID, value string) error {
 	return j.producer.Load().ProduceSync(ctx, &kgo.Record{Key: []byte(id), Value: []byte(value)}).FirstErr()
 }
 
-// PassCut does what Run does with the lease, up to the first pass. Directly before that, partitions that have records lose their ends, as far
-// as the Publisher can know: higher ones are noted.
+// PassCut does what Run does with the lease, up to the first pass. Just before that pass it raises the noted ends of partitions that have records, so
+// that to the Publisher these partitions have lost their ends.
 func (p *Publisher) PassCut(ctx context.Context, lost int64) error {
 	f, err := p.book.Follow(ctx, p.Follower(), p.owner, leaseTime)
 	if err != nil {

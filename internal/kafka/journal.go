@@ -20,40 +20,40 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A Ledger is what a Journal asks of the ledger, beside its sink.
+// A Ledger is the part of a ledger that a Journal reads.
 type Ledger interface {
 	// Active returns the campaigns of the gate that are not retired.
 	Active(ctx context.Context) ([]gate.Revision, error)
-	// Whose returns the marker of a campaign, whichever gate decides it. firstcome.ErrNoCampaign and gate.ErrRetired say that nothing of it
-	// is to be recorded any more.
+	// Whose returns the UID of a campaign, whichever gate decides it. firstcome.ErrNoCampaign and gate.ErrRetired mean that no more coupons of it may
+	// be recorded.
 	Whose(ctx context.Context, id firstcome.CampaignID) (marker string, err error)
 }
 
-// A Gate is a remote gate whose entries go through a topic: see redis.Journal.
+// A Gate is the part of a remote gate that a Journal needs. redis.Journal implements it.
 type Gate interface {
-	// Settle tells how far a campaign is drained, and of dead letters: see flow.Holes.
+	// Settle reports to the gate how far a campaign is drained, and its dead letters: see flow.Holes.
 	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error)
-	// Behind returns how far each of these campaigns is drained at the gate, and what is left in the gate's own journal.
+	// Behind returns how far each of these campaigns is drained at the gate, and how many entries the gate's own journal has.
 	Behind(ctx context.Context, active []gate.Revision) ([]flow.Undrained, error)
-	// Lag returns how far the ledger is behind: see flow.Source.
+	// Lag returns how far the ledger lags behind the gate: see flow.Source.
 	Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error)
 }
 
-// JournalOptions are what a Journal needs beside the URL of a topic. The zero value of a duration or a number means its default.
+// JournalOptions are the options of a Journal. The zero value of a duration or a number means its default.
 type JournalOptions struct {
-	// Name tells this ledger and secret from others whose batches the topic may have: recorders of one name share the work.
+	// Name distinguishes this ledger and secret from others whose batches the topic may have. Recorders of one name share the work.
 	Name string
-	// Secret makes the codes.
+	// Secret derives the coupons' codes.
 	Secret firstcome.Secret
-	// Owns tells whether a marker is of this ledger and secret. It, Ledger and Gate are what a recorder needs.
+	// Owns reports whether a UID belongs to this ledger and secret. A recorder needs Owns, Ledger and Gate; a relay does not.
 	Owns   func(marker string) bool
 	Ledger Ledger
 	Gate   Gate
-	// Coupons is how many are in a batch, unless a record has more; default 2,000.
+	// Coupons is the most coupons of a batch, unless a record has more; default 2,000.
 	Coupons int
-	// Sweep is how often campaigns of which the gate knows less than the ledger are looked for; default 1 s.
+	// Sweep is how often a recorder looks for campaigns whose gate is drained less far than the ledger; default 1 s.
 	Sweep time.Duration
-	// Patience is how long numbers may be missing with nothing on its way, before they are taken for gone; default 10 s.
+	// Patience is how long numbers may be missing, with no records on their way, before they count as lost by the topic; default 10 s.
 	Patience time.Duration
 	// OnAlarm, if set, gets what an operator should know; the same alarm about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
@@ -65,35 +65,36 @@ const (
 	defaultCoupons  = 2000
 	defaultSweep    = time.Second
 	defaultPatience = 10 * time.Second
-	// commitEvery is how often offsets are committed: what was recorded since then is read again by whoever comes next.
+	// commitEvery is how often offsets are committed. The next recorder of a partition reads records that were recorded since then again.
 	commitEvery = 500 * time.Millisecond
-	// pollTime bounds how long one reading waits for records.
+	// pollTime is the longest wait of one poll for records.
 	pollTime = 100 * time.Millisecond
-	// inHand bounds the bytes of records that are read and not recorded. A campaign that cannot be recorded holds up no other
-	// campaign before its records are so many.
+	// inHand is the most bytes of records that a recorder has read and not recorded. A campaign that cannot be recorded holds up no other campaign
+	// before its records reach this limit.
 	inHand = 64 << 20
-	// leaving bounds how long a recorder takes to leave its group.
+	// leaving is the time-out of leaving the consumer group.
 	leaving = 2 * time.Second
-	// untoldFor is how long a gate that did not answer is told nothing, while coupons are recorded.
+	// untoldFor is how long a recorder sends a gate no reports after the gate did not answer. It continues to record coupons.
 	untoldFor = time.Second
 )
 
-// A Journal is a private topic between a gate's own journal and the ledger: a relay appends batches to it, and recorders drain it. The
-// batches of a campaign are in one partition, in the order in which relays appended them, each at least once. Make one with OpenJournal.
+// A Journal is a private topic between a gate's own journal and the ledger: a relay appends batches to it, and recorders drain it. The batches of a
+// campaign are in one partition, in the order in which relays appended them, each at least once. Make one with OpenJournal.
 //
 //	gate's journal → relay (a flow.Recorder into Record, Bury) → topic → recorder (a flow.Recorder from Next) → ledger, gate
 //
-// Recorders of a name and a topic's id are a consumer group: each partition is with one of them. A record is done when it is acknowledged. What is done is
-// committed about twice a second, up to the first record that is not, so that after any death, and any rebalance, nothing is skipped.
+// Recorders of one name and topic id form a consumer group, which gives each partition to one of them. A record is done when its batch is
+// acknowledged. About twice a second a recorder commits the offset of each partition before its first record that is not done. So nothing is skipped
+// after any crash or rebalance.
 type Journal struct {
 	topic    *topic
 	options  JournalOptions
-	inspects bool                       // it is there to be read only
-	producer atomic.Pointer[kgo.Client] // nil: the topic is not found yet
+	inspects bool                       // it only reads
+	producer atomic.Pointer[kgo.Client] // nil until the topic is found
 	alarms   flow.Alarms
 
 	mu         sync.Mutex // guards what follows
-	id         string     // of the topic; empty: it is not found yet
+	id         string     // of the topic; empty until it is found
 	partitions map[int32]*partition
 	queues     map[firstcome.CampaignID]*queue
 	bytes      int // of the records in hand
@@ -104,9 +105,9 @@ var (
 	_ flow.Keeper = (*Journal)(nil)
 )
 
-// OpenJournal returns the Journal on the topic of a URL. That no broker answers is an alarm: then each call that needs the topic looks for it
-// first, and fails until it is found. Any other error is a mistake in the set-up, and says what to do: the topic is not fit for a journal, or the
-// user may not do all that it does.
+// OpenJournal returns the Journal on the topic of a URL. If no broker answers, it raises an alarm: then each call that needs the topic first tries to
+// find it, and fails until it succeeds. Any other error is a mistake in the configuration, and says what to do: the topic is not suitable for a
+// journal, or the user lacks a right.
 func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Journal, error) {
 	j, err := newJournal(url, options)
 	if err != nil {
@@ -121,7 +122,7 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 	return j, nil
 }
 
-// InspectJournal returns a Journal to read, of the recorders of a name and with the secret that makes codes: see Unrecorded.
+// InspectJournal returns a Journal for reading only, of the recorders of a name and with the secret that derives codes: see Unrecorded.
 func InspectJournal(ctx context.Context, url, name string, secret firstcome.Secret) (*Journal, error) {
 	j, err := newJournal(url, JournalOptions{Name: name, Secret: secret})
 	if err != nil {
@@ -147,7 +148,7 @@ func newJournal(url string, options JournalOptions) (*Journal, error) {
 	}, nil
 }
 
-// Find finds the topic, if it is not found yet. The error says what to do.
+// Find finds the topic, unless it is already found. The error says what to do.
 func (j *Journal) Find(ctx context.Context) error {
 	if j.producer.Load() != nil {
 		return nil
@@ -171,7 +172,7 @@ func (j *Journal) Find(ctx context.Context) error {
 	return nil
 }
 
-// connects has the journal use a client of a topic in place of that of another id. It returns false if another call was faster.
+// connects replaces the journal's client and topic id, if the id is still was. It returns false if another call was faster.
 func (j *Journal) connects(client *kgo.Client, was, id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -180,12 +181,12 @@ func (j *Journal) connects(client *kgo.Client, was, id string) bool {
 	}
 	j.id = id
 	if before := j.producer.Swap(client); before != nil {
-		before.Close() // what is under way there comes again
+		before.Close() // batches on their way come again
 	}
 	return true
 }
 
-// client returns the client of the topic, which it finds first.
+// client returns the client of the topic. It finds the topic first if necessary.
 func (j *Journal) client(ctx context.Context) (*kgo.Client, error) {
 	err := j.Find(ctx)
 	return j.producer.Load(), err
@@ -198,18 +199,17 @@ func (j *Journal) Close() {
 	}
 }
 
-// Topic returns the topic's name and its id, which another topic of the name does not have. The id is empty if the topic is not found yet.
+// Topic returns the topic's name and id. A recreated topic has another id. The id is empty until the topic is found.
 func (j *Journal) Topic() (name, id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.topic.name, j.id
 }
 
-// errRecreated says that a topic is not the one that it was.
-var errRecreated = errors.New("the topic was recreated: what it had and nobody recorded is recorded from the gate's holders")
+// errRecreated means that the topic was deleted and created again.
+var errRecreated = errors.New("the topic was recreated: coupons that it had and that were not recorded are recorded from the gate's holders")
 
-// refresh looks whether the topic is the one that it was. If it was recreated, it connects anew, because a client goes on with the one
-// that it knows.
+// refresh checks whether the topic was recreated, and then connects again, because a client keeps using the topic that it knows.
 func (j *Journal) refresh(ctx context.Context) error {
 	client, err := j.client(ctx)
 	if err != nil {
@@ -234,14 +234,15 @@ func (j *Journal) refresh(ctx context.Context) error {
 // groupPrefix begins the names of recorders' groups.
 const groupPrefix = "firstcome-recorders-"
 
-// groupOf returns the consumer group of the recorders of a name at the topic of an id. A topic that is recreated has another group: what
-// was committed before, or is committed late, says nothing of its records.
+// groupOf returns the consumer group of the recorders of a name at the topic of an id. A recreated topic has another group, so that offsets committed
+// for the old topic, even late, do not count for the new one.
 func groupOf(name, id string) string {
 	sum := sha256.Sum256([]byte(name + " " + id))
 	return groupPrefix + hex.EncodeToString(sum[:6])
 }
 
-// Record appends a batch to the topic: see flow.Keeper. It is durable when Record returns nil; how far the campaign is drained is not known.
+// Record appends a batch to the topic: see flow.Keeper. The batch is durable when Record returns nil. How far the campaign is drained is not
+// returned.
 func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	records, err := recordsOf(b)
 	var client *kgo.Client
@@ -252,24 +253,24 @@ func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error
 		err = client.ProduceSync(ctx, records...).FirstErr()
 	}
 	if err != nil {
-		_ = j.refresh(ctx) // the next try may find another topic
+		_ = j.refresh(ctx) // the next try may find a recreated topic
 		return flow.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
 	}
 	return flow.Drained{}, nil
 }
 
-// Bury appends a batch's garbage to the topic. A recorder buries it.
+// Bury appends a batch's garbage to the topic. A recorder makes it dead letters.
 func (j *Journal) Bury(ctx context.Context, b flow.Batch, _ string) (flow.Drained, error) {
 	return j.Record(ctx, b)
 }
 
-// JournalStats are what a Journal has in hand.
+// JournalStats are the records that a Journal has read and not recorded.
 type JournalStats struct {
-	InHand int           // records that were read and are not recorded
-	Oldest time.Duration // how long ago the oldest of them was appended
+	InHand int           // number of records that are read and not recorded
+	Oldest time.Duration // time since the oldest of these records was appended
 }
 
-// Stats returns what is in hand.
+// Stats returns the state of the records in hand.
 func (j *Journal) Stats() (s JournalStats) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -284,8 +285,8 @@ func (j *Journal) Stats() (s JournalStats) {
 	return s
 }
 
-// Watch reads records, and calls ready with their campaigns: see flow.Source. Whatever may be over soon, such as a broker's restart, does not end it
-// once it has found the topic. One Watch at a time.
+// Watch reads records, and calls ready with their campaigns: see flow.Source. Once it has found the topic, temporary errors, such as a broker's
+// restart, do not end it. Only one Watch may run at a time.
 func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	c, err := j.consume(ctx, ready)
 	if err == nil {
@@ -304,7 +305,7 @@ func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) e
 	return err
 }
 
-// Next returns a batch of a campaign's first records: see flow.Source. If the gate has to be told how far the campaign is drained, it is an empty one.
+// Next returns a batch of a campaign's first records: see flow.Source. The batch is empty if the gate must be told how far the campaign is drained.
 func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
 	q := j.queue(id)
 	if j.takes(&q.gone) {
@@ -326,8 +327,8 @@ func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Bat
 	return one.Batch, one, nil
 }
 
-// Ack notes that records are recorded, and tells the gate so: see flow.Source. If the gate does not answer, it is told later: that holds up no
-// recording.
+// Ack notes that records are recorded, and reports that to the gate: see flow.Source. If the gate does not answer, it gets the report later, and
+// recording continues.
 func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
 	one := receipt.(*share)
 	j.done(one.records)
@@ -345,8 +346,8 @@ func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (b
 	}
 	q.untold = time.Now()
 	j.notes(&q.tell)
-	if !errors.Is(err, firstcome.ErrBusy) { // unverified, for one: who rebuilds the gate loads what the ledger has
-		j.alarms.Tell(q.id, fmt.Errorf("the gate does not hear what is recorded: %w", err))
+	if !errors.Is(err, firstcome.ErrBusy) { // ErrBusy includes an unverified gate: its rebuild will load the ledger
+		j.alarms.Tell(q.id, fmt.Errorf("the gate could not be told which coupons are recorded: %w", err))
 	}
 	return 0, nil
 }

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// ageRecords is how many records of each partition are read to find out how old a backlog is: the first one tells that of the partition,
-	// and those behind it of campaigns that share it.
+	// ageRecords is how many records of each partition are read to find the age of a backlog. The first record gives the age of the partition, and
+	// the next ones those of campaigns that share it.
 	ageRecords = 20
-	// ageBytes bounds what the brokers send of a partition at once for that.
+	// ageBytes is the most bytes of a partition that the brokers send at once for that.
 	ageBytes = 256 << 10
 )
 
-// Lag returns how far the ledger is behind the gate: see flow.Source. An age is at least how long ago the oldest coupons were issued that are in
-// the topic and not recorded. It asks as an audit does, so that the answer does not depend on any recorder. Of a campaign that is not among the
-// first records of the partitions that are behind, that is taken to be the age of the last of these.
+// Lag returns how far the ledger lags behind the gate: see flow.Source. An age is at least the time since the issue of the campaign's oldest coupon
+// that is in the topic and not recorded. Lag reads committed offsets and records as an audit does, so it needs no running recorder. For a campaign
+// that is not among the first records of a lagging partition, it returns the age of the last of these records.
 func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
 	lags, err := j.options.Gate.Lag(ctx, active)
 	if err == nil && len(lags) > 0 {
@@ -32,7 +32,7 @@ func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, 
 	return lags, err
 }
 
-// age raises the ages of lags.
+// age raises Oldest of each lag to the age of the campaign's oldest unrecorded coupon in the topic.
 func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.Lag) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.L
 			end[p], cut[p] = most, true
 		}
 	}
-	first, last := map[firstcome.CampaignID]time.Time{}, make([]time.Time, len(end)) // when the first of each campaign, and the last of each partition, were issued
+	first, last := map[firstcome.CampaignID]time.Time{}, make([]time.Time, len(end)) // issue times: of the first coupon of each campaign, and of the last one read of each partition
 	err = j.topic.readAll(ctx, begin, end, func(r *kgo.Record) error {
 		b, err := readBatch(j.options.Secret, r)
 		if err != nil || len(b.Coupons) == 0 {
@@ -65,7 +65,7 @@ func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.L
 	if err != nil {
 		return fmt.Errorf("%w: %w", flow.ErrUnaged, err)
 	}
-	var behind time.Time // what was not read was issued after that
+	var behind time.Time // records that were not read were issued after this time
 	for p := range cut {
 		if cut[p] && (behind.IsZero() || last[p].Before(behind)) {
 			behind = last[p]
@@ -83,7 +83,7 @@ func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.L
 	return nil
 }
 
-// Ping returns nil if the brokers answer about the topic.
+// Ping returns nil if the brokers answer a request for the topic.
 func (j *Journal) Ping(ctx context.Context) error {
 	client, err := j.client(ctx)
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// silence is how long a recorder may give no sign of life before others have its partitions: the shortest time that brokers take by default.
+// silence is how long a recorder may send no heartbeat before other recorders get its partitions: the shortest time that brokers accept by default.
 const silence = 6 * time.Second
 
 // A consumer is one Watch's member of the recorders' group.
@@ -19,17 +19,17 @@ type consumer struct {
 	*Journal
 	ready  func(firstcome.CampaignID)
 	client *kgo.Client
-	cut    func() // gives up whatever the client asks
+	cut    func() // cancels all requests of the client
 	id     string // of the topic
 }
 
-// consume joins the group of the topic as it is now. A partition of which nothing was ever committed is read from its first record; so is
-// one whose records the brokers have lost, and that is an alarm: nothing is ever skipped.
+// consume joins the consumer group of the current topic. A partition without a committed offset is read from its first record. So is a partition
+// whose records the brokers have lost, which also raises an alarm. Nothing is ever skipped.
 func (j *Journal) consume(ctx context.Context, ready func(firstcome.CampaignID)) (*consumer, error) {
 	if err := j.refresh(ctx); err != nil {
 		return nil, err
 	}
-	if _, _, err := j.uncommitted(ctx); err != nil { // the client itself would say nothing of what is lost
+	if _, _, err := j.uncommitted(ctx); err != nil { // the client itself does not report lost records
 		return nil, err
 	}
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -48,18 +48,18 @@ func (j *Journal) consume(ctx context.Context, ready func(firstcome.CampaignID))
 	return c, nil
 }
 
-// revoked commits what is done of partitions that another recorder has from now on.
+// revoked commits finished records of partitions that another recorder gets now.
 func (c *consumer) revoked(ctx context.Context, _ *kgo.Client, revoked map[string][]int32) {
-	_ = c.commit(ctx) // else the next one does it again
+	_ = c.commit(ctx) // otherwise the next recorder repeats them
 	c.drop(revoked[c.topic.name])
 }
 
-// lost forgets what was read of partitions that another recorder may have had for long.
+// lost forgets records of partitions that another recorder may have had for some time.
 func (c *consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	c.drop(lost[c.topic.name])
 }
 
-// leave commits what is done, and leaves the group, so that others have the partitions at once.
+// leave commits finished records and leaves the group, so that other recorders get the partitions at once.
 func (c *consumer) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaving)
 	defer cancel()
@@ -73,7 +73,7 @@ func (c *consumer) leave() {
 	}
 }
 
-// numbers returns the partitions of which something was read.
+// numbers returns the partitions of which records were read.
 func (j *Journal) numbers() map[int32]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,7 +84,7 @@ func (j *Journal) numbers() map[int32]bool {
 	return numbers
 }
 
-// commit has the brokers note what is done.
+// commit commits the offsets of finished records.
 func (c *consumer) commit(ctx context.Context) error {
 	due := c.commits()
 	if len(due) == 0 {
@@ -99,13 +99,13 @@ func (c *consumer) commit(ctx context.Context) error {
 	return err
 }
 
-// read reads records and commits what is done, until ctx ends.
+// read reads records, and commits finished ones, until ctx ends.
 func (c *consumer) read(ctx context.Context) error {
 	for noted := time.Now(); ctx.Err() == nil; {
 		if time.Since(noted) > commitEvery {
 			noted = time.Now()
 			if err := c.commit(ctx); err != nil && ctx.Err() == nil {
-				c.alarms.Tell("", fmt.Errorf("what is recorded is not noted in Kafka, and is read again after the next rebalance: %w", c.topic.explain(err)))
+				c.alarms.Tell("", fmt.Errorf("offsets of recorded coupons cannot be committed in Kafka, so they are read again after the next rebalance: %w", c.topic.explain(err)))
 			}
 		}
 		if c.full() {
@@ -119,7 +119,7 @@ func (c *consumer) read(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// poll reads once. An error says that this client will read nothing more.
+// poll reads records once. An error means that this client can read no more.
 func (c *consumer) poll(ctx context.Context) error {
 	polling, cancel := context.WithTimeout(ctx, pollTime)
 	defer cancel()
@@ -131,7 +131,7 @@ func (c *consumer) poll(ctx context.Context) error {
 		switch {
 		case errors.As(err, &loss):
 			c.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s is read again from offset %d on: %w", errLost, number, c.topic.name, loss.ResetTo, err))
-		case errors.As(err, new(*kgo.ErrGroupSession)) || isAway(err) && !errors.Is(err, polling.Err()): // the client joins again; another one would wait for the end of its member
+		case errors.As(err, new(*kgo.ErrGroupSession)) || isAway(err) && !errors.Is(err, polling.Err()): // the client joins again by itself; a new client would have to wait until the old member times out
 			c.alarms.Tell("", c.topic.explain(fmt.Errorf("read the topic %s: %w", c.topic.name, err)))
 		case !errors.Is(err, polling.Err()):
 			failed = err

@@ -24,8 +24,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce has recorders come and go while coupons are appended, some of them
-// twice, and by relays of which one is late.
+// TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce starts and stops recorders while coupons are appended, some of them twice,
+// and by relays of which one is late.
 func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("rebalanced"), 4, nil)
@@ -58,8 +58,8 @@ func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *te
 	}
 }
 
-// TestF45AnyOrderOfTheRecordsGivesTheSameLedger appends batches as relays would that fail and are frozen: some again, none where it belongs. The
-// ledger fails, too, and two recorders share the work.
+// TestF45AnyOrderOfTheRecordsGivesTheSameLedger appends batches as relays do that fail and stall: some twice, and none in its place. The ledger fails
+// too, and two recorders share the work.
 func TestF45AnyOrderOfTheRecordsGivesTheSameLedger(t *testing.T) {
 	t.Parallel()
 	at, g, p, random := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c"), seed.Rand(t)
@@ -96,7 +96,7 @@ func TestF45AnyOrderOfTheRecordsGivesTheSameLedger(t *testing.T) {
 	}
 }
 
-// TestAGateThatDoesNotAnswerHoldsUpNoRecording: it is told later.
+// TestAGateThatDoesNotAnswerHoldsUpNoRecording fails reports to the gate, which gets them later.
 func TestAGateThatDoesNotAnswerHoldsUpNoRecording(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -106,7 +106,7 @@ func TestAGateThatDoesNotAnswerHoldsUpNoRecording(t *testing.T) {
 	g.record(t, j, p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 100)))
 	p.WaitFor(t, 100)
-	wantAlarm(t, alarms, "the gate does not hear what is recorded: away")
+	wantAlarm(t, alarms, "the gate could not be told which coupons are recorded: away")
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 100)))
 	p.WaitFor(t, 200)
 	g.mu.Lock()
@@ -115,7 +115,7 @@ func TestAGateThatDoesNotAnswerHoldsUpNoRecording(t *testing.T) {
 	stage.Await(t, "what the gate heard", 200, g.heardThrough("c"))
 }
 
-// TestADeadLetterIsToldBeforeItIsDrainedWhoeverDied has a recorder die when the ledger had buried a coupon, and nobody told the gate.
+// TestADeadLetterIsToldBeforeItIsDrainedWhoeverDied ends a recorder after the ledger has buried a coupon and before the gate is told.
 func TestADeadLetterIsToldBeforeItIsDrainedWhoeverDied(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -138,7 +138,7 @@ func TestADeadLetterIsToldBeforeItIsDrainedWhoeverDied(t *testing.T) {
 	}
 }
 
-// TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders has records that never came: nothing is behind them, or others are.
+// TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders loses records: the last ones, or some before others.
 func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
 	t.Parallel()
 	for name, behind := range map[string]bool{"nothing is behind them": false, "others are behind them": true} {
@@ -165,7 +165,7 @@ func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
 	}
 }
 
-// TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified has numbers missing of a gate that may be in an older state. What the topic has is
+// TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified misses numbers of a gate that may be in an earlier state. Coupons in the topic are
 // recorded all the same.
 func TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified(t *testing.T) {
 	t.Parallel()
@@ -188,14 +188,14 @@ func TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified(t *testing.T)
 	stage.Await(t, "what the gate heard", 18, g.heardThrough("c"))
 }
 
-// remake makes a topic again, under the same name.
+// remake recreates a topic under the same name.
 func remake(t *testing.T, at string) {
 	t.Helper()
 	stage.Must(t, services.DropTopic(t.Context(), at))
 	stage.Must(t, stage.Err(services.MakeTopic(t.Context(), at, at[strings.LastIndexByte(at, '/')+1:], 1, nil)))
 }
 
-// insist appends coupons that a gate issues anew, until a topic takes them.
+// insist issues coupons and appends them, until the topic takes some.
 func (s stream) insist(id firstcome.CampaignID, users int) {
 	s.t.Helper()
 	coupons := s.issue(id, users)
@@ -204,7 +204,7 @@ func (s stream) insist(id firstcome.CampaignID, users int) {
 	})
 }
 
-// TestF48ATopicThatIsMadeAgainLosesNothing makes a topic again when its recorder has stopped, with coupons that nobody recorded.
+// TestF48ATopicThatIsMadeAgainLosesNothing recreates a topic with unrecorded coupons after its recorder has stopped.
 func TestF48ATopicThatIsMadeAgainLosesNothing(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -222,8 +222,8 @@ func TestF48ATopicThatIsMadeAgainLosesNothing(t *testing.T) {
 	wantAlarm(t, alarms, "was recreated")
 }
 
-// TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing makes a topic again, and commits in its name what was done of the one that is gone:
-// so late may come what a recorder tells a Kafka that goes by names alone, as those before 4 do. Nothing is recreated from the holders here.
+// TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing recreates a topic, and then commits offsets of the deleted one. A recorder's commit may be
+// that late with a Kafka before version 4, which identifies topics by name alone. Nothing is recorded from the holders here.
 func TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -249,8 +249,8 @@ func TestF48WhatIsCommittedLateOfATopicThatIsGoneSkipsNothing(t *testing.T) {
 	wantAlarm(t, alarms, "was recreated")
 }
 
-// TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders has a topic lose its end, so that more is committed than it has, and its
-// beginning, with coupons that nobody recorded.
+// TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders covers a topic that loses its end, so that the committed offset is above it, and
+// one that loses its beginning, with coupons that were not recorded.
 func TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -263,14 +263,14 @@ func TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders(t *testi
 				done.AddOffset(topic, number, 100, -1)
 			}
 			return admin.CommitAllOffsets(t.Context(), kafka.GroupOf("ours", id), done)
-		}, "and all below 100 was recorded; it is read again from its start"},
+		}, "although records up to 100 were recorded; it is read again from its start"},
 		"its beginning": {func(admin *kadm.Client, topic, _ string) error {
 			ends, err := admin.ListEndOffsets(t.Context(), topic)
 			if err == nil {
 				_, err = admin.DeleteRecords(t.Context(), ends.Offsets())
 			}
 			return err
-		}, "and only what is below 1 is recorded"},
+		}, "although only records below 1 are recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -296,8 +296,8 @@ func TestF48WhatKafkaHasLostOfTheJournalIsToldAndRecordedFromTheHolders(t *testi
 	}
 }
 
-// TestF47ABrokerThatHangsIsGivenUp has a broker hang with a batch and a fact on their way. Whoever gives a batch is told when their time is
-// over, and a node stops.
+// TestF47ABrokerThatHangsIsGivenUp makes a broker hang with a batch and a fact on their way. The caller of the batch gets an error at its time-out,
+// and a node stops.
 func TestF47ABrokerThatHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	broker, g, b := services.Kafka.Server(t), newRelayed(), newBook()
@@ -328,8 +328,8 @@ func TestF47ABrokerThatHangsIsGivenUp(t *testing.T) {
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
 }
 
-// TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts, and joins again when its member is gone. A new client would have to wait until the brokers
-// give up the old one's member.
+// TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts also checks that the client joins again when the group has lost its member. A new client would
+// have to wait until the old member times out.
 func TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts(t *testing.T) {
 	t.Parallel()
 	broker, g, l := services.Kafka.Server(t), newRelayed(), stage.NewLedger("c")
@@ -355,7 +355,7 @@ func TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts(t *testing.T) {
 	stage.Same(t, "clients of the recorder", times, w.times.Load())
 }
 
-// A watched source counts how often it is watched.
+// A watched source counts calls of Watch.
 type watched struct {
 	flow.Source
 	times atomic.Int64
@@ -366,7 +366,7 @@ func (w *watched) Watch(ctx context.Context, ready func(firstcome.CampaignID)) e
 	return w.Source.Watch(ctx, ready)
 }
 
-// dismiss has the brokers forget the members of a group.
+// dismiss removes the members of a group at the brokers.
 func dismiss(t *testing.T, at, group string) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...))
@@ -384,7 +384,7 @@ func dismiss(t *testing.T, at, group string) {
 	stage.Must(t, stage.Err(leave.RequestWith(t.Context(), client)))
 }
 
-// TestWhatIsNotOursIsPassedOver has two ledgers share a topic, and something of this ledger that it does not know any more.
+// TestWhatIsNotOursIsPassedOver lets two ledgers share a topic, which also has a record of a campaign that this ledger no longer has.
 func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -424,7 +424,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	})
 }
 
-// TestRecordsOfANewerReleaseAreLeftToIt: they hold up their campaign, and no other.
+// TestRecordsOfANewerReleaseAreLeftToIt checks that they hold up only their own campaign.
 func TestRecordsOfANewerReleaseAreLeftToIt(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c", "d")
@@ -443,7 +443,7 @@ func TestRecordsOfANewerReleaseAreLeftToIt(t *testing.T) {
 	}
 }
 
-// TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater has whoever needs the topic be told that it is away, and nobody that it is empty.
+// TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater checks that callers who need the topic get an error, and never an empty answer.
 func TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T) {
 	broker := services.Kafka.Server(t)
 	at, err := services.MakeTopic(t.Context(), broker.URL(), "waits", 1, map[string]string{"retention.ms": "-1"})

@@ -16,20 +16,20 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// errGone says that nothing is on its way, and numbers are missing.
-const errGone = flow.HoleError("neither the gate's journal nor the topic has anything, and not all that was issued is recorded")
+// errGone means that numbers are missing although no entry and no record is on its way.
+const errGone = flow.HoleError("numbers that were issued are not recorded, although neither the gate's journal nor the topic has more coupons")
 
-// refreshEvery is how often a recorder looks whether the topic was recreated. Its client notices only after ten seconds.
+// refreshEvery is how often a recorder checks whether the topic was recreated. Its client would notice only after ten seconds.
 const refreshEvery = 2 * time.Second
 
-// A sight is what a sweep saw of a campaign, and since when.
+// A sight is a campaign's state as a sweep saw it, and since when it has been the same.
 type sight struct {
 	flow.Undrained
 	since time.Time
 }
 
-// sweep has the gate be told where the ledger has more than it heard of, and looks for numbers that are gone: nothing of them is on its
-// way, and the ledger does not have them.
+// sweep makes recorders report to the gate if the ledger is drained further than the gate knows. It also looks for lost numbers: they are on their
+// way neither in the gate's journal nor in the topic, and the ledger does not have them.
 func (c *consumer) sweep(ctx context.Context) error {
 	j, seen := c.Journal, map[firstcome.CampaignID]sight{}
 	for looked := time.Now(); ; {
@@ -46,20 +46,20 @@ func (c *consumer) sweep(ctx context.Context) error {
 		}
 		active, err := j.options.Ledger.Active(ctx)
 		if err != nil {
-			continue // nothing can be recorded now
+			continue // the ledger does not answer, so no coupon can be recorded now
 		}
 		behind, err := j.options.Gate.Behind(ctx, active)
 		if err != nil {
-			continue // the gate says so itself
+			continue // the gate's own journal reports that
 		}
 		seen = c.look(ctx, active, behind, seen)
 	}
 }
 
-// look is one look of a sweep, given what the one before saw.
+// look is one round of a sweep. seen has the state of the round before.
 func (c *consumer) look(ctx context.Context, active []gate.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
 	now := map[firstcome.CampaignID]sight{}
-	quiet, known := false, false // nothing is on its way in the topic
+	quiet, known := false, false // quiet: all records of the topic are committed
 	for _, u := range behind {
 		at := slices.IndexFunc(active, func(r gate.Revision) bool { return r.Campaign == u.Campaign })
 		before, same := seen[u.Campaign]
@@ -70,7 +70,7 @@ func (c *consumer) look(ctx context.Context, active []gate.Revision, behind []fl
 		q := c.queue(u.Campaign)
 		switch {
 		case !same || u.Entries > 0:
-		case u.Epoch < active[at].Epoch: // an older gate is told nothing, and what it gave is lost
+		case u.Epoch < active[at].Epoch: // a gate in a stale epoch gets no report, and numbers that it issued are lost
 		case u.Drained < active[at].Drained:
 			c.notes(&q.tell)
 			c.ready(u.Campaign)
@@ -87,14 +87,14 @@ func (c *consumer) look(ctx context.Context, active []gate.Revision, behind []fl
 	return now
 }
 
-// quiet tells whether all records of the topic are committed, so that nothing is on its way there.
+// quiet reports whether all records of the topic are committed, so that no coupon is on its way there.
 func (j *Journal) quiet(ctx context.Context) bool {
 	begin, is, err := j.uncommitted(ctx)
 	return err == nil && slices.Equal(begin, is.ends)
 }
 
-// uncommitted returns, of each partition, the offset behind all that is recorded for sure, and where the topic ends. The ends are read last:
-// what is committed meanwhile is below them.
+// uncommitted returns, for each partition, the offset after the records that are certainly recorded, and the current ends of the topic. It reads the
+// ends last, so that offsets which are committed in between are below them.
 func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err error) {
 	if err := j.Find(ctx); err != nil {
 		return nil, is, err
@@ -118,11 +118,11 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 			at, ok := offsets.Lookup(j.topic.name, int32(number))
 			switch {
 			case !ok:
-			case at.At > is.ends[number]: // who reads on there would skip others
-				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s ends at offset %d, and all below %d was recorded; it is read again from its start",
+			case at.At > is.ends[number]: // reading from there would skip records
+				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s ends at offset %d, although records up to %d were recorded; it is read again from its start",
 					errLost, number, j.topic.name, is.ends[number], at.At))
 			case at.At < is.starts[number]:
-				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s begins at offset %d, and only what is below %d is recorded",
+				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s begins at offset %d, although only records below %d are recorded",
 					errLost, number, j.topic.name, is.starts[number], at.At))
 			default:
 				begin[number] = at.At
@@ -132,21 +132,21 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 	}
 }
 
-// errLost says that records are gone that may not be recorded. What is missing then is recorded from the gate's holders.
+// errLost means that records are gone whose coupons may not be recorded. Missing coupons are then recorded from the gate's holders.
 var errLost = errors.New("Kafka has lost records of the journal")
 
-// committed returns what the recorders of the topic of an id have committed.
+// committed returns the offsets that the recorders of the topic with an id have committed.
 func (j *Journal) committed(ctx context.Context, client *kgo.Client, id string) (kadm.OffsetResponses, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	offsets, err := fetchOffsets(ctx, client, groupOf(j.options.Name, id))
 	if err != nil {
-		err = j.topic.explain(fmt.Errorf("ask what of the topic %s is recorded: %w", j.topic.name, err))
+		err = j.topic.explain(fmt.Errorf("read the committed offsets of the topic %s: %w", j.topic.name, err))
 	}
 	return offsets, err
 }
 
-// fetchOffsets returns what a group has committed. A cluster whose first group this is needs a moment to make room for them.
+// fetchOffsets returns the committed offsets of a group. It waits for a new cluster to create its internal topic for offsets.
 func fetchOffsets(ctx context.Context, client *kgo.Client, group string) (offsets kadm.OffsetResponses, err error) {
 	for {
 		offsets, err = kadm.NewClient(client).FetchOffsets(ctx, group)

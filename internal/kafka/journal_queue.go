@@ -13,40 +13,40 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A partition is what a recorder has read of one and not recorded, in the order of offsets. A record may be done before an earlier one of
-// another campaign. The journal's mutex guards it.
+// A partition has the records of a partition that a recorder has read and not committed, in the order of offsets. A record may be done while an
+// earlier record of another campaign is not. The journal's mutex guards it.
 type partition struct {
 	pending []*pending
-	done    *kgo.Record // the last one behind which nothing earlier is pending, if the brokers do not know that
+	done    *kgo.Record // the record up to which all are done, if that is not committed yet
 }
 
-// A pending record is one that is to be recorded.
+// A pending is a record that must be recorded.
 type pending struct {
 	record *kgo.Record
 	over   bool // it is recorded, or another recorder has its partition
 }
 
-// A queue has the records of one campaign that are to be recorded. The journal's mutex guards records, tell and gone; the worker that
-// has the campaign guards the rest.
+// A queue has the records of one campaign that must be recorded. The journal's mutex guards records, tell and gone. Only the worker that has the
+// campaign uses the other fields.
 type queue struct {
 	id      firstcome.CampaignID
 	records []*pending
-	tell    bool // the gate has to be told how far the campaign is drained
-	gone    bool // the gate has numbers that neither its journal nor the topic has
+	tell    bool // the gate must be told how far the campaign is drained
+	gone    bool // the gate has issued numbers that neither its journal nor the topic has
 
-	marker string    // the campaign's, by the ledger; empty: the ledger does not have it
-	asked  time.Time // when the ledger said so
-	untold time.Time // when the gate last did not answer
+	marker string    // the campaign's UID by the ledger; empty if the ledger does not have the campaign
+	asked  time.Time // when the ledger was asked for it
+	untold time.Time // when a report to the gate last failed
 }
 
-// queue returns a campaign's.
+// queue returns the queue of a campaign.
 func (j *Journal) queue(id firstcome.CampaignID) *queue {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.queueOf(id)
 }
 
-// queueOf is queue. mu is held.
+// queueOf returns the queue of a campaign. mu is held.
 func (j *Journal) queueOf(id firstcome.CampaignID) *queue {
 	q := j.queues[id]
 	if q == nil {
@@ -56,7 +56,7 @@ func (j *Journal) queueOf(id firstcome.CampaignID) *queue {
 	return q
 }
 
-// add puts records that were read into the queues of their campaigns. A record without a campaign is nobody's.
+// add puts new records into the queues of their campaigns. A record without a campaign is done at once.
 func (c *consumer) add(records []*kgo.Record) {
 	j := c.Journal
 	j.mu.Lock()
@@ -81,7 +81,7 @@ func (c *consumer) add(records []*kgo.Record) {
 	}
 }
 
-// done notes that records are recorded, or nobody's here.
+// done notes that records are recorded, or are not for this recorder.
 func (j *Journal) done(records []*pending) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,7 +90,7 @@ func (j *Journal) done(records []*pending) {
 	}
 }
 
-// drop forgets what was read of partitions that another recorder has from now on.
+// drop forgets the records of partitions that another recorder gets now.
 func (j *Journal) drop(numbers []int32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -105,7 +105,7 @@ func (j *Journal) drop(numbers []int32) {
 	}
 }
 
-// commits returns, of each partition, the last record up to which all are done, where the brokers do not know that.
+// commits returns, for each partition, the last record up to which all are done, if that is not committed yet.
 func (j *Journal) commits() (due []*kgo.Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -122,7 +122,7 @@ func (j *Journal) commits() (due []*kgo.Record) {
 	return due
 }
 
-// noted notes that the brokers know of records.
+// noted notes that offsets are committed.
 func (j *Journal) noted(records []*kgo.Record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -133,7 +133,7 @@ func (j *Journal) noted(records []*kgo.Record) {
 	}
 }
 
-// full tells whether so much is in hand that nothing more is read.
+// full reports whether the records in hand exceed inHand, so that no more may be read.
 func (j *Journal) full() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -147,7 +147,7 @@ func (j *Journal) notes(flag *bool) {
 	*flag = true
 }
 
-// takes returns whether a flag of a queue was set, and unsets it.
+// takes returns whether a flag of a queue was set, and clears it.
 func (j *Journal) takes(flag *bool) (was bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -155,13 +155,13 @@ func (j *Journal) takes(flag *bool) (was bool) {
 	return was
 }
 
-// A share is a batch, and its records. Its receipt is a pointer to it.
+// A share is a batch and its records. A pointer to it is the batch's receipt.
 type share struct {
 	flow.Batch
 	records []*pending
 }
 
-// recordsAtOnce is how many records are looked at for one batch: those of single coupons are two thousand of them.
+// recordsAtOnce is the most records of one batch, which is enough for two thousand coupons in records of one coupon each.
 const recordsAtOnce = 2000
 
 // first returns a campaign's first records.
@@ -172,8 +172,8 @@ func (j *Journal) first(q *queue) []*pending {
 	return slices.Clone(q.records[:min(len(q.records), recordsAtOnce)])
 }
 
-// share returns what a campaign's first records say, as a batch of one epoch and of about as many coupons as are recorded at once. Without
-// records there is none.
+// share returns a campaign's first records as a batch of one epoch, with about as many coupons as are recorded at once. Without records the share is
+// empty.
 func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 	all := &share{Batch: flow.Batch{Campaign: q.id}}
 	for records := j.first(q); len(records) > 0 && len(all.records) == 0; records = j.first(q) {
@@ -186,7 +186,7 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 			case err != nil && len(all.records) == 0:
 				return all, err
 			case err != nil, len(all.records) > 0 && (len(all.Coupons)+len(b.Coupons) > j.options.Coupons || !all.joins(b)):
-				return all, nil // it comes with the next ones
+				return all, nil // this record comes in the next batch
 			}
 			all.Marker = b.Marker
 			all.join(b)
@@ -196,12 +196,12 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 	return all, nil
 }
 
-// joins tells whether a batch may be recorded together with an earlier one. Batches without an epoch say nothing of coupons.
+// joins reports whether a batch may be recorded together with p. A batch without an epoch has no coupons.
 func (p *share) joins(b flow.Batch) bool {
 	return p.Marker == b.Marker && (p.Epoch == b.Epoch || p.Epoch == 0 || b.Epoch == 0)
 }
 
-// join adds a batch to an earlier one.
+// join adds a batch to p.
 func (p *share) join(b flow.Batch) {
 	p.Epoch = max(p.Epoch, b.Epoch)
 	p.Coupons = append(p.Coupons, b.Coupons...)
@@ -213,15 +213,15 @@ func (p *share) join(b flow.Batch) {
 
 func byNumber(a, b firstcome.Coupon) int { return int(min(max(a.Number-b.Number, -1), 1)) }
 
-// errNobodys says that a record is not for this recorder: it is of another ledger, or of another secret, whose recorders are another group.
-var errNobodys = errors.New("it is another ledger's")
+// errNobodys means that a record belongs to another ledger or secret, whose recorders are another group.
+var errNobodys = errors.New("it belongs to another ledger or secret")
 
-// read returns what a record says. What cannot be read is garbage. So is what the ledger does not know and says to be its own: a dead letter
-// keeps it.
+// read returns the batch of a record. A record that cannot be read becomes garbage. So does a record whose UID belongs to this ledger although the
+// ledger does not have the campaign: a dead letter then keeps the record.
 func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch, error) {
 	b, err := readBatch(j.options.Secret, r)
 	newer := errors.Is(err, errNewer)
-	says := err == nil || newer // whose it is
+	says := err == nil || newer // the record has a UID
 	if says && b.Marker != q.marker || !says && q.marker == "" {
 		if err := j.ask(ctx, q); err != nil {
 			return b, err
@@ -240,7 +240,7 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch
 	return flow.Batch{Campaign: q.id, Marker: q.marker, Garbage: []flow.Garbage{garbageOf(id, r, err)}}, nil
 }
 
-// ask asks the ledger for a campaign's marker, about once a second.
+// ask asks the ledger for a campaign's UID, about once a second.
 func (j *Journal) ask(ctx context.Context, q *queue) error {
 	if time.Since(q.asked) < j.options.Sweep {
 		return nil

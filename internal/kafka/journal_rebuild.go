@@ -12,16 +12,16 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A Relayed gate is a remote gate whose entries go through a topic, as a recovery.Machine needs it: what the gate's own journal does not
-// have any more is in the topic.
+// A Relayed is a remote gate with a Journal behind its own journal, for a recovery.Machine: entries that have left the gate's journal are in the
+// topic.
 type Relayed struct {
 	recovery.Gate
 	Journal *Journal
 }
 
-// Empty gives all that is in a frozen campaign's journal to a sink, and then all of it that is in the topic: see recovery.Gate. The
-// topic's end is read behind the freeze. What a relay had removed from the journal before is below it; what a relay appends later it had
-// not removed, so that the sink has it already.
+// Empty passes all coupons of a frozen campaign's journal to a sink, and then all of its coupons in the topic: see recovery.Steps. It reads the
+// topic's end after the freeze. Entries that a relay removed from the gate's journal before are below that end. Entries that a relay appends later
+// were still in the gate's journal, so the sink already has them.
 func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) er
 	})
 }
 
-// Unrecorded calls each with every coupon of a campaign that is in the gate's journal, or in the topic: see recovery.Gate. Entries
-// move from the journal to the topic, so the journal is read first.
+// Unrecorded calls each with every coupon of a campaign that is in the gate's journal or in the topic: see recovery.Looks. Entries move from the
+// journal to the topic, so it reads the journal first.
 func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	if err := g.Gate.Unrecorded(ctx, id, each); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each f
 	return g.Journal.Unrecorded(ctx, id, marker, each)
 }
 
-// Unrecorded calls each with every coupon of the campaign of a marker that the topic has, and that may not be recorded.
+// Unrecorded calls each with every coupon in the topic that may not be recorded, of the campaign with a UID.
 func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(firstcome.Coupon) error) error {
 	return j.unrecorded(ctx, id, marker, func(b flow.Batch) error {
 		for _, c := range b.Coupons {
@@ -58,8 +58,8 @@ func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marke
 	})
 }
 
-// unrecorded calls each with what the topic has of the campaign of a marker and is not committed, up to where the topic ends now. What cannot
-// be read is garbage; a newer release's record is an error.
+// unrecorded calls each with the batches of the campaign with a UID that are in the topic and not committed, up to the topic's current end. It skips
+// records that cannot be read; a record of a newer release is an error.
 func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(flow.Batch) error) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
@@ -71,17 +71,17 @@ func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marke
 		}
 		b, err := readBatch(j.options.Secret, r)
 		switch {
-		case b.Marker != marker: // it is of another ledger's campaign, or its recorder buries it
+		case b.Marker != marker: // another ledger's campaign, or a record that its recorder will bury
 			return nil
 		case errors.Is(err, errNewer):
 			return err
-		case err != nil: // its recorder buries it
+		case err != nil: // its recorder will bury it
 			return nil
 		}
 		return each(b)
 	}, ctx.Err)
 	if err != nil {
-		return fmt.Errorf("read what the topic has of %s: %w", id, err)
+		return fmt.Errorf("read the topic's records of %s: %w", id, err)
 	}
 	return nil
 }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// batchFormat is what a relay writes; a higher one is a newer release's.
+	// batchFormat is the format that a relay writes. A higher number comes from a newer release.
 	batchFormat = 1
-	// recordCoupons bounds the coupons of a record: with the longest ids they are a quarter of a megabyte, and brokers take a megabyte by default.
+	// recordCoupons is the most coupons of a record. With the longest ids they take a quarter of a megabyte, and brokers accept a megabyte by
+	// default.
 	recordCoupons = 2000
-	// maxPayload bounds what is kept of a record that cannot be read, in bytes.
+	// maxPayload is the most bytes that are kept of a record that cannot be read.
 	maxPayload = 16 << 10
 )
 
-// A recordedBatch is the value of a record: a batch of a campaign, which is the record's key. Codes follow from the numbers, so they are
-// not in it.
+// A recordedBatch is the value of a record: a batch of a campaign, whose id is the record's key. It has no codes, which follow from the numbers.
 type recordedBatch struct {
 	Format  int              `json:"format"`
 	Marker  string           `json:"marker"`
@@ -35,7 +35,7 @@ type recordedBatch struct {
 	Garbage []flow.Garbage   `json:"garbage,omitempty"`
 }
 
-// A recordedRun is coupons whose numbers follow each other, issued at one instant.
+// A recordedRun is a series of coupons with consecutive numbers and the same time of issue.
 type recordedRun struct {
 	First      int64              `json:"first"`
 	At         int64              `json:"at"` // microseconds since 1970
@@ -43,10 +43,10 @@ type recordedRun struct {
 	Generation int64              `json:"generation,omitempty"`
 	Direct     bool               `json:"direct,omitempty"`
 	Users      []firstcome.UserID `json:"users"`
-	Tickets    []int64            `json:"tickets,omitempty"` // of those who were in line: one for each of users
+	Tickets    []int64            `json:"tickets,omitempty"` // one for each user, if they were in line
 }
 
-// goesOn tells whether a coupon belongs to a run.
+// goesOn reports whether a coupon continues a run.
 func (r *recordedRun) goesOn(c *firstcome.Coupon) bool {
 	return c.Number == r.First+int64(len(r.Users)) && c.IssuedAt.UnixMicro() == r.At && c.TermsVersion == r.Terms &&
 		c.Generation == r.Generation && c.Direct == r.Direct
@@ -67,7 +67,7 @@ func runsOf(coupons []firstcome.Coupon) (runs []recordedRun) {
 	return runs
 }
 
-// recordsOf returns a batch as records: coupons in several if they are many, and each piece of garbage in one of its own.
+// recordsOf returns a batch as records: coupons in several records if they are many, and each piece of garbage in a record of its own.
 func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
 	add := func(one recordedBatch) {
 		var value bytes.Buffer
@@ -82,7 +82,7 @@ func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
 	for from := 0; from < len(b.Coupons); from += recordCoupons {
 		add(recordedBatch{Runs: runsOf(b.Coupons[from:min(from+recordCoupons, len(b.Coupons))])})
 	}
-	if !b.Line.Empty() { // behind the coupons, as in the journal
+	if !b.Line.Empty() { // after the coupons, as in the journal
 		add(recordedBatch{Line: &b.Line})
 	}
 	for _, g := range b.Garbage {
@@ -91,11 +91,11 @@ func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
 	return records, err
 }
 
-// errNewer says that a topic has records that this firstcome cannot read, and that are no garbage.
+// errNewer means that the topic has records of a newer release, which this release must leave in place.
 var errNewer = fmt.Errorf("%w: the topic has records of a newer firstcome: see that each recorder is as new as the nodes that issue", firstcome.ErrGateMismatch)
 
-// readBatch returns what a record says of a campaign. errNewer means that it is a newer release's: then the batch has only the campaign
-// and its marker. Any other error says why it cannot be read.
+// readBatch returns the batch of a record. errNewer means that a newer release wrote it: then the batch has only the campaign and its UID. Any other
+// error is why it cannot be read.
 func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error) {
 	var is recordedBatch
 	if err := json.Unmarshal(r.Value, &is); err != nil {
@@ -108,7 +108,7 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 	case is.Format != batchFormat:
 		return b, fmt.Errorf("its format is %d, this release reads %d", is.Format, batchFormat)
 	case is.Marker == "" || is.Epoch < 0:
-		return b, errors.New("it does not say whose it is")
+		return b, errors.New("it has no marker")
 	}
 	b.Epoch, b.Garbage = is.Epoch, is.Garbage
 	if is.Line != nil {
@@ -116,10 +116,10 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 	}
 	for _, run := range is.Runs {
 		if run.First < 1 || run.Generation < 0 || run.Generation > 0 && len(run.Tickets) != len(run.Users) || run.Generation == 0 && len(run.Tickets) > 0 {
-			return b, errors.New("it has coupons without a number, or tickets of other people")
+			return b, errors.New("it has coupons without a number, or not one ticket for each user")
 		}
 		if len(b.Coupons)+len(run.Users) > gate.MaxBatch {
-			return b, fmt.Errorf("it has more than %d users, and no gate issues as many coupons at once", gate.MaxBatch)
+			return b, fmt.Errorf("it has more than %d users, which no gate issues coupons to at once", gate.MaxBatch)
 		}
 		for n, user := range run.Users {
 			if _, err := firstcome.ParseUserID(string(user)); err != nil {
@@ -138,8 +138,8 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 	return b, nil
 }
 
-// garbageOf returns what is kept of a record that cannot be read. The topic's id is in its name, because a topic that is recreated has
-// records under the same offsets.
+// garbageOf returns the garbage of a record that cannot be read. Its name has the topic's id, because a recreated topic has other records under the
+// same offsets.
 func garbageOf(topic string, r *kgo.Record, cause error) flow.Garbage {
 	value := strings.ToValidUTF8(string(r.Value[:min(len(r.Value), maxPayload)]), "\uFFFD")
 	return flow.Garbage{Source: fmt.Sprintf("kafka/%s/%d/%d", topic, r.Partition, r.Offset), Payload: value, Cause: cause.Error()}

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// TestARecordSaysWhatWasIssuedDirectly has a direct issue between two claims' coupons.
+// TestARecordSaysWhatWasIssuedDirectly has a directly issued coupon between two claimed ones.
 func TestARecordSaysWhatWasIssuedDirectly(t *testing.T) {
 	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestARecordSaysWhatWasIssuedDirectly(t *testing.T) {
 	}
 }
 
-// TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage, in one run or in several.
+// TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage covers a record with one run, and one with several.
 func TestARecordOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
 	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
 	if err != nil {

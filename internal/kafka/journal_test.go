@@ -21,7 +21,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A relayed is a gate and a ledger as a Journal asks them: campaigns that are there once something was issued, with their markers.
+// A relayed is the gate and the ledger of a Journal. A campaign exists once a coupon was issued.
 type relayed struct {
 	mu      sync.Mutex // guards what follows
 	issued  map[firstcome.CampaignID][]firstcome.Coupon
@@ -44,7 +44,7 @@ func newRelayed() *relayed {
 
 const marker = "ours.1.secret"
 
-// issue has the gate issue coupons to users who are new.
+// issue issues coupons to new users.
 func (g *relayed) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -129,10 +129,10 @@ func open(t *testing.T, at string, g *relayed, edit ...func(*kafka.JournalOption
 	return j
 }
 
-// patient has a Journal never record from the holders: that would mend what it skipped.
+// patient makes a Journal never record from the holders, which would hide a skipped record.
 func patient(o *kafka.JournalOptions) { o.Patience = 10 * time.Minute }
 
-// A stream is conform.Stream's.
+// A stream implements conform.Stream.
 type stream struct {
 	*kafka.Journal
 	t  *testing.T
@@ -177,7 +177,7 @@ func TestAJournalOnATopicConforms(t *testing.T) {
 
 var errAway = errors.New("away")
 
-// record records what a Journal has into a ledger of the test, until stop is called or the test ends. The ledger has these campaigns.
+// record records a Journal's coupons in a ledger of the test, until stop is called or the test ends.
 func (g *relayed) record(t *testing.T, j flow.Source, p *stage.Ledger) (stop func()) {
 	t.Helper()
 	return stage.Run(t, flow.NewRecorder(j, noting{p, g}, flow.RecorderLimits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
@@ -208,7 +208,7 @@ func (n noting) note(id firstcome.CampaignID, d flow.Drained, err error) (flow.D
 	return d, err
 }
 
-// heardThrough returns how far the gate heard that a campaign is drained.
+// heardThrough returns the number up to which the gate was told that a campaign is drained.
 func (g *relayed) heardThrough(id firstcome.CampaignID) func() int64 {
 	return func() int64 {
 		g.mu.Lock()
@@ -217,7 +217,7 @@ func (g *relayed) heardThrough(id firstcome.CampaignID) func() int64 {
 	}
 }
 
-// alarmed returns options with alarms that the test reads.
+// alarmed returns options whose alarms the test reads.
 func alarmed() (edit func(*kafka.JournalOptions), alarms func() string) {
 	var mu sync.Mutex
 	var all []string

@@ -16,14 +16,14 @@ import (
 
 // LoggedLines lists the lines that have a log.
 type LoggedLines interface {
-	// LineLogs calls each with the campaigns of this node's gate whose lines have a log, from the first offset on that counts, unless they are
-	// closed for good.
+	// LineLogs calls each with the campaigns of this node's gate whose lines have a log, and with the log and its first offset that counts. It leaves
+	// out closed campaigns.
 	LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error
 }
 
-// LineLogOptions are what a LineLog needs beside the URL of a topic.
+// LineLogOptions are the options of a LineLog.
 type LineLogOptions struct {
-	// Lines is what Run looks after.
+	// Lines lists the logs that Run checks.
 	Lines LoggedLines
 	// OnAlarm, if set, gets what an operator should know; the same alarm about once a minute.
 	OnAlarm func(firstcome.CampaignID, error)
@@ -31,38 +31,37 @@ type LineLogOptions struct {
 	OnFound func(warnings []string)
 }
 
-// A LineLog is a topic that has a copy of the places in waiting lines, which only a recovery reads:
+// A LineLog is a topic with a copy of the places in waiting lines. Only a recovery reads it:
 //
-//	gate: a ticket → Append, acks=all → flow.Teller: does the epoch still decide? → told
-//	recovery: freeze the gate → End → Read up to there → recovery.Fold → load the gate
+//	gate issues a ticket → Append, acks=all → flow.Teller checks that the epoch still decides → user is told
+//	recovery freezes the gate → End → Read up to there → recovery.Fold → recovery loads the gate
 //
-// A campaign's records are in one partition, which it shares with others: the key of each is the campaign. Run looks whether the topic still has
-// what was appended, and nothing is appended to a log that lacks some of it.
+// A campaign's records are in one partition, which it shares with other campaigns: the key of each record is the campaign. Run checks whether the
+// topic still has all records, and nothing is appended to a log that lacks some.
 //
-// Make one with OpenLineLog. While the topic is not found yet, Run looks for it, and each other method looks for it once or returns
-// firstcome.ErrLineLogAway.
+// Make one with OpenLineLog. Until the topic is found, Run looks for it, and each other method looks for it once or returns firstcome.ErrLineLogAway.
 type LineLog struct {
 	topic   *topic
 	options LineLogOptions
 	alarms  flow.Alarms
 
 	mu     sync.Mutex  // guards what follows
-	id     string      // of the topic; empty if it is not found yet
-	client *kgo.Client // nil likewise
+	id     string      // of the topic; empty until it is found
+	client *kgo.Client // nil until the topic is found
 	lost   map[firstcome.CampaignID]error
 	rests  map[int32]appendRest // by partition
 }
 
 var _ flow.LineLog = (*LineLog)(nil)
 
-// An appendRest keeps others from waiting for a partition that just took no records.
+// An appendRest makes appends fail at once while a partition takes no records.
 type appendRest struct {
 	until time.Time
 	why   error
 }
 
-// OpenLineLog returns the LineLog on the topic of a URL. That no broker answers is an alarm, and Run goes on looking for the topic. Any other
-// error is a mistake in the set-up, and says what to do.
+// OpenLineLog returns the LineLog on the topic of a URL. If no broker answers, it raises an alarm, and Run keeps looking for the topic. Any other
+// error is a mistake in the configuration, and says what to do.
 func OpenLineLog(ctx context.Context, url string, options LineLogOptions) (*LineLog, error) {
 	t, err := readURL(url)
 	if err != nil {
@@ -92,14 +91,14 @@ func (l *LineLog) Topic() (name, id string) {
 	return l.topic.name, id
 }
 
-// connection returns the client and the id of the topic that it appends to, or nil.
+// connection returns the client and the id of the current topic, or nil and "" until it is found.
 func (l *LineLog) connection() (*kgo.Client, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.client, l.id
 }
 
-// connects replaces the client and the id of a topic. It returns false if another call was faster.
+// connects replaces the client and the topic id, if the id is still was. It returns false if another call was faster.
 func (l *LineLog) connects(client *kgo.Client, id, was string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,14 +112,15 @@ func (l *LineLog) connects(client *kgo.Client, id, was string) bool {
 	return true
 }
 
-// look asks how the topic is. If it is not found yet, or was made again, it connects again, because a client goes on with the topic that it knows.
+// look asks the brokers for the topic's state. If it is not found yet, or was recreated, look connects again, because a client keeps using the topic
+// that it knows.
 func (l *LineLog) look(ctx context.Context) (found, error) {
 	if client, was := l.connection(); client != nil {
 		is, err := l.topic.look(ctx, client)
 		if err != nil || is.id == was {
 			return is, err
 		}
-		l.connects(nil, "", was) // nothing is appended to the new one before it is found to be fit
+		l.connects(nil, "", was) // nothing may be appended to the new topic before its settings are checked
 	}
 	client, err := l.topic.connect(ctx, appending(l.topic)...)
 	if err != nil {
@@ -141,8 +141,8 @@ func (l *LineLog) look(ctx context.Context) (found, error) {
 	return is, nil
 }
 
-// Run looks every two seconds, until ctx ends, whether the topic is there and has all that was appended. If it does not, that is an alarm of each
-// campaign that lacks some, and nothing is appended for it.
+// Run checks every two seconds, until ctx ends, whether the topic exists and has all records that were appended. If it lacks some, Run raises an
+// alarm for each campaign whose log does, and nothing is appended for that campaign.
 func (l *LineLog) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := l.check(ctx); err != nil && ctx.Err() == nil {
@@ -153,7 +153,7 @@ func (l *LineLog) Run(ctx context.Context) error {
 	return nil
 }
 
-// check finds out which logs lack something. The topic is asked after the list: a log that begins where the topic ends now is whole.
+// check finds the logs that lack records. It reads the topic's state after the list, so that a log which begins at the topic's current end is whole.
 func (l *LineLog) check(ctx context.Context) error {
 	logs := map[firstcome.CampaignID]firstcome.LineLog{}
 	err := l.options.Lines.LineLogs(ctx, func(id firstcome.CampaignID, log firstcome.LineLog) { logs[id] = log })
@@ -177,7 +177,7 @@ func (l *LineLog) check(ctx context.Context) error {
 	return nil
 }
 
-// whole returns a firstcome.ErrLineLogLost if a topic is not that of a log, or lacks offsets from the log's first on.
+// whole returns a firstcome.ErrLineLogLost if a topic is not the topic of a log, or lacks offsets from the log's first on.
 func (t *topic) whole(is found, id firstcome.CampaignID, log firstcome.LineLog) error {
 	switch p := int(log.Partition); {
 	case log.Topic != is.id:
@@ -185,7 +185,7 @@ func (t *topic) whole(is found, id firstcome.CampaignID, log firstcome.LineLog) 
 	case p < 0 || p >= len(is.ends):
 		return lostLog(id, "the topic %s has no partition %d", t.name, p)
 	case is.starts[p] > log.First:
-		return lostLog(id, "the partition %d of the topic %s has no records before offset %d any more, and the line's begin at %d: they were deleted, by hand or by the topic's retention",
+		return lostLog(id, "the partition %d of the topic %s no longer has records before offset %d, and the line's begin at %d: they were deleted, by hand or by the topic's retention",
 			p, t.name, is.starts[p], log.First)
 	case is.ends[p] < log.First:
 		return lostLog(id, "the partition %d of the topic %s ends at offset %d, and the line's records begin at %d: Kafka has lost records", p, t.name, is.ends[p], log.First)
@@ -193,18 +193,18 @@ func (t *topic) whole(is found, id firstcome.CampaignID, log firstcome.LineLog) 
 	return nil
 }
 
-// another says that the topic has another id than that of a log.
+// another returns the error of a topic that has another id than a log's.
 func (t *topic) another(is string, id firstcome.CampaignID, log firstcome.LineLog) error {
-	return lostLog(id, "the topic %s was made again, or is another one: it has the id %s, and that of the line's log is %s", t.name, is, log.Topic)
+	return lostLog(id, "the topic %s was recreated, or is another topic: its id is %s, and that of the line's log is %s", t.name, is, log.Topic)
 }
 
-// lostLog returns a firstcome.ErrLineLogLost that says why, and what an operator can do.
+// lostLog returns a firstcome.ErrLineLogLost with the cause, and with what an operator can do.
 func lostLog(id firstcome.CampaignID, why string, args ...any) error {
-	return fmt.Errorf("%w: %s: firstcome gate rebuild %s --without-line-log takes the line from what the gate still has, and logs it again",
+	return fmt.Errorf("%w: %s: firstcome gate rebuild %s --without-line-log takes the line from the gate's remaining keys, and logs it again",
 		firstcome.ErrLineLogLost, fmt.Sprintf(why, args...), id)
 }
 
-// Place returns where the line of a campaign is logged from now on. The partition goes by the campaign's id.
+// Place returns where the log of a campaign's line will be: at the current end of the partition that the campaign's id hashes to.
 func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log firstcome.LineLog, err error) {
 	is, err := l.look(ctx)
 	if err != nil {
@@ -216,12 +216,12 @@ func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log first
 	log.First = is.ends[log.Partition]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.lost, id) // that was the log before
+	delete(l.lost, id) // that was the previous log
 	return log, nil
 }
 
-// Append appends records of a campaign: see flow.LineLog. It takes no longer than joinTime. While a partition takes none, it fails at once for
-// joinRest, with the reason.
+// Append appends records of a campaign: see flow.LineLog. It takes no longer than joinTime. After a partition took no records, appends to it fail at
+// once for joinRest, with the same error.
 func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records []flow.LineRecord) error {
 	if len(records) == 0 {
 		return nil
@@ -234,7 +234,7 @@ func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records [
 	all := lineRecordsOf(id, records)
 	if err := appendAll(ctx, client, all); err != nil {
 		err = away(l.topic.explain(fmt.Errorf("append %d places of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
-		if ctx.Err() == nil { // else the caller was in a hurry, which says nothing of the topic
+		if ctx.Err() == nil { // otherwise the caller's time ran out, which need not be the topic's fault
 			l.fails(log.Partition, err)
 			l.alarms.Tell(id, err)
 		}
@@ -242,7 +242,7 @@ func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records [
 	}
 	for _, r := range all {
 		if first := log.First; r.Offset < first {
-			err := lostLog(id, "a place has the offset %d of the partition %d of the topic %s, and the epoch's begin at %d: Kafka has lost records, or the topic was made again",
+			err := lostLog(id, "a place was appended at offset %d of the partition %d of the topic %s, and the epoch's records begin at %d: Kafka has lost records, or the topic was recreated",
 				r.Offset, log.Partition, l.topic.name, first)
 			l.alarms.Tell(id, err)
 			return err
@@ -251,7 +251,7 @@ func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records [
 	return nil
 }
 
-// takes returns the client that appends to a log, or why nothing is to be appended now.
+// takes returns the client that appends to a log, or why nothing may be appended now.
 func (l *LineLog) takes(id firstcome.CampaignID, log firstcome.LineLog) (*kgo.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,14 +268,14 @@ func (l *LineLog) takes(id firstcome.CampaignID, log firstcome.LineLog) (*kgo.Cl
 	return l.client, nil
 }
 
-// fails keeps others from appending to a partition for a while.
+// fails makes appends to a partition fail for joinRest.
 func (l *LineLog) fails(partition int32, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rests[partition] = appendRest{time.Now().Add(joinRest), why}
 }
 
-// End returns the offset behind the last record of a log's partition. Whatever was appended before is below it.
+// End returns the end offset of a log's partition. All records that were appended before the call are below it.
 func (l *LineLog) End(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog) (int64, error) {
 	is, err := l.has(ctx, id, log, log.First)
 	if err != nil {
@@ -284,15 +284,15 @@ func (l *LineLog) End(ctx context.Context, id firstcome.CampaignID, log firstcom
 	return is.ends[log.Partition], nil
 }
 
-// Read calls each with the records of a campaign in a log, before an end, in their order. They do not say where they are logged. Records that
-// are not a campaign's, or cannot be read, are passed over: others may write to the topic too. A firstcome.ErrLineLogLost says that the topic lacks
-// some. After an error, what each was called with counts for nothing.
+// Read calls each with the records of a campaign in a log, before end, in their order. The records do not have their LineLog set. Read skips records
+// that are not the campaign's or cannot be read, because other programs may write to the topic. firstcome.ErrLineLogLost means that the topic lacks
+// records. After an error, the records passed to each must be discarded.
 func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error {
 	is, err := l.has(ctx, id, log, end)
 	if err != nil {
 		return err
 	}
-	begin := slices.Clone(is.ends) // nothing is read of the other partitions
+	begin := slices.Clone(is.ends) // so nothing is read of the other partitions
 	begin[log.Partition], is.ends[log.Partition] = log.First, end
 	var refused error
 	err = l.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
@@ -305,11 +305,11 @@ func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstco
 	case err != nil:
 		return away(err)
 	}
-	_, err = l.has(ctx, id, log, end) // else it was another topic, or records were deleted before they were read
+	_, err = l.has(ctx, id, log, end) // the topic may have been recreated, or records deleted, during the reading
 	return err
 }
 
-// has asks how the topic is, and returns an error unless it has all of a log up to an end.
+// has returns the topic's state, and an error unless the topic has all of a log up to end.
 func (l *LineLog) has(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64) (found, error) {
 	is, err := l.look(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// BenchmarkReadLineRecord is what a recovery needs for each place of a log whose records have one place, the most that it may need.
+// BenchmarkReadLineRecord measures a recovery's cost for each place of a log whose records have one place each, the worst case.
 func BenchmarkReadLineRecord(b *testing.B) {
 	r := lineRecordsOf("a-campaign", []flow.LineRecord{{
 		Logged: firstcome.Logged{Marker: "0f8fad5b-d9cb-469f-a165-70867728950e.12.5d41402abc4b2a76", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456)},
@@ -26,7 +26,7 @@ func BenchmarkReadLineRecord(b *testing.B) {
 	}
 }
 
-// TestPlacesOfOneAnswerAreOneRecord has places that differ in user and ticket only, and others.
+// TestPlacesOfOneAnswerAreOneRecord has places that differ only in user and ticket, and others.
 func TestPlacesOfOneAnswerAreOneRecord(t *testing.T) {
 	logged := firstcome.Logged{Marker: "m", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456).UTC()}
 	later := logged

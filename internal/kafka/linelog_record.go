@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 )
 
-// A lineRecord is the value of a record in the log of a line: places that a gate gave in one answer. The record's key is the campaign.
+// A lineRecord is the value of a record in the log of a line: places that a gate issued in one answer. The record's key is the campaign.
 type lineRecord struct {
 	Marker     string             `json:"marker"`
 	Epoch      int64              `json:"epoch"`
@@ -19,13 +19,13 @@ type lineRecord struct {
 	At         int64              `json:"at"` // microseconds since 1970
 	Left       bool               `json:"left,omitempty"`
 	Tickets    []int64            `json:"tickets"`
-	Users      []firstcome.UserID `json:"users"` // of the tickets
+	Users      []firstcome.UserID `json:"users"` // one for each ticket
 }
 
-// placesInRecord bounds how many places one record has, so that it is far smaller than a broker allows.
+// placesInRecord is the most places of one record, so that a record is far smaller than brokers accept.
 const placesInRecord = 1000
 
-// lineRecordsOf returns places as a partition has them: those that follow each other, and differ in user and ticket only, are one record.
+// lineRecordsOf returns places as records. Consecutive places that differ only in user and ticket become one record.
 func lineRecordsOf(id firstcome.CampaignID, places []flow.LineRecord) (all []*kgo.Record) {
 	for len(places) > 0 {
 		r := &places[0]
@@ -40,7 +40,7 @@ func lineRecordsOf(id firstcome.CampaignID, places []flow.LineRecord) (all []*kg
 		}
 		value, err := json.Marshal(is)
 		if err != nil {
-			panic(err) // it has texts and numbers
+			panic(err) // it has only strings and numbers
 		}
 		all = append(all, &kgo.Record{Partition: r.Partition, Key: []byte(id), Value: value})
 		places = places[n:]
@@ -48,7 +48,7 @@ func lineRecordsOf(id firstcome.CampaignID, places []flow.LineRecord) (all []*kg
 	return all
 }
 
-// readLineRecord calls each with the places that a record has of a campaign. A record that somebody else wrote has none.
+// readLineRecord calls each with the places of a campaign in a record. A record of another program has none.
 func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(flow.LineRecord) error) error {
 	var is lineRecord
 	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.Marker == "" || is.Epoch < 1 || is.Generation < 1 || len(is.Tickets) != len(is.Users) {

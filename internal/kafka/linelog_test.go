@@ -23,7 +23,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A logStage is a LineLog on a topic, and the campaigns whose lines it has.
+// A logStage is a LineLog on a topic, with the campaigns whose lines have a log there.
 type logStage struct {
 	*kafka.LineLog
 	t    *testing.T
@@ -47,7 +47,7 @@ func (s *logStage) LineLogs(_ context.Context, each func(firstcome.CampaignID, f
 	return nil
 }
 
-// onePartition makes a topic whose campaigns share a partition.
+// onePartition creates a topic with one partition.
 func onePartition(t *testing.T) string {
 	t.Helper()
 	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("line-log"), 1, nil)
@@ -65,7 +65,7 @@ func openLog(t *testing.T, at string) *logStage {
 	return s
 }
 
-// place gives a campaign's line a log, as whoever makes the campaign does.
+// place gives a campaign's line a log, as the creation of a campaign does.
 func (s *logStage) place(id firstcome.CampaignID) firstcome.LineLog {
 	s.t.Helper()
 	log, err := s.Place(s.t.Context(), id)
@@ -76,7 +76,7 @@ func (s *logStage) place(id firstcome.CampaignID) firstcome.LineLog {
 	return log
 }
 
-// places are the records of tickets from first to last, each of the user of the ticket's number, that a gate gives in an epoch.
+// places returns records of the tickets first to last, with users named for their tickets, as a gate issues them in an epoch.
 func places(log firstcome.LineLog, first, last int64) (records []flow.LineRecord) {
 	for n := first; n <= last; n++ {
 		records = append(records, flow.LineRecord{
@@ -87,7 +87,7 @@ func places(log firstcome.LineLog, first, last int64) (records []flow.LineRecord
 	return records
 }
 
-// append appends until the topic takes it: on a busy machine a broker may take longer than an append waits.
+// append appends until the topic takes the records: on a busy machine a broker may take longer than an append waits.
 func (s *logStage) append(id firstcome.CampaignID, records []flow.LineRecord) {
 	s.t.Helper()
 	stage.Await(s.t, "an append", nil, func() error {
@@ -99,7 +99,7 @@ func (s *logStage) append(id firstcome.CampaignID, records []flow.LineRecord) {
 	})
 }
 
-// end returns where the partition of a campaign's log ends.
+// end returns the end offset of the partition of a campaign's log.
 func (s *logStage) end(id firstcome.CampaignID, log firstcome.LineLog) int64 {
 	s.t.Helper()
 	end, err := s.End(s.t.Context(), id, log)
@@ -107,7 +107,7 @@ func (s *logStage) end(id firstcome.CampaignID, log firstcome.LineLog) int64 {
 	return end
 }
 
-// has wants the log of a campaign to have exactly these records, in this order. Those that were appended again may be there twice.
+// has fails unless the log of a campaign has exactly these records, in this order. Records that were appended again may be there twice.
 func (s *logStage) has(id firstcome.CampaignID, log firstcome.LineLog, want []flow.LineRecord) {
 	s.t.Helper()
 	end, last := s.end(id, log), int64(-1)
@@ -127,7 +127,7 @@ func (s *logStage) has(id firstcome.CampaignID, log firstcome.LineLog, want []fl
 	stage.Same(s.t, "the records of "+string(id), want, got)
 }
 
-// TestAPlaceInALogIsReadAsItWasAppended shares a partition with another campaign, another program, and records from before the log began.
+// TestAPlaceInALogIsReadAsItWasAppended shares a partition with another campaign, another program, and records before the log's beginning.
 func TestAPlaceInALogIsReadAsItWasAppended(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -161,7 +161,7 @@ func TestAPlaceInALogIsReadAsItWasAppended(t *testing.T) {
 	}
 }
 
-// litter appends values that are no places, and then what a transaction leaves, which has no value.
+// litter appends values that are not places, and then the marker of a transaction, which has no value.
 func litter(t *testing.T, at string, id firstcome.CampaignID, values ...string) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...), kgo.DefaultProduceTopic(at[strings.LastIndexByte(at, '/')+1:]), kgo.TransactionalID(services.Unique("litter")))
@@ -174,7 +174,7 @@ func litter(t *testing.T, at string, id firstcome.CampaignID, values ...string) 
 	stage.Must(t, client.EndTransaction(t.Context(), kgo.TryCommit))
 }
 
-// TestALogThatEndsWithATransactionIsRead: the marks of a transaction have offsets, and are no records that a consumer gets.
+// TestALogThatEndsWithATransactionIsRead ends a log with the marker of a transaction, which has an offset but is not delivered to consumers.
 func TestALogThatEndsWithATransactionIsRead(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -187,7 +187,7 @@ func TestALogThatEndsWithATransactionIsRead(t *testing.T) {
 	s.has("c", log, places(log, 1, 2))
 }
 
-// TestLogsAreSpreadOverThePartitions, and the id of a campaign says which one it is.
+// TestLogsAreSpreadOverThePartitions checks that the campaign's id determines the partition.
 func TestLogsAreSpreadOverThePartitions(t *testing.T) {
 	t.Parallel()
 	at := services.Kafka.Database(t)
@@ -207,7 +207,7 @@ func TestLogsAreSpreadOverThePartitions(t *testing.T) {
 	}
 }
 
-// isLost wants an error that says why a log is lost, and the command against it.
+// isLost fails unless an error has the cause of a lost log, and the command to repair it.
 func isLost(t *testing.T, what string, err error, why string) {
 	t.Helper()
 	if !errors.Is(err, firstcome.ErrLineLogLost) || !strings.Contains(fmt.Sprint(err), why) || !strings.Contains(fmt.Sprint(err), "firstcome gate rebuild c --without-line-log") {
@@ -215,7 +215,7 @@ func isLost(t *testing.T, what string, err error, why string) {
 	}
 }
 
-// refuses wants nothing to be appended or read of the log of the campaign c.
+// refuses fails unless appends to the log of the campaign c, and reads of it, are refused.
 func (s *logStage) refuses(log firstcome.LineLog, why string) {
 	s.t.Helper()
 	isLost(s.t, "an append", s.Append(s.t.Context(), "c", places(log, 8, 9)), why)
@@ -227,7 +227,7 @@ func (s *logStage) refuses(log firstcome.LineLog, why string) {
 	}), why)
 }
 
-// TestATopicOfLogsThatWasMadeAgainIsToldAndRefused until an operator gives the line another log.
+// TestATopicOfLogsThatWasMadeAgainIsToldAndRefused checks that it is refused until an operator gives the line another log.
 func TestATopicOfLogsThatWasMadeAgainIsToldAndRefused(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -245,12 +245,12 @@ func TestATopicOfLogsThatWasMadeAgainIsToldAndRefused(t *testing.T) {
 		if err == nil {
 			t.Error("the old log is read in the new topic")
 		}
-		return strings.Contains(fmt.Sprint(err), "was made again")
+		return strings.Contains(fmt.Sprint(err), "was recreated")
 	})
-	isLost(t, "an append after that", idle.Append(t.Context(), "c", places(log, 5, 5)), "was made again")
-	const why = "was made again, or is another one"
+	isLost(t, "an append after that", idle.Append(t.Context(), "c", places(log, 5, 5)), "was recreated")
+	const why = "was recreated, or is another topic"
 	stage.Run(t, s.Run)
-	isLost(t, "the alarm", s.alarm("was made again"), why)
+	isLost(t, "the alarm", s.alarm("was recreated"), why)
 	stage.Await(t, "the new topic", true, func() bool { _, id := s.Topic(); return id != log.Topic && id != "" })
 	s.refuses(log, why)
 
@@ -262,7 +262,7 @@ func TestATopicOfLogsThatWasMadeAgainIsToldAndRefused(t *testing.T) {
 	s.has("c", anew, places(anew, 1, 3))
 }
 
-// topicID returns the id of the topic of a URL, or nothing while the broker has none.
+// topicID returns the id of the topic of a URL, or "" while the broker has no such topic.
 func topicID(t *testing.T, at string) string {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(services.Brokers(at)...))
@@ -277,7 +277,7 @@ func topicID(t *testing.T, at string) string {
 	return topics[name].ID.String()
 }
 
-// alarm waits for an alarm that has a part.
+// alarm waits for an alarm that contains a text.
 func (s *logStage) alarm(part string) error {
 	s.t.Helper()
 	for {
@@ -287,7 +287,7 @@ func (s *logStage) alarm(part string) error {
 	}
 }
 
-// TestATopicThatWasMadeAgainUnfitTakesNothing: it would throw places away.
+// TestATopicThatWasMadeAgainUnfitTakesNothing recreates a topic with settings that would discard places.
 func TestATopicThatWasMadeAgainUnfitTakesNothing(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -306,7 +306,7 @@ func TestATopicThatWasMadeAgainUnfitTakesNothing(t *testing.T) {
 	}
 }
 
-// TestALogWhoseRecordsWereDeletedIsToldAndRefused, and no other log of its partition.
+// TestALogWhoseRecordsWereDeletedIsToldAndRefused checks that other logs of the same partition are not refused.
 func TestALogWhoseRecordsWereDeletedIsToldAndRefused(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -317,8 +317,8 @@ func TestALogWhoseRecordsWereDeletedIsToldAndRefused(t *testing.T) {
 	s.append("d", places(whole, 1, 3))
 	deleteRecords(t, at, whole.First)
 	stage.Run(t, s.Run)
-	why := fmt.Sprintf("has no records before offset %d any more, and the line's begin at 0", whole.First)
-	isLost(t, "the alarm", s.alarm("has no records"), why)
+	why := fmt.Sprintf("no longer has records before offset %d, and the line's begin at 0", whole.First)
+	isLost(t, "the alarm", s.alarm("no longer has records"), why)
 	stage.Await(t, "whether an append is refused", true, func() bool { return errors.Is(s.Append(t.Context(), "c", places(log, 4, 4)), firstcome.ErrLineLogLost) })
 	s.refuses(log, why)
 	s.append("d", places(whole, 4, 4))
@@ -344,7 +344,7 @@ func deleteRecords(t *testing.T, at string, before int64) {
 	stage.Must(t, one.Err)
 }
 
-// TestRecordsThatAreDeletedWhileALogIsReadFailTheReading: a consumer would go on behind them, and say nothing.
+// TestRecordsThatAreDeletedWhileALogIsReadFailTheReading deletes records that a plain consumer would silently skip.
 func TestRecordsThatAreDeletedWhileALogIsReadFailTheReading(t *testing.T) {
 	t.Parallel()
 	at := onePartition(t)
@@ -356,10 +356,11 @@ func TestRecordsThatAreDeletedWhileALogIsReadFailTheReading(t *testing.T) {
 			deleteRecords(t, at, 2)
 		}
 		return nil
-	}), "has no records before offset 2 any more")
+	}), "no longer has records before offset 2")
 }
 
-// TestAPartitionThatEndsBeforeItsLogIsToldAndRefused has a log begin where the partition has not come to: it was cut, and filled again.
+// TestAPartitionThatEndsBeforeItsLogIsToldAndRefused begins a log above the partition's end, as after the partition lost its end and got other
+// records.
 func TestAPartitionThatEndsBeforeItsLogIsToldAndRefused(t *testing.T) {
 	t.Parallel()
 	s := openLog(t, onePartition(t))
@@ -371,8 +372,8 @@ func TestAPartitionThatEndsBeforeItsLogIsToldAndRefused(t *testing.T) {
 		err = s.Append(t.Context(), "c", places(log, 4, 4))
 		return !errors.Is(err, firstcome.ErrLineLogAway)
 	})
-	isLost(t, "an append below the epoch's beginning", err, "and the epoch's begin at 100")
-	isLost(t, "the alarm", s.alarm("has the offset"), "and the epoch's begin at 100")
+	isLost(t, "an append below the epoch's beginning", err, "and the epoch's records begin at 100")
+	isLost(t, "the alarm", s.alarm("appended at offset"), "and the epoch's records begin at 100")
 	s.logs["c"] = log
 	stage.Run(t, s.Run)
 	const why = "and the line's records begin at 100"
@@ -386,7 +387,7 @@ func TestAPartitionThatEndsBeforeItsLogIsToldAndRefused(t *testing.T) {
 	isLost(t, "reading another partition", s.Read(t.Context(), "c", log, 1, nil), "has no partition 1")
 }
 
-// TestALogThatBeginsWhileRunLooksIsWhole: another node gives it, behind records that Run has not seen.
+// TestALogThatBeginsWhileRunLooksIsWhole lets another node begin a log after records that Run has not seen.
 func TestALogThatBeginsWhileRunLooksIsWhole(t *testing.T) {
 	t.Parallel()
 	s := openLog(t, onePartition(t))
@@ -412,7 +413,7 @@ func TestALogThatBeginsWhileRunLooksIsWhole(t *testing.T) {
 	}
 }
 
-// TestALogThatIsAwayHoldsUpNobodyForLong kills the broker. Only one append after the other waits for it.
+// TestALogThatIsAwayHoldsUpNobodyForLong kills the broker. Only the first append of each joinRest waits for it.
 func TestALogThatIsAwayHoldsUpNobodyForLong(t *testing.T) {
 	t.Parallel()
 	broker := services.Kafka.Server(t)
@@ -453,7 +454,7 @@ func TestALogThatIsAwayHoldsUpNobodyForLong(t *testing.T) {
 	s.append("c", places(log, 2, 2))
 }
 
-// TestALogThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater has nobody be told a place before.
+// TestALogThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater checks that no user is told a place before.
 func TestALogThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T) {
 	t.Parallel()
 	broker := services.Kafka.Server(t)

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// dialTimeout bounds a connection's beginning.
+	// dialTimeout is the time-out of a new connection.
 	dialTimeout = 3 * time.Second
-	// askTimeout bounds one question, with all that it takes to reach a broker.
+	// askTimeout is the time-out of one request, including the search for a broker that answers.
 	askTimeout = 5 * time.Second
 )
 
-// A found is a topic as the brokers have it.
+// A found is the state of a topic by the brokers.
 type found struct {
 	id           string
 	starts, ends []int64 // by partition
-	replicas     int     // of the partition that has the fewest
+	replicas     int     // of the partition with the fewest
 	rights       []kadm.ACLOperation
 }
 
@@ -30,7 +30,7 @@ func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, e
 	if err != nil {
 		return nil, err
 	}
-	// Anything else would try again and hide why it cannot.
+	// A client with the usual retries would hide why it cannot connect.
 	probe, err := kgo.NewClient(append(t.options(), kgo.RetryTimeout(500*time.Millisecond), kgo.RequestRetries(1))...)
 	if err != nil {
 		client.Close()
@@ -49,7 +49,7 @@ func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, e
 	return client, nil
 }
 
-// look asks how the topic is.
+// look asks the brokers for the topic's state.
 func (t *topic) look(ctx context.Context, client *kgo.Client) (found, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -95,8 +95,8 @@ func (t *topic) ask(ctx context.Context, admin *kadm.Client) (f found, err error
 	return f, nil
 }
 
-// readAll calls each with the records of the topic between two offsets of each partition, in the order of each partition. begin has as
-// many partitions as end; a begin that the topic does not have any more is its first offset. keep is called now and then.
+// readAll calls each with the records of the topic from begin to before end, which have an offset for each partition. The records of a partition come
+// in order. If the topic no longer has a begin, that partition is read from its first offset. keep is called after each fetch.
 func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.Record) error, keep func() error, options ...kgo.Opt) error {
 	at, offsets := make([]int64, len(end)), map[int32]kgo.Offset{}
 	for p := range end {
@@ -139,14 +139,15 @@ func (t *topic) readAll(ctx context.Context, begin, end []int64, each func(*kgo.
 	return nil
 }
 
-// metadataAge is how soon a client asks anew where a partition is, after a broker was lost.
+// metadataAge is how soon a client asks again where a partition is after it lost a broker.
 const metadataAge = 100 * time.Millisecond
 
-// retryAfter is how long a client waits before it asks again. By default it waits longer after each failure, and a member of a group forgets no failure.
+// retryAfter is how long a client waits before it repeats a request. franz-go's default grows after each failure, and a member of a group never
+// resets it.
 func retryAfter(int) time.Duration { return metadataAge }
 
-// producing are the options of a client that appends to the topic: a record is kept by all replicas in sync when it is taken. A record on its
-// way is given up at the end of its time, and when a node stops, though the broker may take it yet: what comes twice harms nobody here.
+// producing returns the options of a client that appends to the topic. The broker acknowledges a record when all in-sync replicas have it. A record
+// on its way is given up after deliveryTime, and when a node stops, although the broker may still take it. A duplicate does no harm here.
 func producing(t *topic) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(deliveryTime), kgo.AllowIdempotentProduceCancellation(),
@@ -154,16 +155,17 @@ func producing(t *topic) []kgo.Opt {
 	}
 }
 
-// appending are the options of a client that appends to the partition that a record names.
+// appending returns the options of a client that appends to the partition that a record names.
 func appending(t *topic) []kgo.Opt {
 	return append(producing(t), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 }
 
-// joinTime bounds how long the topic may take to say where a line ends, and to keep a batch of claims. While it does not, holders and
-// latecomers wait no longer than this, and joinRest keeps the next batches from waiting, too.
+// joinTime is how long the topic may take to append the places of a batch of claims. If it takes longer, the callers of that batch wait no longer
+// than this, and for joinRest the next batches do not wait at all.
 const joinTime, joinRest = 2 * time.Second, time.Second
 
-// appendAll appends records, and waits until the topic has them all. It does not wait longer than joinTime; then some may be there, or come.
+// appendAll appends records, and waits until the topic has them all, but no longer than joinTime. After an error some of them may be in the topic, or
+// may still be appended.
 func appendAll(ctx context.Context, client *kgo.Client, records []*kgo.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()

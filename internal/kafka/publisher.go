@@ -1,12 +1,13 @@
-// Package kafka brings the ledger's facts to a topic of Kafka.
+// Package kafka publishes the ledger's facts to a topic of Kafka. A Journal is a topic between a gate's journal and the ledger, and a LineLog is a
+// topic with the logs of waiting lines.
 //
-// One node at a time does so, by a lease in the ledger. It reads facts in the order of each campaign's positions, appends them, and notes
-// in the ledger how far it has come, about once a second. What it appended and did not note is at the end of the topic, so whoever comes
-// next reads that first and goes on behind it. So the topic has every fact at least once, and the first time each is in order:
+// One node at a time publishes facts, by a lease in the ledger. It reads the facts of each campaign in the order of positions, appends them, and
+// notes in the ledger how far it has come, about once a second. Records that it appended and did not note are at the end of the topic. The next node
+// reads these first and continues after them. So the topic has every fact at least once, and the first copies are in order:
 //
-//	lease → read what the topic has behind the noted ends → facts → append, acks=all → note → …
+//	lease → read the topic's records after the noted ends → read facts → append, acks=all → note → read facts → …
 //
-// docs/events.md says what consumers get.
+// docs/events.md describes the records for consumers.
 package kafka
 
 import (
@@ -28,53 +29,54 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A Book keeps how far a Publisher has come: see ledger.Followers.
+// A Book keeps how far a Publisher has come. ledger.Followers implements it.
 type Book interface {
 	// Follow gives an owner the lease of a follower, or returns flow.ErrFollowed.
 	Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error)
-	// Followed notes cursors, and how long the lease lasts from now on. flow.ErrFollowed says that it is another's. It may be repeated.
+	// Followed notes cursors, and extends the lease to the given duration from now. flow.ErrFollowed means that another owner has the lease. It may
+	// be repeated.
 	Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error
-	// Behind returns cursors that are not at the last facts of their campaigns.
+	// Behind returns the cursors of campaigns that have newer facts.
 	Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error)
 	// CursorOf returns the cursor of a campaign, or firstcome.ErrNoCampaign.
 	CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (flow.Cursor, error)
 }
 
 const (
-	// leaseTime is how long the facts stand still when the node that publishes them is killed.
+	// leaseTime is how long no facts are published after the node that publishes them was killed.
 	leaseTime = 6 * time.Second
-	// noteEvery is how often cursors are noted: what was published since then is read again by whoever comes next.
+	// noteEvery is how often cursors are noted. The next node reads the records that were published since then.
 	noteEvery = time.Second
-	// renewEvery is how often the lease is renewed where there is nothing to note.
+	// renewEvery is how often the lease is renewed if there are no cursors to note.
 	renewEvery = 2 * time.Second
-	// topicEvery is how often the topic is asked whether it is the one that it was.
+	// topicEvery is how often a node checks whether the topic was recreated.
 	topicEvery = 2 * time.Second
-	// lookEvery is how often the ledger is asked for new facts, and bounds how late they are published.
+	// lookEvery is how often the ledger is asked for new facts, and so the longest delay before they are published.
 	lookEvery = 100 * time.Millisecond
-	// waitEvery is how often a node asks for a lease that another has.
+	// waitEvery is how often a node asks for a lease that another node has.
 	waitEvery = time.Second
-	// deliveryTime is how long the brokers may take to keep a fact before the node begins anew.
+	// deliveryTime is how long the brokers may take to acknowledge a record before the node starts again.
 	deliveryTime = 10 * time.Second
-	// campaigns and perCampaign bound what is published at once.
+	// campaigns, perCampaign and atOnce are the most campaigns, facts of a campaign, and facts in all that are published in one pass.
 	campaigns, perCampaign, atOnce = 1000, 2000, 10_000
-	// slowest bounds the pause behind failures.
+	// slowest is the longest pause after failures.
 	slowest = 5 * time.Second
-	// parting bounds what is noted at the end.
+	// parting is the time-out of the last note when a session ends.
 	parting = 2 * time.Second
 )
 
-// Options are what a Publisher needs beside the URL of a topic.
+// Options are the options of a Publisher.
 type Options struct {
 	Book Book
 	// Facts calls each for the facts of a campaign with positions above after, in order, at most limit.
 	Facts func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 	// Ledger is the ledger's name.
 	Ledger string
-	// OnFail, if not nil, hears why nothing is published at the moment, again and again.
+	// OnFail, if not nil, is called with the cause of each failure to publish.
 	OnFail func(error)
 }
 
-// A Publisher brings facts to a topic while it has the lease.
+// A Publisher publishes facts to a topic while it has the lease.
 type Publisher struct {
 	topic  *topic
 	book   Book
@@ -89,9 +91,9 @@ type Publisher struct {
 
 // Stats are a Publisher's counters since its start.
 type Stats struct {
-	Published int64 // facts that the topic took from it
-	Failures  int64 // times that it began anew
-	Leads     bool  // it has the lease
+	Published int64 // facts that this Publisher appended
+	Failures  int64 // times that it started again
+	Leads     bool  // whether it has the lease
 }
 
 // NewPublisher returns a Publisher to the topic of a URL. It connects to nothing.
@@ -105,7 +107,7 @@ func NewPublisher(url string, o Options) (*Publisher, error) {
 		host = "a node"
 	}
 	var random [8]byte
-	_, _ = rand.Read(random[:]) // which never fails
+	_, _ = rand.Read(random[:]) // never fails
 	p := &Publisher{topic: t, book: o.Book, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:])}
 	if p.fail == nil {
 		p.fail = func(error) {}
@@ -113,10 +115,10 @@ func NewPublisher(url string, o Options) (*Publisher, error) {
 	return p, nil
 }
 
-// FollowerOf returns the follower's name in the ledger of whoever publishes to a topic.
+// FollowerOf returns the follower's name in the ledger of all Publishers to a topic.
 func FollowerOf(topic string) string { return "kafka/" + topic }
 
-// Follower is the Publisher's name in the ledger.
+// Follower returns the Publisher's name in the ledger.
 func (p *Publisher) Follower() string { return FollowerOf(p.topic.name) }
 
 // Stats returns the counters.
@@ -124,7 +126,7 @@ func (p *Publisher) Stats() Stats {
 	return Stats{Published: p.published.Load(), Failures: p.failures.Load(), Leads: p.leads.Load()}
 }
 
-// Run publishes until ctx ends. Whatever fails, it begins anew: nobody waits for it.
+// Run publishes until ctx ends. After any failure it starts again; no caller waits for it.
 func (p *Publisher) Run(ctx context.Context) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = lookEvery, slowest
@@ -159,7 +161,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// lead takes the lease and publishes until something fails, or the lease is another's. It returns why.
+// lead takes the lease and publishes until a step fails, or another node has the lease. It returns the cause.
 func (p *Publisher) lead(ctx context.Context) error {
 	f, err := p.book.Follow(ctx, p.Follower(), p.owner, leaseTime)
 	if err != nil {
@@ -178,7 +180,7 @@ func (p *Publisher) lead(ctx context.Context) error {
 	return err
 }
 
-// leave ends the lease and notes what is to be noted, also when the node stops: so another goes on at once.
+// leave notes the remaining cursors and ends the lease, even when the node stops, so that another node continues at once.
 func (p *Publisher) leave(ctx context.Context, f flow.Following, cursors []flow.Cursor) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
@@ -189,13 +191,13 @@ func (p *Publisher) leave(ctx context.Context, f flow.Following, cursors []flow.
 type session struct {
 	*Publisher
 	client    *kgo.Client
-	following flow.Following // the ends are those of moved
+	following flow.Following // its Ends cover the cursors in moved
 	moved     map[firstcome.CampaignID]flow.Cursor
 	noted     time.Time
-	looked    time.Time // at the topic
+	looked    time.Time // when the topic was last checked
 }
 
-// publish finds out where the topic ends, and goes on from there.
+// publish finds the end of the topic, and publishes from there.
 func (s *session) publish(ctx context.Context) error {
 	if err := s.catchUp(ctx); err != nil {
 		return err
@@ -222,7 +224,7 @@ func (s *session) publish(ctx context.Context) error {
 	}
 }
 
-// cursors returns those that are not noted yet.
+// cursors returns the cursors that are not noted yet.
 func (s *session) cursors() []flow.Cursor {
 	cursors := make([]flow.Cursor, 0, len(s.moved))
 	for _, c := range s.moved {
@@ -231,7 +233,7 @@ func (s *session) cursors() []flow.Cursor {
 	return cursors
 }
 
-// note notes the cursors and renews the lease, now and then.
+// note notes the cursors every noteEvery, and renews the lease at least every renewEvery.
 func (s *session) note(ctx context.Context) error {
 	since := time.Since(s.noted)
 	if since < noteEvery || len(s.moved) == 0 && since < renewEvery {
@@ -245,13 +247,13 @@ func (s *session) note(ctx context.Context) error {
 	return nil
 }
 
-// A part is what is published of a campaign at once.
+// A part has the facts of a campaign that are published in one pass.
 type part struct {
 	cursor  flow.Cursor
 	records []*kgo.Record
 }
 
-// pass publishes what is new, within bounds. all tells that it was all.
+// pass publishes new facts, within bounds. all means that it has published all of them.
 func (s *session) pass(ctx context.Context) (all bool, err error) {
 	behind, err := s.book.Behind(ctx, s.Follower(), campaigns)
 	if err != nil {
@@ -283,7 +285,7 @@ func (s *session) pass(ctx context.Context) (all bool, err error) {
 		}
 	}
 	if len(parts) == 0 && !all {
-		s.noted = time.Time{} // the list is full of what was published and is not noted
+		s.noted = time.Time{} // the list has only campaigns whose cursors are published but not noted: note them now
 	}
 	return all, s.send(ctx, parts)
 }
@@ -299,7 +301,7 @@ func (s *session) read(ctx context.Context, c flow.Cursor, limit int) (part, err
 	return one, err
 }
 
-// send appends the records of all parts, and moves the cursors of each up to the first record that the brokers did not take.
+// send appends the records of all parts, and moves the cursor of each to before the first record that the brokers did not take.
 func (s *session) send(ctx context.Context, parts []part) error {
 	var all []*kgo.Record
 	for _, one := range parts {
@@ -344,9 +346,9 @@ func (s *session) send(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// endsBehind notes that all of a partition up to a record is in the cursors. It is an error if the record came below the end that is noted:
-// the partition has lost that. The noted end then grows by each record as it would have grown, so the next session finds the partition
-// too short, however many records are appended by then.
+// endsBehind notes that the cursors cover a partition up to a record. It is an error if the record's offset is below the noted end, because the
+// partition has then lost records. The noted end still grows by one with each such record. So the next session finds the partition too short, however
+// many records are appended until then.
 func (s *session) endsBehind(r *kgo.Record) error {
 	for int(r.Partition) >= len(s.following.Ends) {
 		s.following.Ends = append(s.following.Ends, 0)
@@ -361,9 +363,9 @@ func (s *session) endsBehind(r *kgo.Record) error {
 	return nil
 }
 
-// ahead stops the publishing of a campaign of which the topic knows what the ledger does not.
+// ahead stops the publishing of a campaign whose facts in the topic are ahead of the ledger.
 func (s *session) ahead(c flow.Cursor, why error) {
 	s.moved[c.Campaign] = flow.Cursor{Campaign: c.Campaign, Position: c.Position, State: flow.Ahead}
-	s.fail(fmt.Errorf("the facts of %s are not published any more: %w. The ledger is older than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
+	s.fail(fmt.Errorf("the facts of %s are no longer published: %w. The ledger is older than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
 		"and once the ledger is right, have them published again with firstcome facts replay %s --from POSITION", c.Campaign, why, c.Campaign))
 }

@@ -40,7 +40,7 @@ func read(t *testing.T, at string) *reader {
 	return &reader{T: t, client: client}
 }
 
-// until reads on until a condition holds.
+// until reads until a condition holds.
 func (r *reader) until(what string, so func() bool) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -63,7 +63,7 @@ func (r *reader) until(what string, so func() bool) {
 	}
 }
 
-// of returns how many events there are of a campaign, and fails if the first of each position is not in order.
+// of returns the number of a campaign's events, and fails if the first event of each position is out of order.
 func (r *reader) of(campaign string) (count int) {
 	r.Helper()
 	next := int64(1)
@@ -85,7 +85,7 @@ func (r *reader) of(campaign string) (count int) {
 	return count
 }
 
-// has reads until the topic has so many events of a campaign.
+// has reads until the topic has a number of events of a campaign.
 func (r *reader) has(campaign string, count int) {
 	r.Helper()
 	r.until(fmt.Sprintf("the topic has %d events of %s", count, campaign), func() bool { return r.of(campaign) >= count })
@@ -131,7 +131,7 @@ func TestFactsOfManyCampaignsArePublishedInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestWhoeverComesNextGoesOnBehindWhatTheTopicHas has a node publish and die before it notes so, again and again.
+// TestWhoeverComesNextGoesOnBehindWhatTheTopicHas repeatedly lets a node publish and die before it notes its progress.
 func TestWhoeverComesNextGoesOnBehindWhatTheTopicHas(t *testing.T) {
 	t.Parallel()
 	at, b := services.Kafka.Database(t), newBook()
@@ -181,7 +181,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 			b.issue("d", 3, "u") // the same as before, and two more
 			b.cursors["d"] = b.cursor("none")
 			node = publish(t, at, b)
-			wantSaid(t, node, "the facts of c are not published any more", "firstcome facts replay c --from")
+			wantSaid(t, node, "the facts of c are no longer published", "firstcome facts replay c --from")
 			r.has("d", 3)
 			b.issue("c", 20, "later ")
 			b.replay("c", 6)
@@ -196,7 +196,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 	}
 }
 
-// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed makes it again while a node publishes, and before one starts.
+// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed recreates it while a node publishes, and before a node starts.
 func TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Run("while a node publishes", func(t *testing.T) { madeAgain(t, true) })
 	t.Run("while none does", func(t *testing.T) { madeAgain(t, false) })
@@ -226,8 +226,8 @@ func madeAgain(t *testing.T, publishes bool) {
 	r.has("c", 5)
 }
 
-// TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed has the ledger note an end that the topic does not have any more, as after an
-// unclean election.
+// TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed notes an end in the ledger that the topic no longer has, as after an unclean leader
+// election.
 func TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Parallel()
 	at, b := services.Kafka.Database(t), newBook()
@@ -249,8 +249,8 @@ func TestF48ATopicThatLostItsEndIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	r.has("c", 11)
 }
 
-// TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed cuts the topic between two looks at it. The node's next events
-// make it longer than it was, so only the offsets tell.
+// TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed cuts the topic between two checks of it. The node's next events make it longer
+// than it was, so only the offsets show the loss.
 func TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Parallel()
 	at, b := services.Kafka.Database(t), newBook()
@@ -271,7 +271,7 @@ func TestF48ATopicThatIsCutWhileANodePublishesIsAnErrorUntilAllIsReplayed(t *tes
 	r.has("c", 50)
 }
 
-// TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem kills the broker while facts are published.
+// TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem kills the broker during publishing.
 func TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem(t *testing.T) {
 	t.Parallel()
 	server := services.Kafka.Server(t)
@@ -294,7 +294,7 @@ func TestF47WhereTheBrokerIsKilledFactsComeLaterAndAllOfThem(t *testing.T) {
 	}
 }
 
-// first returns the highest position of a campaign up to which the topic has all.
+// first returns the highest position of a campaign up to which the topic has all facts.
 func (r *reader) first(campaign string) (through int64) {
 	for _, e := range r.events {
 		if e.Campaign == campaign && e.Position == through+1 {
@@ -314,7 +314,7 @@ func TestWhatIsWrongWithATopicIsSaidWithWhatToDo(t *testing.T) {
 	for where, parts := range map[string][]string{
 		"kafka://" + u.Host + "/none":          {"UNKNOWN_TOPIC_OR_PARTITION", "kafka-topics.sh --bootstrap-server " + u.Host + " --create --topic none"},
 		"kafka://127.0.0.1:1/none":             {"reach Kafka", "connection refused", "hosts and ports"},
-		"kafka://u:secret@" + u.Host + "/none": {"reach Kafka", "nobody logs in on this port"},
+		"kafka://u:secret@" + u.Host + "/none": {"reach Kafka", "the brokers accept no log-in on this port"},
 		"kafkas://" + u.Host + "/none":         {"reach Kafka"},
 	} {
 		t.Run(where, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ReadAll calls each with the facts of a ledger in the topic of a URL, in the order of each partition, up to where the topic ends at the
-// beginning. whole tells that the topic still has its first records.
+// ReadAll calls each with the facts of a ledger in the topic of a URL, in the order of each partition, up to the topic's end at the time of the call.
+// whole means that the topic still has its first records.
 func ReadAll(ctx context.Context, url, ledger string, each func(firstcome.Fact) error) (whole bool, err error) {
 	t, err := readURL(url)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A frozenGate is a gate whose own journal is read while others do something.
+// A frozenGate is a gate during whose reading of its own journal the test acts.
 type frozenGate struct {
 	recovery.Gate
 	reading func(to func(flow.Batch) error) error
@@ -41,8 +41,8 @@ func (g frozenGate) Unrecorded(_ context.Context, _ firstcome.CampaignID, each f
 	})
 }
 
-// TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic has some coupons recorded and committed, others in the topic alone, some that a relay moves
-// there while the gate's journal is read, and one that is there and in the journal. A recorder has taken some of them and cannot record.
+// TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic has some coupons recorded and committed, others only in the topic, some that a relay moves there
+// during the reading of the gate's journal, and one that is in both. A recorder has taken some of them and cannot record.
 func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")
@@ -96,7 +96,7 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	}
 }
 
-// TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified: it moves there while the gate's own is read.
+// TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified moves coupons to the topic during the reading of the gate's own journal.
 func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	t.Parallel()
 	at, g := services.Kafka.Database(t), newRelayed()
@@ -117,8 +117,8 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	}
 }
 
-// TestF41WhatARecorderHasReadAndNotRecordedIsLeftToTheNext has one campaign fail whose records are before and between those of another, which
-// are recorded. Its recorder stops as it should, and tells the brokers what is done.
+// TestF41WhatARecorderHasReadAndNotRecordedIsLeftToTheNext fails one campaign whose records are before and between those of another campaign, which
+// are recorded. Its recorder stops properly, and commits.
 func TestF41WhatARecorderHasReadAndNotRecordedIsLeftToTheNext(t *testing.T) {
 	t.Parallel()
 	at, err := services.MakeTopic(t.Context(), services.Kafka.Database(t), services.Unique("left-to-the-next"), 1, nil)
@@ -145,7 +145,7 @@ func TestF41WhatARecorderHasReadAndNotRecordedIsLeftToTheNext(t *testing.T) {
 	stage.Await(t, "what is recorded of a", 6, func() int { return len(p.Coupons("a")) })
 }
 
-// TestF44WhatCannotBeReadInATopicIsADeadLetterAndTheRestFlows has litter, before a coupon.
+// TestF44WhatCannotBeReadInATopicIsADeadLetterAndTheRestFlows appends an unreadable record before a coupon.
 func TestF44WhatCannotBeReadInATopicIsADeadLetterAndTheRestFlows(t *testing.T) {
 	t.Parallel()
 	at, g, p := services.Kafka.Database(t), newRelayed(), stage.NewLedger("c")

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// says wants that an error, and what doctor finds at the same URL, have all parts, and no password.
+// says fails unless an error, and doctor's findings for the same URL, have all parts and no password.
 func says(t *testing.T, at string, err error, use kafka.Use, parts ...string) {
 	t.Helper()
 	found := kafka.Examine(t.Context(), at, use, "ours")
@@ -41,14 +41,14 @@ func says(t *testing.T, at string, err error, use kafka.Use, parts ...string) {
 	}
 }
 
-// opened returns why a Journal cannot be opened, or nil.
+// opened returns the error of opening a Journal, or nil.
 func opened(t *testing.T, at string) error {
 	t.Helper()
 	_, err := openedJournal(t, at)
 	return err
 }
 
-// openedJournal returns what a Journal tells while it is opened, and why it cannot be.
+// openedJournal returns the warnings and the error of opening a Journal.
 func openedJournal(t *testing.T, at string) (told stage.Alarms, err error) {
 	t.Helper()
 	told = make(stage.Alarms, 1)
@@ -59,7 +59,7 @@ func openedJournal(t *testing.T, at string) (told stage.Alarms, err error) {
 	return told, err
 }
 
-// openedLine returns what a LineLog tells while it is opened, and why it cannot be.
+// openedLine returns the warnings and the error of opening a LineLog.
 func openedLine(t *testing.T, at string) (told stage.Alarms, err error) {
 	t.Helper()
 	told = make(stage.Alarms, 1)
@@ -70,14 +70,14 @@ func openedLine(t *testing.T, at string) (told stage.Alarms, err error) {
 	return told, err
 }
 
-// noLine wants that no LineLog is opened on a topic, for the same reason as no Journal.
+// noLine fails unless opening a LineLog on a topic fails for the same reason as opening a Journal.
 func noLine(t *testing.T, at string, parts ...string) {
 	t.Helper()
 	_, err := openedLine(t, at)
 	says(t, at, err, kafka.Lines, parts...)
 }
 
-// TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt has a topic that is not there, and some that would lose coupons.
+// TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt covers a missing topic, and topics that would lose coupons.
 func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 	t.Parallel()
 	at := services.Kafka.Database(t)
@@ -118,8 +118,8 @@ func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 	}
 }
 
-// TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing has a broker with TLS and log-ins, and URLs with one mistake each. Then it
-// gives a user one right after the other, until coupons pass and facts are published.
+// TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing has a broker with TLS and log-ins, and URLs with one mistake each. Then it grants a
+// user one right after another, until coupons pass and facts are published.
 func TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing(t *testing.T) {
 	t.Parallel()
 	b := services.SecuredKafka(t)

@@ -20,31 +20,31 @@ import (
 
 const (
 	saslOption     = "sasl"         // how to log in
-	passwordOption = "passwordfile" // the file of the password
+	passwordOption = "passwordfile" // the name of the password's file
 )
 
 // The values of saslOption. The first one is the default.
 var mechanisms = []string{"scram-sha-512", "scram-sha-256", "plain"}
 
-// errURL says how a URL is written. Nothing of a URL that cannot be read is shown, since it may have a password.
+// errURL describes the form of a URL. It shows nothing of a URL that cannot be parsed, because that may have a password.
 var errURL = errors.New("the Kafka URL cannot be read: it is like kafka://HOST:9092,HOST:9092/TOPIC, with USER:PASSWORD@ before the hosts where Kafka asks for it, " +
 	"or kafkas:// for TLS; write special characters of the password as %XX")
 
-// A topic is where a URL leads to.
+// A topic is the topic that a URL names, and how to reach it.
 type topic struct {
 	name    string
-	brokers []string // HOST:PORT, of which one has to be reached
+	brokers []string // HOST:PORT, of which at least one must be reachable
 	tls     *tls.Config
 	sasl    sasl.Mechanism
 }
 
-// CheckURL returns an error that says what is wrong with the URL of a topic, or with the files that it names. It never repeats a password.
+// CheckURL returns an error if the URL of a topic, or a file that it names, is wrong. The error never has a password.
 func CheckURL(text string) error {
 	_, err := readURL(text)
 	return err
 }
 
-// Shown returns a URL as it may be shown: its scheme, its brokers and its topic. Of one that cannot be read that is only the scheme.
+// Shown returns a URL without user and password: its scheme, brokers and topic. It returns only the scheme of a URL that cannot be parsed.
 func Shown(text string) string {
 	t, err := readURL(text)
 	scheme, _, _ := strings.Cut(text, ":")
@@ -54,7 +54,7 @@ func Shown(text string) string {
 	return scheme + "://" + strings.Join(t.brokers, ",") + "/" + t.name
 }
 
-// TopicOf returns the topic's name in a URL that CheckURL has found to be right.
+// TopicOf returns the topic's name in a URL for which CheckURL returns nil.
 func TopicOf(text string) string {
 	t, err := readURL(text)
 	if err != nil {
@@ -63,7 +63,7 @@ func TopicOf(text string) string {
 	return t.name
 }
 
-// readURL reads a URL. It has several hosts, which url.Parse does not take.
+// readURL parses a URL. url.Parse does not accept its list of hosts.
 func readURL(text string) (*topic, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -83,7 +83,7 @@ func readURL(text string) (*topic, error) {
 		}
 	}
 	if !isTopic(name) {
-		return nil, errors.New("the Kafka URL names no topic: behind the hosts comes /TOPIC, 1 to 249 letters of English, digits, dots, _ and -")
+		return nil, errors.New("the Kafka URL names no topic: write /TOPIC after the hosts, with 1 to 249 English letters, digits, dots, _ and -")
 	}
 	files := trust.Take(options)
 	if err := t.logIn(user, options, scheme == "kafkas"); err != nil {
@@ -106,7 +106,7 @@ func readURL(text string) (*topic, error) {
 	return t, nil
 }
 
-// isTopic tells whether Kafka takes a name for a topic.
+// isTopic reports whether Kafka accepts a name for a topic.
 func isTopic(name string) bool {
 	other := strings.IndexFunc(name, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_' && r != '.'
@@ -114,7 +114,7 @@ func isTopic(name string) bool {
 	return other < 0 && name != "" && name != "." && name != ".." && len(name) <= 249
 }
 
-// logIn takes what belongs to the user from a URL's options.
+// logIn takes the user, the password and the mechanism from a URL's options.
 func (t *topic) logIn(text string, options url.Values, secured bool) error {
 	how, file := options.Get(saslOption), options.Get(passwordOption)
 	options.Del(saslOption)
@@ -161,7 +161,7 @@ func (t *topic) logIn(text string, options url.Values, secured bool) error {
 	return nil
 }
 
-// options are the client's that every use of the topic has.
+// options returns the options of every client of the topic.
 func (t *topic) options() []kgo.Opt {
 	o := []kgo.Opt{kgo.SeedBrokers(t.brokers...), kgo.ClientID("firstcome")}
 	if t.tls != nil {

@@ -208,7 +208,7 @@ func TestF48ALineWhoseTopicIsMadeAgainIsTold(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(text, "line_lost")
 	})
 	waitFor(t, "the log that says so", func() bool {
-		return strings.Contains(s.text(), "the topic lines was made again") && strings.Contains(s.text(), "firstcome gate rebuild spring --without-line-log")
+		return strings.Contains(s.text(), "the topic lines was recreated") && strings.Contains(s.text(), "firstcome gate rebuild spring --without-line-log")
 	})
 	served := *s.counted("spring").Issued
 	waitFor(t, "the next one who is served", func() bool { return *s.counted("spring").Issued > served })
