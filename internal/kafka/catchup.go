@@ -25,7 +25,7 @@ func (s *session) catchUp(ctx context.Context) error {
 		f.Target, f.Ends = is.id, is.ends
 		return s.book.Followed(ctx, *f, leaseTime, nil)
 	}
-	begin, err := s.behind(is)
+	begin, err := s.readFrom(is)
 	if err != nil {
 		return err
 	}
@@ -48,9 +48,9 @@ func (s *session) catchUp(ctx context.Context) error {
 	return s.book.Followed(ctx, *f, leaseTime, s.cursors())
 }
 
-// behind returns the offsets after the noted ends, from which the topic must be read. It is an error if the topic was replaced, or lacks records
+// readFrom returns the offsets after the noted ends, from which the topic must be read. It is an error if the topic was replaced, or lacks records
 // that were appended.
-func (s *session) behind(is found) ([]int64, error) {
+func (s *session) readFrom(is found) ([]int64, error) {
 	f := &s.following
 	if is.id != f.Target {
 		return nil, fmt.Errorf("the topic %s is not the one that it was: it was recreated, or this is another Kafka (its id is %s, and it was %s). "+
@@ -83,7 +83,7 @@ func (s *session) stillThere(ctx context.Context) error {
 	}
 	is, err := s.topic.look(ctx, s.client)
 	if err == nil {
-		_, err = s.behind(is)
+		_, err = s.readFrom(is)
 	}
 	s.looked = time.Now()
 	return err

@@ -14,19 +14,19 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// makes returns the command that creates the topic with suitable settings.
-func (t *topic) makes() string {
+// createCommand returns the command that creates the topic with suitable settings.
+func (t *topic) createCommand() string {
 	return fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions 6 --replication-factor 3 --config min.insync.replicas=2 --config cleanup.policy=delete --config retention.ms=-1",
 		strings.Join(t.brokers, ","), t.name)
 }
 
-// sets returns the command that changes a setting of the topic.
-func (t *topic) sets(setting string) string {
+// alterCommand returns the command that changes a setting of the topic.
+func (t *topic) alterCommand(setting string) string {
 	return fmt.Sprintf("kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s", strings.Join(t.brokers, ","), t.name, setting)
 }
 
-// grants returns how to give a user the rights on the topic.
-func (t *topic) grants() string {
+// grantCommand returns how to give a user the rights on the topic.
+func (t *topic) grantCommand() string {
 	return "give the user the rights to describe, read and write the topic: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
 		" --add --allow-principal User:NAME --operation Describe --operation DescribeConfigs --operation Read --operation Write --topic " + t.name
 }
@@ -39,9 +39,9 @@ func (t *topic) advice(err error) string {
 	case known != "":
 		return known
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return "create the topic: " + t.makes()
+		return "create the topic: " + t.createCommand()
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		return t.grants()
+		return t.grantCommand()
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
 		return "let the user join the recorders' consumer group: kafka-acls.sh --bootstrap-server " + strings.Join(t.brokers, ",") +
 			" --add --allow-principal User:NAME --operation Describe --operation Read --resource-pattern-type prefixed --group " + groupPrefix

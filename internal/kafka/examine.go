@@ -72,7 +72,7 @@ func (t *topic) examineRights(result *doctor.Findings, is found) {
 	}
 	for _, right := range []kadm.ACLOperation{kadm.OpDescribe, kadm.OpRead, kadm.OpWrite} {
 		if !slices.Contains(is.rights, right) && !slices.Contains(is.rights, kadm.OpAll) {
-			result.Add(doctor.Fail, what, t.grants(), "the user lacks the right %v", right)
+			result.Add(doctor.Fail, what, t.grantCommand(), "the user lacks the right %v", right)
 			return
 		}
 	}
@@ -123,7 +123,7 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 		result.Add(doctor.Warn, what, cmp.Or(t.advice(err), "do what the message says"), "they cannot be read: %v", err)
 		return result
 	}
-	result.Hold(settings["cleanup.policy"] == "delete", doctor.Fail, what, "keep every record, for compaction keeps the last one of each campaign and throws the others away: "+t.sets("cleanup.policy=delete"),
+	result.Hold(settings["cleanup.policy"] == "delete", doctor.Fail, what, "keep every record, for compaction keeps the last one of each campaign and throws the others away: "+t.alterCommand("cleanup.policy=delete"),
 		"cleanup.policy=%s", settings["cleanup.policy"])
 	retention, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
 	keeps := time.Duration(retention) * time.Millisecond
@@ -131,15 +131,15 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 	if use == Lines && long {
 		long, grade = retention < 0, doctor.Warn
 	}
-	result.Hold(long, grade, what, "keep records forever, or "+least+", since "+comes+": "+t.sets("retention.ms=-1"),
+	result.Hold(long, grade, what, "keep records forever, or "+least+", since "+comes+": "+t.alterCommand("retention.ms=-1"),
 		"retention.ms=%s", settings["retention.ms"])
 	if bytes, err := strconv.ParseInt(settings["retention.bytes"], 10, 64); err == nil && bytes >= 0 {
-		result.Add(short, what, "a rush throws away what "+lost+": "+t.sets("retention.bytes=-1"), "retention.bytes=%d", bytes)
+		result.Add(short, what, "a rush throws away what "+lost+": "+t.alterCommand("retention.bytes=-1"), "retention.bytes=%d", bytes)
 	}
 	if in, err := strconv.Atoi(settings["min.insync.replicas"]); err == nil {
-		result.Hold(in >= 2, doctor.Warn, what, "with three replicas, require two of them to have a record before it is acknowledged, otherwise it may be on one broker only:"+t.sets("min.insync.replicas=2"), "min.insync.replicas=%d", in)
+		result.Hold(in >= 2, doctor.Warn, what, "with three replicas, require two of them to have a record before it is acknowledged, otherwise it may be on one broker only:"+t.alterCommand("min.insync.replicas=2"), "min.insync.replicas=%d", in)
 	}
-	result.Hold(settings["unclean.leader.election.enable"] != "true", doctor.Warn, what, "do not let a replica that lacks records become leader:"+t.sets("unclean.leader.election.enable=false"),
+	result.Hold(settings["unclean.leader.election.enable"] != "true", doctor.Warn, what, "do not let a replica that lacks records become leader:"+t.alterCommand("unclean.leader.election.enable=false"),
 		"unclean.leader.election.enable=%s", settings["unclean.leader.election.enable"])
 	return result
 }

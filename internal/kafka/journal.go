@@ -74,8 +74,8 @@ const (
 	inHand = 64 << 20
 	// leaving is the time-out of leaving the consumer group.
 	leaving = 2 * time.Second
-	// untoldFor is how long a recorder sends a gate no reports after the gate did not answer. It continues to record coupons.
-	untoldFor = time.Second
+	// reportPause is how long a recorder sends a gate no reports after the gate did not answer. It continues to record coupons.
+	reportPause = time.Second
 )
 
 // A Journal is a private topic between a gate's own journal and the ledger: a relay appends batches to it, and recorders drain it. The batches of a
@@ -316,7 +316,7 @@ func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Bat
 			return b, nil, err
 		}
 	}
-	if q.marker != "" && time.Since(q.untold) > untoldFor && j.takes(&q.tell) {
+	if q.marker != "" && time.Since(q.unreported) > reportPause && j.takes(&q.tell) {
 		b = flow.Batch{Campaign: id, Marker: q.marker}
 		return b, &share{Batch: b}, nil
 	}
@@ -336,7 +336,7 @@ func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (b
 	if len(one.Coupons) > 0 {
 		point.Reach(point.Given)
 	}
-	if time.Since(q.untold) < untoldFor {
+	if time.Since(q.unreported) < reportPause {
 		j.notes(&q.tell)
 		return 0, nil
 	}
@@ -344,7 +344,7 @@ func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (b
 	if err == nil || errors.As(err, new(*flow.ToldError)) {
 		return before, err
 	}
-	q.untold = time.Now()
+	q.unreported = time.Now()
 	j.notes(&q.tell)
 	if !errors.Is(err, firstcome.ErrBusy) { // ErrBusy includes an unverified gate: its rebuild will load the ledger
 		j.alarms.Tell(q.id, fmt.Errorf("the gate could not be told which coupons are recorded: %w", err))

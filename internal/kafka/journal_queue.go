@@ -34,9 +34,9 @@ type queue struct {
 	tell    bool // the gate must be told how far the campaign is drained
 	gone    bool // the gate has issued numbers that neither its journal nor the topic has
 
-	marker string    // the campaign's UID by the ledger; empty if the ledger does not have the campaign
-	asked  time.Time // when the ledger was asked for it
-	untold time.Time // when a report to the gate last failed
+	marker     string    // the campaign's UID by the ledger; empty if the ledger does not have the campaign
+	asked      time.Time // when the ledger was asked for it
+	unreported time.Time // when a report to the gate last failed
 }
 
 // queue returns the queue of a campaign.
@@ -180,7 +180,7 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 		for _, one := range records {
 			b, err := j.read(ctx, q, one.record)
 			switch {
-			case errors.Is(err, errNobodys):
+			case errors.Is(err, errForeign):
 				j.done([]*pending{one})
 				continue
 			case err != nil && len(all.records) == 0:
@@ -213,8 +213,8 @@ func (p *share) join(b flow.Batch) {
 
 func byNumber(a, b firstcome.Coupon) int { return int(min(max(a.Number-b.Number, -1), 1)) }
 
-// errNobodys means that a record belongs to another ledger or secret, whose recorders are another group.
-var errNobodys = errors.New("it belongs to another ledger or secret")
+// errForeign means that a record belongs to another ledger or secret, whose recorders are another group.
+var errForeign = errors.New("it belongs to another ledger or secret")
 
 // read returns the batch of a record. A record that cannot be read becomes garbage. So does a record whose UID belongs to this ledger although the
 // ledger does not have the campaign: a dead letter then keeps the record.
@@ -229,7 +229,7 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch
 	}
 	switch {
 	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):
-		return b, errNobodys
+		return b, errForeign
 	case newer, err == nil && b.Marker == q.marker:
 		return b, err
 	case err == nil:

@@ -327,7 +327,7 @@ func (s *session) send(ctx context.Context, parts []part) error {
 			taken = len(one.records)
 		}
 		for _, r := range one.records[:taken] {
-			if err := s.endsBehind(r); cut == nil {
+			if err := s.noteEnd(r); cut == nil {
 				cut = err
 			}
 		}
@@ -346,10 +346,10 @@ func (s *session) send(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// endsBehind notes that the cursors cover a partition up to a record. It is an error if the record's offset is below the noted end, because the
+// noteEnd notes that the cursors cover a partition up to a record. It is an error if the record's offset is below the noted end, because the
 // partition has then lost records. The noted end still grows by one with each such record. So the next session finds the partition too short, however
 // many records are appended until then.
-func (s *session) endsBehind(r *kgo.Record) error {
+func (s *session) noteEnd(r *kgo.Record) error {
 	for int(r.Partition) >= len(s.following.Ends) {
 		s.following.Ends = append(s.following.Ends, 0)
 	}
