@@ -234,7 +234,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a recovery believes a log whose records were deleted while it read",
-		file: "internal/kafka/linelog.go", old: "_, err = l.has(ctx, id, log, end) // else", new: "_, _ = l.has(ctx, id, log, end) // else",
+		file: "internal/kafka/linelog.go", old: "_, err = l.has(ctx, id, log, end) // the topic may", new: "_, _ = l.has(ctx, id, log, end) // the topic may",
 		pkg: "./internal/kafka", test: "TestRecordsThatAreDeletedWhileALogIsReadFailTheReading",
 	},
 	{
@@ -572,12 +572,12 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "garbage in a topic is passed over",
-		file: "internal/kafka/journal_queue.go", old: "	newer := errors.Is(err, errNewer)\n", new: "	newer := errors.Is(err, errNewer)\n	if err != nil && !newer {\n		return b, errNobodys\n	}\n",
+		file: "internal/kafka/journal_queue.go", old: "	newer := errors.Is(err, errNewer)\n", new: "	newer := errors.Is(err, errNewer)\n	if err != nil && !newer {\n		return b, errForeign\n	}\n",
 		pkg: "./internal/kafka", test: "TestF44What",
 	},
 	{
 		bug:  "another ledger's coupons in a topic are recorded",
-		file: "internal/kafka/journal_queue.go", old: "	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):\n		return b, errNobodys\n	case newer, err == nil && b.Marker == q.marker:", new: "	case newer, err == nil:",
+		file: "internal/kafka/journal_queue.go", old: "	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):\n		return b, errForeign\n	case newer, err == nil && b.Marker == q.marker:", new: "	case newer, err == nil:",
 		pkg: "./internal/kafka", test: "TestWhatIsNotOurs",
 	},
 	{
