@@ -8,13 +8,13 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Router is a gate whose ledger answers for campaigns that the gate has forgotten: the gate returns ErrRetired or ErrLost, and the ledger
-// knows that the campaign is retired. So a campaign that is over is never recreated at its gate. While recovery refuses a campaign, calls stop
-// here: see may.
+// A Router is a gate whose ledger answers for campaigns that the gate has deleted: then the gate returns ErrRetired or ErrLost, and the ledger has
+// the campaign as retired. So a campaign that has ended is never recreated at its gate. While recovery refuses a campaign, the Router stops calls:
+// see may.
 type Router struct {
 	Gate
 	Book  Book
-	Watch Watch // nil: nothing refuses a campaign, and nobody hears of a gate that has forgotten
+	Watch Watch // if nil, no campaign is refused, and gates that have lost data are not reported
 }
 
 // A Book is the ledger beside a gate.
@@ -26,45 +26,46 @@ type Book interface {
 // Retired answers for retired campaigns.
 type Retired interface {
 	Coupons
-	// ClaimRetired decides claims of a retired campaign. For any other it returns ErrLost.
+	// ClaimRetired decides claims of a retired campaign. It returns ErrLost for any other campaign.
 	ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
-	// StateRetired returns the counters of a retired campaign, ErrLost for any other.
+	// StateRetired returns the counters of a retired campaign. It returns ErrLost for any other campaign.
 	StateRetired(ctx context.Context, id firstcome.CampaignID) (State, error)
-	// Holders is a Decider's.
+	// Holders works as in Decider.
 	Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error)
-	// LineOf is that of Places, as far as the gate told.
+	// LineOf works as in Places, with what the gate has reported to the ledger.
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
 }
 
-// Kept is what the ledger knows better than a gate.
+// Kept has calls that only the ledger can answer or log.
 type Kept interface {
-	// Has tells for each coupon, of any campaign, whether the ledger has it, voided or not.
+	// Has reports for each coupon, of any campaign, whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
-	// LoseLine ends the line of a campaign that is closed and that its gate has lost. It may be repeated.
+	// LoseLine ends, as lost, the line of a closed campaign whose gate has lost it. It may be repeated.
 	LoseLine(ctx context.Context, id firstcome.CampaignID) error
-	// LogDirect notes in the audit log what was issued directly, if anything was: see Decider.
+	// LogDirect notes coupons that were issued directly in the audit log, if there are any: see Decider.
 	LogDirect(ctx context.Context, order Order, id firstcome.CampaignID, decisions []firstcome.Decision) error
 }
 
-// A Watch knows what the gate of each campaign is worth, as far as its node found or was told: see recovery.Watch.
+// A Watch keeps what this node knows about the gate of each campaign. recovery.Watch implements it.
 type Watch interface {
-	// Refusal returns why nothing of a campaign is decided or changed though its gate could: a LedgerRolledBackError, a StaleEpochError, or nil.
+	// Refusal returns why nothing of a campaign may be decided or changed, although its gate could: a LedgerRolledBackError, a StaleEpochError, or
+	// nil.
 	Refusal(id firstcome.CampaignID) error
-	// Suspect hears why a gate did nothing for a campaign, if recovery may help: ErrUnverified, ErrLost or a StaleEpochError. It never waits.
+	// Suspect notes why a gate did nothing for a campaign, if recovery may help: ErrUnverified, ErrLost or a StaleEpochError. It never blocks.
 	Suspect(id firstcome.CampaignID, why error)
 }
 
 var _ Gate = (*Router)(nil)
 
-// A may is how much of a call depends on gate and ledger being of one age.
+// A may is the kind of a call: which refusals by recovery stop it.
 type may int
 
 const (
-	// read never stops: counters, and what is recorded.
+	// read is never stopped: counters, and which coupons are recorded.
 	read may = iota
-	// known stops at a gate in a stale epoch: what that has of a user is out of date.
+	// known is stopped by a gate in a stale epoch, whose data about users is out of date.
 	known
-	// whole stops while anything refuses the campaign: nothing is decided, served or changed, and nobody is told a place.
+	// whole is stopped by any refusal: nothing is decided, served or changed, and no user is told a place.
 	whole
 )
 
@@ -73,9 +74,9 @@ func (m may) stops(refusal error) bool {
 	return m == whole && refusal != nil || m == known && errors.Is(refusal, ErrStaleEpoch)
 }
 
-// route returns the gate's answer about a campaign, or the ledger's if the gate has forgotten the campaign and the ledger has retired it. lost, if
-// given, makes an answer of the error of a gate that has lost a campaign which is not retired. Nothing else reads a gate's errors to find who
-// answers. That a campaign is fine is never remembered: each call asks the watch.
+// route returns the gate's answer about a campaign, or the ledger's if the gate has deleted the campaign and the ledger has retired it. If the gate
+// has lost a campaign that is not retired, and lost is given, lost turns the error into the answer. Only route decides from a gate's error who
+// answers. It caches nothing: each call asks the Watch.
 func route[T any](ctx context.Context, r *Router, id firstcome.CampaignID, m may, gate, ledger func() (T, error), lost ...func(error) (T, error)) (none T, err error) {
 	if err := r.refusal(id); m.stops(err) {
 		return none, err
@@ -111,7 +112,7 @@ func (r *Router) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 		func() ([]firstcome.Decision, error) { return r.Book.ClaimRetired(ctx, id, users) })
 }
 
-// Issue implements Decider. The gate issues first and the ledger logs it then: an error may be only of the log.
+// Issue implements Decider. The gate issues, and then the ledger logs: an error may mean only that the log failed.
 func (r *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := route(ctx, r, id, whole,
 		func() ([]firstcome.Decision, error) { return r.Gate.Issue(ctx, order, id, users) },
@@ -130,7 +131,7 @@ func (r *Router) Holders(ctx context.Context, id firstcome.CampaignID, each func
 		func() (int64, error) { return r.Book.Holders(ctx, id, each) })
 }
 
-// Serve implements Line. Nobody is in line of a retired campaign.
+// Serve implements Line. The line of a retired campaign is empty.
 func (r *Router) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
 	return route(ctx, r, id, whole,
 		func() (Served, error) { return r.Gate.Serve(ctx, id, limit) },
@@ -157,14 +158,14 @@ func (r *Router) retiredPlace(ctx context.Context, id firstcome.CampaignID, user
 	return c, err
 }
 
-// Leave implements Places. Who was in line of a retired campaign is no longer known.
+// Leave implements Places. The ledger does not know who was in line of a retired campaign.
 func (r *Router) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	return route(ctx, r, id, known,
 		func() (firstcome.Place, error) { return r.Gate.Leave(ctx, id, user) },
 		func() (firstcome.Place, error) { return firstcome.Place{}, r.retiredLeave(ctx, id, user) })
 }
 
-// retiredLeave returns why nobody leaves the line of a retired campaign.
+// retiredLeave returns why a user cannot leave the line of a retired campaign.
 func (r *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) error {
 	_, err := r.retiredPlace(ctx, id, user)
 	if err == nil {
@@ -193,8 +194,8 @@ func (r *Router) CouponOf(ctx context.Context, id firstcome.CampaignID, user fir
 		func() (firstcome.Coupon, error) { return r.Book.CouponOf(ctx, id, user) })
 }
 
-// Apply implements Applier. A change of a retired campaign, which is a void or a close, is done in the ledger alone. Closing a campaign that the
-// gate has lost ends its line, as lost.
+// Apply implements Applier. A change of a retired campaign, which can only be a void or a close, is made in the ledger alone. Closing a campaign that
+// the gate has lost ends its line as lost.
 func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
 	return route(ctx, r, change.Campaign, whole,
 		func() (bool, error) { return r.Gate.Apply(ctx, change) },
@@ -207,7 +208,7 @@ func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bo
 		})
 }
 
-// Decides implements Epochs. Nothing of a retired campaign is decided.
+// Decides implements Epochs. No epoch of a retired campaign decides.
 func (r *Router) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
 	_, err := route(ctx, r, id, whole,
 		func() (struct{}, error) { return struct{}{}, r.Gate.Decides(ctx, id, epoch) },
@@ -215,7 +216,7 @@ func (r *Router) Decides(ctx context.Context, id firstcome.CampaignID, epoch int
 	return err
 }
 
-// State implements Counters, and says whether ledger and gate are of one age.
+// State implements Counters. It also sets Ahead and Behind.
 func (r *Router) State(ctx context.Context, id firstcome.CampaignID) (State, error) {
 	state, err := route(ctx, r, id, read,
 		func() (State, error) { return r.Gate.State(ctx, id) },
@@ -235,7 +236,7 @@ func (r *Router) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (i
 		})
 }
 
-// Has implements Drains, and is always sure: the ledger is asked about coupons of which the gate is not.
+// Has implements Drains. It is always certain, because it asks the ledger about the coupons for which the gate reports false.
 func (r *Router) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	has, err := route(ctx, r, id, read,
 		func() ([]bool, error) { return r.Gate.Has(ctx, id, coupons) },

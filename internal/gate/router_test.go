@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A plight is what a gate, the ledger and recovery say of a campaign, and notes who is asked.
+// A plight is the state of a campaign at a gate, in the ledger and in recovery. It notes which of them is called.
 type plight struct {
 	fails   error // of each call of the gate
 	retired bool
@@ -131,13 +131,13 @@ func (n near) LogDirect(context.Context, gate.Order, firstcome.CampaignID, []fir
 	return nil
 }
 
-// Refusal is gate.Watch's.
+// Refusal implements gate.Watch.
 func (p *plight) Refusal(firstcome.CampaignID) error { return p.refusal }
 
-// Suspect is gate.Watch's.
+// Suspect implements gate.Watch.
 func (p *plight) Suspect(firstcome.CampaignID, error) { p.note("suspect") }
 
-// A call is one of a Router, and whom it asks.
+// A call is a call of a Router, and what it calls in turn.
 type call struct {
 	do                    func(ctx context.Context, r *gate.Router) error
 	stops                 string // at which refusals: all, stale, or none
@@ -146,7 +146,7 @@ type call struct {
 
 const one firstcome.CampaignID = "c"
 
-// calls are all that a Router answers.
+// calls has all calls of a Router.
 var calls = map[string]call{
 	"Claim": {stops: "all", retired: " claim", do: func(ctx context.Context, r *gate.Router) error {
 		return stage.Err(r.Claim(ctx, one, nil))
@@ -187,7 +187,8 @@ var calls = map[string]call{
 	}},
 }
 
-// TestEachCallGoesToTheGateOrToTheLedger calls a Router in each plight of a campaign, and looks who was asked, who was told, and what came of it.
+// TestEachCallGoesToTheGateOrToTheLedger makes each call of a Router in each plight of a campaign, and compares which calls it makes, whether it
+// reports trouble, and what it returns.
 func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 	stale, rolledBack, away := &gate.StaleEpochError{}, &gate.LedgerRolledBackError{}, errors.New("away")
 	elsewhere := fmt.Errorf("%w: %w", gate.ErrLost, firstcome.ErrGateMismatch)

@@ -10,17 +10,17 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A StateOf is what a gate said of one campaign.
+// A StateOf is a gate's answer about one campaign.
 type StateOf struct {
 	State
 	Err error
 }
 
-// statesAtOnce is how many campaigns a gate is asked of at once.
+// statesAtOnce is how many campaigns States asks about at once.
 const statesAtOnce = 64
 
-// States asks a gate for the counters of many campaigns: of the first alone, and then of all others at once, which Redis's client
-// sends in one pipeline. A gate that does not answer about the first is not asked about the others: what went wrong stands beside each.
+// States asks a gate for the counters of many campaigns: first for one, and then for all others at once, which Redis's client sends in one pipeline.
+// If the gate does not answer the first call, States does not ask about the others, and returns the first error for each.
 func States(ctx context.Context, gate Counters, ids []firstcome.CampaignID) map[firstcome.CampaignID]StateOf {
 	all := make(map[firstcome.CampaignID]StateOf, len(ids))
 	if len(ids) == 0 {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A meeting is a gate that answers about the campaign c-0 at once, and about the others when it is asked about all of them.
+// A meeting is a gate that answers about the campaign c-0 at once, and about the others once it has been asked about all of them.
 type meeting struct {
 	together sync.WaitGroup
 	first    error
