@@ -12,7 +12,7 @@ final class Feign {
     // An answer with Retry-After, as of paused, is a RetryableException, whose cause is the answer.
     client.setBasePath(arguments[0]).setFeignBuilder(client.getFeignBuilder().retryer(Retryer.NEVER_RETRY));
     var claims = client.buildClient(ClaimsApi.class);
-    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null, (String) null),
+    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, (String) null),
         e -> client.getObjectMapper().readValue(((FeignException) (e.getCause() instanceof FeignException ? e.getCause() : e)).contentUTF8(), Problem.class));
   }
 }

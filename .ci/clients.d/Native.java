@@ -10,7 +10,7 @@ final class Native {
     var client = new ApiClient();
     client.updateBaseUri(arguments[0]);
     var claims = new ClaimsApi(client);
-    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null, null),
+    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null),
         e -> client.getObjectMapper().readValue(((ApiException) e).getResponseBody(), Problem.class));
   }
 }

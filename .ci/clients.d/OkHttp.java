@@ -10,7 +10,7 @@ final class OkHttp {
     var client = new ApiClient();
     client.setBasePath(arguments[0]);
     var claims = new ClaimsApi(client);
-    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null, null),
+    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null),
         e -> Problem.fromJson(((ApiException) e).getResponseBody()));
   }
 }

@@ -10,7 +10,7 @@ final class Rest {
     var client = new ApiClient();
     client.setBasePath(arguments[0]);
     var claims = new ClaimsApi(client);
-    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null, null),
+    Claims.run(arguments[1], claims::claim, (id, user) -> claims.readClaim(id, user, null),
         e -> ApiClient.createDefaultObjectMapper(null).readValue(((RestClientResponseException) e).getResponseBodyAsString(), Problem.class));
   }
 }

@@ -10,7 +10,7 @@ final class Web {
     var client = new ApiClient();
     client.setBasePath(arguments[0]);
     var claims = new ClaimsApi(client);
-    Claims.run(arguments[1], (id, who) -> claims.claim(id, who).block(), (id, user) -> claims.readClaim(id, user, null, null).block(),
+    Claims.run(arguments[1], (id, who) -> claims.claim(id, who).block(), (id, user) -> claims.readClaim(id, user, null).block(),
         e -> ApiClient.createDefaultObjectMapper(null).readValue(((WebClientResponseException) e).getResponseBodyAsString(), Problem.class));
   }
 }
