@@ -177,8 +177,8 @@ func (p *tape) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// record records the stream of a user's place in c until it ends, and for an hour at most. The user's token is good for so long.
-func record(t testing.TB, s *api.Server, user firstcome.UserID, token time.Duration) *tape {
+// taped records the stream of a user's place in c until it ends, and for an hour at most. The user's token is good for so long.
+func taped(t testing.TB, s *api.Server, user firstcome.UserID, token time.Duration) *tape {
 	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 	defer stop()
 	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/campaigns/c/claims/"+string(user)+"/events", nil)
@@ -245,7 +245,7 @@ func TestASilentStreamIsKeptAliveAndEndsInTime(t *testing.T) {
 			if n == 0 {
 				token = 5 * time.Minute // and a minute, by which clocks may differ
 			}
-			all.Go(func() { tapes[n] = record(t, s, user, token) })
+			all.Go(func() { tapes[n] = taped(t, s, user, token) })
 		}
 		all.Wait()
 		lives, retries := map[time.Duration]bool{}, map[int]bool{}
@@ -308,7 +308,7 @@ func TestAClaimThatFailsIsReadLessAndLessOften(t *testing.T) {
 		s := runStreams(t, u, look)
 		var p *tape
 		var end sync.WaitGroup
-		end.Go(func() { p = record(t, s, "a", time.Hour) })
+		end.Go(func() { p = taped(t, s, "a", time.Hour) })
 		synctest.Wait()
 		u.asked = make(chan time.Time, len(waits)+1)
 		stage.Must(t, stage.Err(u.Serve(t.Context(), "c", 1)))

@@ -39,9 +39,9 @@ func join(t testing.TB, g *stage.Gate, id firstcome.CampaignID, users ...firstco
 	}
 }
 
-// dispatch runs a Dispatcher of a line. stop ends it, and need not be called: the test's end does so too.
-func dispatch(t testing.TB, line gate.Line, limits flow.DispatchLimits) (d *flow.Dispatcher, stop func()) {
-	d = flow.NewDispatcher(line, limits)
+// dispatch runs a Dispatcher that serves lines. stop ends it, and need not be called: the test's end does so too.
+func dispatch(t testing.TB, served gate.Line, limits flow.DispatchLimits) (d *flow.Dispatcher, stop func()) {
+	d = flow.NewDispatcher(served, limits)
 	return d, stage.Run(t, d.Run)
 }
 

@@ -122,7 +122,7 @@ func (i *Issuer) tellPlaces(id firstcome.CampaignID, pending []pendingPlace) {
 	defer i.working.Done()
 	all := make([]Telling, len(pending))
 	for n, c := range pending {
-		all[n] = Telling{c.user, c.decision.Place}
+		all[n] = Telling{User: c.user, Place: c.decision.Place}
 	}
 	err := i.limits.Teller.Tell(i.calls.context(), id, all)
 	for _, c := range pending {

@@ -41,13 +41,13 @@ func BenchmarkIssue(b *testing.B) {
 	for _, callers := range []int{64, 256} {
 		for _, campaigns := range []int{1, 1000} {
 			b.Run(fmt.Sprintf("%d callers/%d campaigns", callers, campaigns), func(b *testing.B) {
-				issue(b, callers, campaigns)
+				issueFrom(b, callers, campaigns)
 			})
 		}
 	}
 }
 
-func issue(b *testing.B, callers, campaigns int) {
+func issueFrom(b *testing.B, callers, campaigns int) {
 	l := start(b, file(b), nil)
 	ids := make([]firstcome.CampaignID, campaigns)
 	for n := range ids {

@@ -19,7 +19,7 @@ type history struct {
 	asked    []*asked
 	looks    []look
 	read     int // how many happenings of the gate's log
-	issues   []issue
+	issues   []given
 	holds    map[firstcome.UserID]int64 // by what the gate did, not by what it says
 	backs    []time.Time                // when stock came back
 	breaches []breach
@@ -48,8 +48,8 @@ type asked struct {
 	cancel         context.CancelFunc
 }
 
-// An issue is a number that the gate gave, and when it was voided there, or lost: how many looks there were; 0: it was not.
-type issue struct {
+// A given is a number that the gate gave, and when it was voided there, or lost: how many looks there were; 0: it was not.
+type given struct {
 	firstcome.Coupon
 	epoch        int64
 	voided, lost int
@@ -131,7 +131,7 @@ func (h *history) happened(now happening, g *Gate) {
 			h.breach("P7", "%s was given number %d, after %s had been told that %s is done", c.User, c.Number, h.stop.name, h.stop.what)
 		}
 		h.holds[c.User] = c.Number
-		h.issues = append(h.issues, issue{Coupon: c, epoch: g.campaigns[campaign].epoch})
+		h.issues = append(h.issues, given{Coupon: c, epoch: g.campaigns[campaign].epoch})
 	case now.voided.Number > 0:
 		delete(h.holds, now.voided.User)
 		h.backs = append(h.backs, time.Now())
@@ -182,7 +182,7 @@ func (h *history) rebuilt(now happening, g *Gate) {
 	}
 }
 
-func (h *history) issueOf(number int64) *issue {
+func (h *history) issueOf(number int64) *given {
 	for n := range h.issues {
 		if h.issues[n].Number == number {
 			return &h.issues[n]

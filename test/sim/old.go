@@ -119,7 +119,7 @@ func (h *history) outlives(now happening, epoch int64) {
 	if !h.town.ledger.campaigns[campaign].isLost(now.issued.Number, 0) {
 		h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", now.issued.Number, now.issued.User)
 	}
-	h.issues = append(h.issues, issue{Coupon: now.issued, epoch: epoch, outlived: true, lost: len(h.looks)})
+	h.issues = append(h.issues, given{Coupon: now.issued, epoch: epoch, outlived: true, lost: len(h.looks)})
 }
 
 // given notes that a number is given, by whichever server.

@@ -69,7 +69,7 @@ func (t *town) rolledBack() bool {
 // forgets has the history begin again with what a ledger has that was put back, and whose gate is gone: nobody knows the rest any more.
 func (h *history) forgets() {
 	a := h.town.ledger.campaigns[campaign]
-	h.issues = slices.DeleteFunc(h.issues, func(i issue) bool { return a.coupon(i.Number) == nil })
+	h.issues = slices.DeleteFunc(h.issues, func(i given) bool { return a.coupon(i.Number) == nil })
 	for n := range h.issues {
 		if i := &h.issues[n]; a.coupon(i.Number).VoidedAt.IsZero() {
 			i.voided = 0
