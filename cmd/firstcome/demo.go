@@ -146,10 +146,10 @@ func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
 	}
 	w := t.out
 	fmt.Fprintf(w, "%s.\n\n", r.Headline())
-	row(w, "issued", issued)
-	row(w, "sold out", soldOut)
-	row(w, "already issued", already)
-	row(w, "refused or unknown", rest)
+	outcomeRow(w, "issued", issued)
+	outcomeRow(w, "sold out", soldOut)
+	outcomeRow(w, "already issued", already)
+	outcomeRow(w, "refused or unknown", rest)
 	fmt.Fprintf(w, "%20s  %.0f claims a second, %d claims in %.2f s\n", "throughput", r.PerSecond, r.Claims, r.Seconds)
 	fmt.Fprintf(w, "%20s  p50 %.1f  p95 %.1f  p99 %.1f  max %.1f ms\n\n", "latency", r.Latency.P50, r.Latency.P95, r.Latency.P99, r.Latency.Max)
 	printLine(w, r.Line)
@@ -159,7 +159,7 @@ func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
 	printBreaches(t, r.Verdict.Breaches)
 }
 
-func row(w io.Writer, what string, n int64) { fmt.Fprintf(w, "%20s  %d\n", what, n) }
+func outcomeRow(w io.Writer, what string, n int64) { fmt.Fprintf(w, "%20s  %d\n", what, n) }
 
 func verdictWords(v load.Verdict) string {
 	if !v.Checked {

@@ -67,7 +67,7 @@ func TestALineIsServedInOrderAtItsPaceByAnyNumberOfNodes(t *testing.T) {
 			t.Run(fmt.Sprint(nodes, " nodes, ", perSecond, " a second"), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const seconds = 20
-					g := newGate(firstcome.Unlimited, "c")
+					g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 					pace(g, perSecond, "c")
 					join(t, g, "c", stage.Users("u-", 1, int(perSecond)*(seconds+1)+200)...)
 					for range nodes {
@@ -95,7 +95,7 @@ func TestALineIsServedInOrderAtItsPaceByAnyNumberOfNodes(t *testing.T) {
 // TestAnEmptyLineCostsALookASecond begins without a line, fills and serves one, and is without a line again.
 func TestAnEmptyLineCostsALookASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(10, "c")
+		g := stage.NewLedgerGate(10, "c")
 		pace(g, 0, "c")
 		line := &watched{Gate: g}
 		d, _ := dispatch(t, line, flow.DispatchLimits{})
@@ -140,17 +140,17 @@ func (w *watched) Serve(ctx context.Context, id firstcome.CampaignID, limit int)
 // TestWhoJoinsAnEmptyLineIsServedAtOnce covers users who join an empty line, and those who join while the last user is served.
 func TestWhoJoinsAnEmptyLineIsServedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(firstcome.Unlimited, "c")
+		g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 		pace(g, 1000, "c")
 		d, _ := dispatch(t, g, flow.DispatchLimits{})
-		i := issuer(t, g, flow.Limits{OnJoin: d.Joined})
+		i := stage.Issuer(t, g, flow.Limits{OnJoin: d.Joined})
 		synctest.Wait()
 		began := time.Now()
 		for n := range 100 {
 			user := firstcome.UserID(fmt.Sprint("u-", n))
-			want(t, i, "c", user, firstcome.Waiting)
+			stage.Claim(t, i, "c", user, firstcome.Waiting)
 			synctest.Wait()
-			want(t, i, "c", user, firstcome.AlreadyIssued)
+			stage.Claim(t, i, "c", user, firstcome.AlreadyIssued)
 		}
 		if took := time.Since(began); took != 0 { // within the bucket
 			t.Errorf("it took %v", took)
@@ -201,14 +201,14 @@ func TestALookThatTakesLongHoldsUpNobodyWhoJoins(t *testing.T) {
 
 func TestWhoJoinsWhileTheLastOneIsServedIsServedNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(firstcome.Unlimited, "c")
+		g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 		pace(g, 1000, "c")
 		line := &crossed{Gate: g}
 		d, _ := dispatch(t, line, flow.DispatchLimits{})
-		i := issuer(t, g, flow.Limits{OnJoin: d.Joined})
+		i := stage.Issuer(t, g, flow.Limits{OnJoin: d.Joined})
 		synctest.Wait()
-		line.join = func() { want(t, i, "c", "second", firstcome.Waiting) }
-		want(t, i, "c", "first", firstcome.Waiting)
+		line.join = func() { stage.Claim(t, i, "c", "second", firstcome.Waiting) }
+		stage.Claim(t, i, "c", "first", firstcome.Waiting)
 		synctest.Wait()
 		if got := issued(g, "c"); got != 2 {
 			t.Errorf("%d coupons", got)
@@ -218,11 +218,11 @@ func TestWhoJoinsWhileTheLastOneIsServedIsServedNext(t *testing.T) {
 
 func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(10, "c")
+		g := stage.NewLedgerGate(10, "c")
 		pace(g, 1, "c")
 		line := &watched{Gate: g}
 		d, _ := dispatch(t, line, flow.DispatchLimits{})
-		i := issuer(t, g, flow.Limits{OnJoin: d.Joined, OnChange: d.Changed})
+		i := stage.Issuer(t, g, flow.Limits{OnJoin: d.Joined, OnChange: d.Changed})
 		version := int64(1)
 		change := func(kind firstcome.ChangeKind, terms firstcome.Terms) {
 			version++
@@ -232,7 +232,7 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 			synctest.Wait()
 		}
 		for _, user := range stage.Users("u-", 1, 5) {
-			want(t, i, "c", user, firstcome.Waiting)
+			stage.Claim(t, i, "c", user, firstcome.Waiting)
 		}
 		change(firstcome.ChangePause, firstcome.Terms{})
 		line.serves.Store(0)
@@ -254,7 +254,7 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 		if got := issued(g, "c"); got != 5 {
 			t.Errorf("%d coupons at once without a pace, want 5", got)
 		}
-		want(t, i, "c", "late", firstcome.Issued)
+		stage.Claim(t, i, "c", "late", firstcome.Issued)
 		inOrderUntil := int64(5)
 		for _, c := range g.Take("c") {
 			if c.Number <= inOrderUntil && c.Ticket != c.Number {
@@ -288,7 +288,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 	for _, does := range []bool{false, true} {
 		t.Run(fmt.Sprint("done ", does), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := newGate(firstcome.Unlimited, "c")
+				g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 				pace(g, 100, "c")
 				join(t, g, "c", stage.Users("u-", 1, 500)...)
 				line := &flaky{watched: &watched{Gate: g}, does: does}
@@ -319,7 +319,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 func TestManyLinesAreServedWithFewCallsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lines, people = 200, 30
-		g := newGate(firstcome.Unlimited)
+		g := stage.NewLedgerGate(firstcome.Unlimited)
 		for n := range lines {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			g.Make(firstcome.Unlimited, id)
@@ -356,7 +356,7 @@ func TestManyLinesAreServedWithFewCallsAtOnce(t *testing.T) {
 
 func TestALineThatEndsIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(3, "c")
+		g := stage.NewLedgerGate(3, "c")
 		pace(g, 10, "c")
 		join(t, g, "c", stage.Users("u-", 1, 9)...)
 		d, _ := dispatch(t, g, flow.DispatchLimits{})
@@ -376,7 +376,7 @@ func TestALineThatEndsIsForgotten(t *testing.T) {
 // TestADispatcherStopsWhenItsCallsHaveEnded stops a Dispatcher during a call, which continues up to its time-out.
 func TestADispatcherStopsWhenItsCallsHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(9, "quick", "hung")
+		g := stage.NewLedgerGate(9, "quick", "hung")
 		pace(g, 0, "quick", "hung")
 		join(t, g, "quick", "a")
 		join(t, g, "hung", "a")
@@ -403,13 +403,13 @@ func TestADispatcherStopsWhenItsCallsHaveEnded(t *testing.T) {
 
 func TestADirectIssueIsABatchOfItsOwnAndPassesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(100, "c")
+		g := stage.NewLedgerGate(100, "c")
 		pace(g, 1, "c")
-		letGo := hold(g, "c")
-		i := issuer(t, g, flow.Limits{})
+		letGo := stage.Hold(g, "c")
+		i := stage.Issuer(t, g, flow.Limits{})
 		var all sync.WaitGroup
 		claim := func(user firstcome.UserID, outcome firstcome.Outcome) {
-			all.Go(func() { want(t, i, "c", user, outcome) })
+			all.Go(func() { stage.Claim(t, i, "c", user, outcome) })
 			synctest.Wait()
 		}
 		issue := func(actor string, users ...firstcome.UserID) {
@@ -453,11 +453,11 @@ func (l leasing) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 
 func TestAPlaceInLineIsNeverRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(100, "c")
+		g := stage.NewLedgerGate(100, "c")
 		pace(g, 1, "c")
-		i := issuer(t, leasing{g}, flow.Limits{})
+		i := stage.Issuer(t, leasing{g}, flow.Limits{})
 		for n, user := range []firstcome.UserID{"a", "b", "a", "c"} {
-			if d := want(t, i, "c", user, firstcome.Waiting); d.Place.Ticket != []int64{1, 2, 1, 3}[n] {
+			if d := stage.Claim(t, i, "c", user, firstcome.Waiting); d.Place.Ticket != []int64{1, 2, 1, 3}[n] {
 				t.Errorf("%s has ticket %d", user, d.Place.Ticket)
 			}
 			synctest.Wait() // a filter would be read
@@ -468,7 +468,7 @@ func TestAPlaceInLineIsNeverRepeated(t *testing.T) {
 // TestF75ALineThatAnotherNodeOpensIsServedAfterALook moves the opening an hour later and back, on nodes that stop before they serve.
 func TestF75ALineThatAnotherNodeOpensIsServedAfterALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(10, "c")
+		g := stage.NewLedgerGate(10, "c")
 		pace(g, 0, "c")
 		join(t, g, "c", "a", "b")
 		opens := func(version int64, at time.Time) {

@@ -19,29 +19,11 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// hold makes a gate wait, in each call for one of ids, until the test lets it continue.
-func hold(m *stage.Gate, ids ...firstcome.CampaignID) (letGo func()) {
-	gate := make(chan struct{})
-	m.Before = func(ctx context.Context, id firstcome.CampaignID) error {
-		for _, held := range ids {
-			if id == held {
-				select {
-				case <-gate:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		return nil
-	}
-	return sync.OnceFunc(func() { close(gate) })
-}
-
 // heldIssuer returns an Issuer of a gate whose calls for the campaign c wait until the test lets them continue.
 func heldIssuer(t *testing.T, quantity int64, limits flow.Limits) (m *stage.Gate, i *flow.Issuer, letGo func()) {
-	m = newGate(quantity, "c")
-	letGo = hold(m, "c")
-	return m, issuer(t, m, limits), letGo
+	m = stage.NewLedgerGate(quantity, "c")
+	letGo = stage.Hold(m, "c")
+	return m, stage.Issuer(t, m, limits), letGo
 }
 
 func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
@@ -49,7 +31,7 @@ func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 		m, i, letGo := heldIssuer(t, 100, flow.Limits{Batch: 3})
 		var all sync.WaitGroup
 		for n := range 8 {
-			all.Go(func() { want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
+			all.Go(func() { stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
 			synctest.Wait()
 		}
 		letGo()
@@ -63,13 +45,13 @@ func TestClaimsGatherInArrivalOrderWhileABatchIsAtTheGate(t *testing.T) {
 
 func TestOneCampaignDoesNotWaitForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "slow", "quick")
-		letGo := hold(m, "slow")
-		i := issuer(t, m, flow.Limits{})
+		m := stage.NewLedgerGate(100, "slow", "quick")
+		letGo := stage.Hold(m, "slow")
+		i := stage.Issuer(t, m, flow.Limits{})
 		var slow sync.WaitGroup
-		slow.Go(func() { want(t, i, "slow", "a", firstcome.Issued) })
+		slow.Go(func() { stage.Claim(t, i, "slow", "a", firstcome.Issued) })
 		synctest.Wait()
-		want(t, i, "quick", "a", firstcome.Issued)
+		stage.Claim(t, i, "quick", "a", firstcome.Issued)
 		letGo()
 		slow.Wait()
 	})
@@ -93,7 +75,7 @@ func TestF33AClaimWhoseCallerWentAwayIsDecidedAndFound(t *testing.T) {
 		letGo()
 		synctest.Wait()
 		for n := range 50 {
-			want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.AlreadyIssued)
+			stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.AlreadyIssued)
 		}
 		if waiting := i.Stats().Waiting; waiting != 0 {
 			t.Errorf("%d claims wait", waiting)
@@ -105,7 +87,7 @@ func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const asked, limit = 50_000, 1_000
 		_, i, letGo := heldIssuer(t, asked, flow.Limits{Waiting: limit, Gate: time.Hour})
-		go want(t, i, "c", "first", firstcome.Issued)
+		go stage.Claim(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -135,8 +117,8 @@ func TestF34AFullQueueShedsAndIsBounded(t *testing.T) {
 }
 
 func TestF25OneUserWhoClaimsAHundredTimesAtOnceIsIssuedOnce(t *testing.T) {
-	m := newGate(100, "c")
-	i := issuer(t, m, flow.Limits{})
+	m := stage.NewLedgerGate(100, "c")
+	i := stage.Issuer(t, m, flow.Limits{})
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	outcomes := map[string]int{}
@@ -155,15 +137,15 @@ func TestF25OneUserWhoClaimsAHundredTimesAtOnceIsIssuedOnce(t *testing.T) {
 }
 
 func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
-	m := newGate(100, "c")
+	m := stage.NewLedgerGate(100, "c")
 	lost := errors.New("lost")
 	m.Before = func(context.Context, firstcome.CampaignID) error { return lost }
-	i := issuer(t, m, flow.Limits{})
+	i := stage.Issuer(t, m, flow.Limits{})
 	if _, err := i.Claim(t.Context(), "c", "a"); !errors.Is(err, lost) {
 		t.Fatalf("got %v", err)
 	}
 	m.Before = nil
-	want(t, i, "c", "a", firstcome.Issued)
+	stage.Claim(t, i, "c", "a", firstcome.Issued)
 	if _, err := i.Claim(t.Context(), "nowhere", "a"); !errors.Is(err, firstcome.ErrNoCampaign) || i.Stats().Failed != 1 {
 		t.Errorf("got %v", err)
 	}
@@ -171,8 +153,8 @@ func TestAnErrorOfTheGateIsEveryClaimsOfTheBatchAndOnlyThose(t *testing.T) {
 
 func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100)
-		i := issuer(t, m, flow.Limits{})
+		m := stage.NewLedgerGate(100)
+		i := stage.Issuer(t, m, flow.Limits{})
 		for n := range 1000 {
 			if _, err := i.Claim(t.Context(), firstcome.CampaignID(strconv.Itoa(n)), "a"); !errors.Is(err, firstcome.ErrNoCampaign) {
 				t.Fatalf("got %v", err)
@@ -183,7 +165,7 @@ func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 			t.Errorf("the Issuer remembers %d campaigns that do not exist", n)
 		}
 		m.Make(1, "7")
-		want(t, i, "7", "a", firstcome.Issued)
+		stage.Claim(t, i, "7", "a", firstcome.Issued)
 		synctest.Wait()
 		if n := i.Stats().Campaigns; n != 1 {
 			t.Errorf("the Issuer remembers %d campaigns", n)
@@ -193,13 +175,13 @@ func TestCampaignsThatDoNotExistAreForgotten(t *testing.T) {
 
 func TestACallHasItsTimeLessASixtyFourthAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100)
+		m := stage.NewLedgerGate(100)
 		m.Before = func(ctx context.Context, _ firstcome.CampaignID) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		const limit = 64 * time.Second
-		i := issuer(t, m, flow.Limits{Gate: limit})
+		i := stage.Issuer(t, m, flow.Limits{Gate: limit})
 		var all sync.WaitGroup
 		for _, c := range []struct {
 			id         firstcome.CampaignID
@@ -243,7 +225,7 @@ func TestWhoWaitsWhileTheGateHangsIsShedAtTheDeadline(t *testing.T) {
 		if s := i.Stats(); s.Waiting != 0 || s.Shed != 0 {
 			t.Errorf("counted %+v", s)
 		}
-		want(t, i, "c", "7", firstcome.Issued)
+		stage.Claim(t, i, "c", "7", firstcome.Issued)
 	})
 }
 
@@ -252,7 +234,7 @@ func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 		_, i, letGo := heldIssuer(t, 100, flow.Limits{})
 		var waiting sync.WaitGroup
 		for n := range 10 {
-			waiting.Go(func() { want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
+			waiting.Go(func() { stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.Issued) })
 		}
 		synctest.Wait()
 		var stopped sync.WaitGroup
@@ -273,8 +255,8 @@ func TestStopAnswersWhoWaitsAndRefusesWhoComes(t *testing.T) {
 
 func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(100, "c")
-		defer hold(m, "c")()
+		m := stage.NewLedgerGate(100, "c")
+		defer stage.Hold(m, "c")()
 		i := flow.NewIssuer(m, flow.Limits{Gate: time.Hour})
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
@@ -295,7 +277,7 @@ func TestStopGivesUpWhenItsTimeIsOver(t *testing.T) {
 func TestADirectIssueKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, i, letGo := heldIssuer(t, 3, flow.Limits{Batch: 2, Waiting: 1})
-		go want(t, i, "c", "first", firstcome.Issued)
+		go stage.Claim(t, i, "c", "first", firstcome.Issued)
 		synctest.Wait()
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -322,14 +304,14 @@ func TestADirectIssueKeepsTheOrderAndLetsNobodyIn(t *testing.T) {
 
 func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(1)
+		m := stage.NewLedgerGate(1)
 		for n := range 10_000 {
 			m.Make(1, firstcome.CampaignID(strconv.Itoa(n)))
 		}
-		i := issuer(t, m, flow.Limits{})
+		i := stage.Issuer(t, m, flow.Limits{})
 		before := runtime.NumGoroutine()
 		for n := range 10_000 {
-			want(t, i, firstcome.CampaignID(strconv.Itoa(n)), "a", firstcome.Issued)
+			stage.Claim(t, i, firstcome.CampaignID(strconv.Itoa(n)), "a", firstcome.Issued)
 		}
 		synctest.Wait()
 		if now := runtime.NumGoroutine(); now > before+10 { // one may be about to end
@@ -346,7 +328,7 @@ func TestAnIdleCampaignCostsNoGoroutineAndIsForgotten(t *testing.T) {
 		if n := i.Stats().Campaigns; n != 0 {
 			t.Errorf("the Issuer still remembers %d campaigns", n)
 		}
-		want(t, i, "7", "b", firstcome.SoldOut)
+		stage.Claim(t, i, "7", "b", firstcome.SoldOut)
 		cancel()
 		ran.Wait()
 	})
@@ -370,13 +352,13 @@ func (f full) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, 
 }
 
 func TestAFullGateIsBusyAndItsHoldersAreFound(t *testing.T) {
-	m := newGate(100, "c")
-	want(t, issuer(t, m, flow.Limits{}), "c", "holder", firstcome.Issued)
-	i := issuer(t, full{m}, flow.Limits{})
+	m := stage.NewLedgerGate(100, "c")
+	stage.Claim(t, stage.Issuer(t, m, flow.Limits{}), "c", "holder", firstcome.Issued)
+	i := stage.Issuer(t, full{m}, flow.Limits{})
 	if _, err := i.Claim(t.Context(), "c", "other"); firstcome.CauseOf(err) != firstcome.GateFull {
 		t.Errorf("a claim that was not decided got %v", err)
 	}
-	want(t, i, "c", "holder", firstcome.AlreadyIssued)
+	stage.Claim(t, i, "c", "holder", firstcome.AlreadyIssued)
 	if _, err := i.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"holder", "third", "fourth"}); firstcome.CauseOf(err) != firstcome.GateFull {
 		t.Errorf("claims of which two were not decided got %v", err)
 	}

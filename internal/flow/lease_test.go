@@ -16,14 +16,14 @@ import (
 
 func TestASoldOutCampaignAsksTheGateFiveTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(1, "c")
-		i := issuer(t, m, flow.Limits{})
-		want(t, i, "c", "winner", firstcome.Issued)
-		want(t, i, "c", "loser", firstcome.SoldOut)
+		m := stage.NewLedgerGate(1, "c")
+		i := stage.Issuer(t, m, flow.Limits{})
+		stage.Claim(t, i, "c", "winner", firstcome.Issued)
+		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
 		before := len(m.Seen())
 		for n := range 10_000 { // of ten seconds, a claim each millisecond
-			want(t, i, "c", firstcome.UserID("loser-"+strconv.Itoa(n)), firstcome.SoldOut)
+			stage.Claim(t, i, "c", firstcome.UserID("loser-"+strconv.Itoa(n)), firstcome.SoldOut)
 			time.Sleep(time.Millisecond)
 		}
 		// Ten seconds of leases of 200 ms, and one or two users whom the filter takes for holders.
@@ -50,22 +50,22 @@ func (l *late) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 // stock.
 func TestALeaseCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(1, "c")
+		m := stage.NewLedgerGate(1, "c")
 		gate := &late{Gate: m}
-		i := issuer(t, gate, flow.Limits{})
-		want(t, i, "c", "winner", firstcome.Issued)
+		i := stage.Issuer(t, gate, flow.Limits{})
+		stage.Claim(t, i, "c", "winner", firstcome.Issued)
 		gate.by = 150 * time.Millisecond
 		sent := time.Now()
-		want(t, i, "c", "loser", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
 		asked := len(m.Seen())
 		time.Sleep(time.Until(sent.Add(199 * time.Millisecond)))
-		want(t, i, "c", "loser-1", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "loser-1", firstcome.SoldOut)
 		if calls := len(m.Seen()) - asked; calls != 0 {
 			t.Errorf("within the lease the gate was asked %d times", calls)
 		}
 		time.Sleep(time.Until(sent.Add(201 * time.Millisecond)))
-		want(t, i, "c", "loser-2", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "loser-2", firstcome.SoldOut)
 		if calls := len(m.Seen()) - asked; calls != 1 {
 			t.Errorf("behind the lease the gate was asked %d times", calls)
 		}
@@ -74,12 +74,12 @@ func TestALeaseCountsFromTheSending(t *testing.T) {
 
 func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(1, "c")
+		m := stage.NewLedgerGate(1, "c")
 		m.Course("c").SoldOutAt = time.Now().Add(-time.Hour)
-		i := issuer(t, m, flow.Limits{})
-		want(t, i, "c", "winner", firstcome.Issued)
+		i := stage.Issuer(t, m, flow.Limits{})
+		stage.Claim(t, i, "c", "winner", firstcome.Issued)
 		for range 3 {
-			if d := want(t, i, "c", "loser", firstcome.SoldOut); !d.Since.Equal(m.Course("c").SoldOutAt) {
+			if d := stage.Claim(t, i, "c", "loser", firstcome.SoldOut); !d.Since.Equal(m.Course("c").SoldOutAt) {
 				t.Errorf("since %v", d.Since)
 			}
 			synctest.Wait() // the holders filter is read
@@ -92,15 +92,15 @@ func TestWhatIsRepeatedSaysSinceWhenItIsSo(t *testing.T) {
 
 func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(2, "c")
-		i := issuer(t, m, flow.Limits{})
-		other := issuer(t, m, flow.Limits{}) // another node: this one's coupons are news to the first
-		want(t, other, "c", "a", firstcome.Issued)
-		want(t, other, "c", "b", firstcome.Issued)
+		m := stage.NewLedgerGate(2, "c")
+		i := stage.Issuer(t, m, flow.Limits{})
+		other := stage.Issuer(t, m, flow.Limits{}) // another node: this one's coupons are news to the first
+		stage.Claim(t, other, "c", "a", firstcome.Issued)
+		stage.Claim(t, other, "c", "b", firstcome.Issued)
 		for range 5 {
-			want(t, i, "c", "loser", firstcome.SoldOut)
+			stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 			synctest.Wait()
-			if d := want(t, i, "c", "b", firstcome.AlreadyIssued); d.Coupon.Number != 2 {
+			if d := stage.Claim(t, i, "c", "b", firstcome.AlreadyIssued); d.Coupon.Number != 2 {
 				t.Errorf("got number %d", d.Coupon.Number)
 			}
 		}
@@ -109,31 +109,31 @@ func TestAHolderIsFoundWhileTheRefusalIsRepeated(t *testing.T) {
 
 func TestALeaseEndsBeforeAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(1, "c")
-		i := issuer(t, m, flow.Limits{})
-		want(t, i, "c", "a", firstcome.Issued)
-		want(t, i, "c", "b", firstcome.SoldOut)
+		m := stage.NewLedgerGate(1, "c")
+		i := stage.Issuer(t, m, flow.Limits{})
+		stage.Claim(t, i, "c", "a", firstcome.Issued)
+		stage.Claim(t, i, "c", "b", firstcome.SoldOut)
 		synctest.Wait()
 		err := i.Change("c", func() error {
 			// During the change the gate answers every claim, and the node learns nothing.
-			want(t, i, "c", "b", firstcome.SoldOut)
+			stage.Claim(t, i, "c", "b", firstcome.SoldOut)
 			synctest.Wait()
 			void(t, m, "a")
-			want(t, i, "c", "b", firstcome.Issued)
+			stage.Claim(t, i, "c", "b", firstcome.Issued)
 			return nil
 		})
 		stage.Must(t, err)
-		want(t, i, "c", "b", firstcome.AlreadyIssued)
-		want(t, i, "c", "a", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "b", firstcome.AlreadyIssued)
+		stage.Claim(t, i, "c", "a", firstcome.SoldOut)
 	})
 }
 
 func TestAVoidedCouponIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(2, "c")
-		i := issuer(t, m, flow.Limits{})
-		want(t, i, "c", "a", firstcome.Issued)
-		want(t, i, "c", "a", firstcome.AlreadyIssued)
+		m := stage.NewLedgerGate(2, "c")
+		i := stage.Issuer(t, m, flow.Limits{})
+		stage.Claim(t, i, "c", "a", firstcome.Issued)
+		stage.Claim(t, i, "c", "a", firstcome.AlreadyIssued)
 		if calls := len(m.Seen()); calls != 1 {
 			t.Errorf("the gate was asked %d times about a coupon that it had just named", calls)
 		}
@@ -145,18 +145,18 @@ func TestAVoidedCouponIsNotRepeated(t *testing.T) {
 		if !errors.Is(err, refused) {
 			t.Errorf("the change's error became %v", err)
 		}
-		want(t, i, "c", "a", firstcome.Issued)
+		stage.Claim(t, i, "c", "a", firstcome.Issued)
 	})
 }
 
 func TestAPauseIsNeverRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(2, "c")
+		m := stage.NewLedgerGate(2, "c")
 		m.Lease = 0
 		m.Course("c").Paused = true
-		i := issuer(t, m, flow.Limits{})
+		i := stage.Issuer(t, m, flow.Limits{})
 		for n := range 10 {
-			want(t, i, "c", "a", firstcome.Paused)
+			stage.Claim(t, i, "c", "a", firstcome.Paused)
 			synctest.Wait()
 			if calls := len(m.Seen()); calls != n+1 {
 				t.Fatalf("the gate was asked %d times for %d claims", calls, n+1)
@@ -169,19 +169,19 @@ func TestAPauseIsNeverRepeated(t *testing.T) {
 // user who asks after it is.
 func TestF24ACrowdBeforeTheOpeningBarelyLoadsTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(5, "c")
+		m := stage.NewLedgerGate(5, "c")
 		opens := time.Now().Add(time.Second)
 		m.Course("c").OpensAt = opens
-		i := issuer(t, m, flow.Limits{})
+		i := stage.Issuer(t, m, flow.Limits{})
 		for n := 0; time.Now().Before(opens); n++ {
-			want(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.NotOpen)
+			stage.Claim(t, i, "c", firstcome.UserID(strconv.Itoa(n)), firstcome.NotOpen)
 			synctest.Wait()
 			time.Sleep(100 * time.Microsecond)
 		}
 		if calls := len(m.Seen()); calls > 8 {
 			t.Errorf("the gate was asked %d times in a second", calls)
 		}
-		want(t, i, "c", "late", firstcome.Issued)
+		stage.Claim(t, i, "c", "late", firstcome.Issued)
 	})
 }
 
@@ -202,19 +202,19 @@ func (l *lagging) Holders(ctx context.Context, id firstcome.CampaignID, each fun
 // TestHoldersWhoAreTooFewAreNotTakenForAll reads from a replica at the refusal's version, and from one at an earlier version.
 func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(2, "c")
+		m := stage.NewLedgerGate(2, "c")
 		l := &lagging{Gate: m, lacks: "b"}
-		i, other := issuer(t, l, flow.Limits{}), issuer(t, m, flow.Limits{})
-		want(t, other, "c", "a", firstcome.Issued)
-		want(t, other, "c", "b", firstcome.Issued)
-		want(t, i, "c", "loser", firstcome.SoldOut)
+		i, other := stage.Issuer(t, l, flow.Limits{}), stage.Issuer(t, m, flow.Limits{})
+		stage.Claim(t, other, "c", "a", firstcome.Issued)
+		stage.Claim(t, other, "c", "b", firstcome.Issued)
+		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders were read
-		want(t, i, "c", "b", firstcome.AlreadyIssued)
+		stage.Claim(t, i, "c", "b", firstcome.AlreadyIssued)
 		l.lacks = ""
-		want(t, i, "c", "loser", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait()
 		before := len(m.Seen())
-		want(t, i, "c", "another", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "another", firstcome.SoldOut)
 		if calls := len(m.Seen()) - before; calls > 0 {
 			t.Errorf("once the copy has all of them, the gate is still asked")
 		}
@@ -224,17 +224,17 @@ func TestHoldersWhoAreTooFewAreNotTakenForAll(t *testing.T) {
 // TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis voids a coupon on another node, which then issues the stock to another user.
 func TestTheHoldersOfAnEarlierVersionAreNotTakenForThoseOfThis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(1, "c")
-		i, other := issuer(t, m, flow.Limits{}), issuer(t, m, flow.Limits{})
-		want(t, other, "c", "a", firstcome.Issued)
-		want(t, i, "c", "loser", firstcome.SoldOut)
+		m := stage.NewLedgerGate(1, "c")
+		i, other := stage.Issuer(t, m, flow.Limits{}), stage.Issuer(t, m, flow.Limits{})
+		stage.Claim(t, other, "c", "a", firstcome.Issued)
+		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait() // the holders filter is read
 		void(t, m, "a")
-		want(t, other, "c", "b", firstcome.Issued)
+		stage.Claim(t, other, "c", "b", firstcome.Issued)
 		time.Sleep(m.Lease)
-		want(t, i, "c", "loser", firstcome.SoldOut)
+		stage.Claim(t, i, "c", "loser", firstcome.SoldOut)
 		synctest.Wait()
-		want(t, i, "c", "b", firstcome.AlreadyIssued)
+		stage.Claim(t, i, "c", "b", firstcome.AlreadyIssued)
 	})
 }
 
@@ -252,18 +252,18 @@ func (f forgetful) Issue(ctx context.Context, order gate.Order, id firstcome.Cam
 // to a user who may now have a coupon.
 func TestF61ADirectIssueWhoseAnswerIsLostEndsTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newGate(2, "c")
+		m := stage.NewLedgerGate(2, "c")
 		m.Course("c").OpensAt = time.Now().Add(time.Hour)
-		i := issuer(t, forgetful{m}, flow.Limits{})
-		want(t, i, "c", "a", firstcome.NotOpen)
+		i := stage.Issuer(t, forgetful{m}, flow.Limits{})
+		stage.Claim(t, i, "c", "a", firstcome.NotOpen)
 		synctest.Wait() // the holders filter is read
-		want(t, i, "c", "a", firstcome.NotOpen)
+		stage.Claim(t, i, "c", "a", firstcome.NotOpen)
 		if i.Stats().Cached != 1 {
 			t.Fatal("the refusal was not repeated")
 		}
 		if _, err := i.Issue(t.Context(), gate.Order{Actor: "op"}, "c", []firstcome.UserID{"a"}); !errors.Is(err, firstcome.ErrGateUnavailable) {
 			t.Errorf("the direct issue got %v", err)
 		}
-		want(t, i, "c", "a", firstcome.AlreadyIssued)
+		stage.Claim(t, i, "c", "a", firstcome.AlreadyIssued)
 	})
 }

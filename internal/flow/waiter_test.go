@@ -426,7 +426,7 @@ func answerer(t *testing.T, b *board, when firstcome.AnswerWhen) *flow.Answerer 
 	t.Helper()
 	m := stage.NewGate(10, "c")
 	return &flow.Answerer{
-		Issuer: issuer(t, m, flow.Limits{}), Waiter: waiter(t, b), Wait: time.Second,
+		Issuer: stage.Issuer(t, m, flow.Limits{}), Waiter: waiter(t, b), Wait: time.Second,
 		Terms: func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error) {
 			return firstcome.Terms{Answer: when}, nil
 		},
