@@ -190,8 +190,8 @@ func taped(t testing.TB, s *api.Server, user firstcome.UserID, token time.Durati
 	return p
 }
 
-// A line is what streams are told from.
-type line interface {
+// A streamed is what streams are told from.
+type streamed interface {
 	gate.Places
 	gate.Coupons
 }
@@ -206,7 +206,7 @@ func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Statu
 func (anyCampaign) Unclosed(context.Context, int) ([]ledger.Shown, int64, error) { return nil, 0, nil }
 
 // runStreams runs a server of a line in a synctest bubble. It reads the line every so often; zero: as by default.
-func runStreams(t testing.TB, l line, every time.Duration) *api.Server {
+func runStreams(t testing.TB, l streamed, every time.Duration) *api.Server {
 	t.Helper()
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
 	stage.Must(t, err)

@@ -17,7 +17,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 2)
 		create(t, l, "d", 2)
-		record(t, l, stage.Coupon("c", 1))
+		recordIn(t, l, stage.Coupon("c", 1))
 		want := map[string]string{}
 		buries := func(code string, b flow.Batch) {
 			t.Helper()
@@ -45,7 +45,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		other.Epoch = 0
 		buries("other_epoch", other)
 		buries("above_ceiling", changed(2_000_000_000, func(*firstcome.Coupon) {}))
-		record(t, l, stage.Coupon("c", 8))
+		recordIn(t, l, stage.Coupon("c", 8))
 		buries("over_quantity", given(stage.Coupon("c", 9)))
 		bury(t, l, "a trial", stage.Coupon("c", 10))
 		want[letters(t, l, ledger.Letters{})[len(want)].Source] = "other"

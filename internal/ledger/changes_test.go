@@ -171,7 +171,7 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 		stage.Must(t, stage.Err(s.a.Void(t.Context(), "test", "c", 3, "a mistake")))
 		before := books(t, s.a.Ledger)
 		finish(t, s.a, 0)
-		record(t, s.a.Ledger, entries...)
+		recordIn(t, s.a.Ledger, entries...)
 		stage.Same(t, "the books", before, books(t, s.a.Ledger))
 		stage.Same(t, "in force at the gate", 4, len(s.Course("c").Holders))
 		stage.Must(t, s.a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false))

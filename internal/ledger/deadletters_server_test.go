@@ -34,7 +34,7 @@ func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 		rows, bytes = served(t, db)
 		return rows - rowsBefore, bytes - bytesBefore
 	}
-	record(t, l, stage.Coupons("c", 1, 10)...)
+	recordIn(t, l, stage.Coupons("c", 1, 10)...)
 	buries(11, 20)
 	fewRows, fewBytes := work(21)
 	for first := int64(32); first < 1032; first += 100 { // few enough for a transaction on a busy machine

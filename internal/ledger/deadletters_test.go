@@ -18,7 +18,7 @@ func buried(t testing.TB, name string) (s *shop, letter int64) {
 	t.Helper()
 	s = newShop(t, name, 3)
 	s.issue(3)
-	record(t, s.a.Ledger, s.Course("c").Journal[:2]...)
+	recordIn(t, s.a.Ledger, s.Course("c").Journal[:2]...)
 	bury(t, s.a.Ledger, "a trial", s.Course("c").Journal[2])
 	return s, letters(t, s.a.Ledger, ledger.Letters{})[0].ID
 }
@@ -61,7 +61,7 @@ func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 				t.Errorf("%s: %v", what, c.err)
 			}
 		}
-		stage.Same(t, "its entry comes again", drained(3), record(t, s.a.Ledger, third))
+		stage.Same(t, "its entry comes again", drained(3), recordIn(t, s.a.Ledger, third))
 		stage.Same(t, "and is buried", drained(3), bury(t, s.a.Ledger, "a trial", third))
 		stage.Same(t, "in force", int64(3), status(t, s.a.Ledger).InForce)
 		log, err := s.a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
@@ -83,7 +83,7 @@ func TestADeadLetterThatIsReplayedKeepsItsTicket(t *testing.T) {
 		if err != nil || c.Number != 1 || c.Generation != 2 || c.Ticket != 7 {
 			t.Errorf("it is %+v, %v", c, err)
 		}
-		stage.Same(t, "its entry comes again", drained(1), record(t, l, served))
+		stage.Same(t, "its entry comes again", drained(1), recordIn(t, l, served))
 	})
 }
 
@@ -104,7 +104,7 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, db := remote(t, name, 9), services.Beside(t, name)
-		record(t, l, stage.Coupons("c", 1, 2)...)
+		recordIn(t, l, stage.Coupons("c", 1, 2)...)
 		execute(t, db, `UPDATE campaigns SET quantity = 2 WHERE id = 'c'`)
 		bury(t, l, "over the quantity", stage.Coupon("c", 3))
 		if found := letters(t, l, ledger.Letters{})[0]; found.Number != 3 || found.User != "user-3" || found.Cause != "over the quantity" {
@@ -144,7 +144,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		got := books(t, s.a.Ledger)
 		stage.Same(t, "in force", int64(3), got.InForce)
 		stage.Same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-		stage.Same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, record(t, s.a.Ledger, third))
+		stage.Same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, recordIn(t, s.a.Ledger, third))
 		if err := s.a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
@@ -154,7 +154,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
-		record(t, l, stage.Coupons("c", 1, 2)...)
+		recordIn(t, l, stage.Coupons("c", 1, 2)...)
 		execute(t, services.Beside(t, name), `INSERT INTO lost VALUES ('c', 3, 4, 2)`, `UPDATE campaigns SET epoch = 2`)
 		refused(t, l, "of the epoch before", stage.Coupon("c", 7))
 		seventh := given(stage.Coupon("c", 7))
@@ -166,7 +166,7 @@ func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
-		record(t, l, stage.Coupons("c", 1, 2)...)
+		recordIn(t, l, stage.Coupons("c", 1, 2)...)
 		other := stage.Coupon("c", 1)
 		other.User = "another"
 		has, err := l.Has(t.Context(), "c", []firstcome.Coupon{stage.Coupon("c", 1), other, stage.Coupon("c", 2), stage.Coupon("c", 3)})

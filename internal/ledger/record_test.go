@@ -108,7 +108,7 @@ func TestANumberAboveTheCeilingIsRefused(t *testing.T) {
 		create(t, l, "c", 1000)
 		refused(t, l, "above the ceiling", stage.Coupons("c", 101, 101)...)
 		refused(t, l, "partly above the ceiling", stage.Coupons("c", 98, 101)...)
-		record(t, l, stage.Coupons("c", 100, 100)...)
+		recordIn(t, l, stage.Coupons("c", 100, 100)...)
 		last := status(t, l).LastNumber
 		bury(t, l, "forged", append(stage.Coupons("c", 201, 250), stage.Coupons("c", 4951, 5000)...)...)
 		stage.Same(t, "the last number after the burial", last, status(t, l).LastNumber)
@@ -118,8 +118,8 @@ func TestANumberAboveTheCeilingIsRefused(t *testing.T) {
 		before := books(t, l)
 		refused(t, l, "above the next ceiling", stage.Coupons("c", 201, 201)...)
 		stage.Same(t, "the books after the burial", before, books(t, l))
-		stage.Same(t, "drained", drained(1), record(t, l, stage.Coupons("c", 1, 1)...))
-		record(t, l, stage.Coupons("c", 200, 200)...)
+		stage.Same(t, "drained", drained(1), recordIn(t, l, stage.Coupons("c", 1, 1)...))
+		recordIn(t, l, stage.Coupons("c", 200, 200)...)
 		found, err := audit.Ledger(t.Context(), l.Books().Source(), "c", nil, nil)
 		if err != nil || found.Breaches.Total != 0 || found.Letters != 100 {
 			t.Errorf("the audit says %+v, %v", found, err)
@@ -133,10 +133,10 @@ func TestF18ALateRecorderFindsItsBatchDone(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
 		held := stage.Coupons("c", 1, 5)
-		record(t, l, held[:4]...)
+		recordIn(t, l, held[:4]...)
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET epoch = 2 WHERE id = 'c'`)
 		before := books(t, l)
-		stage.Same(t, "drained", drained(4), record(t, l, held[:4]...))
+		stage.Same(t, "drained", drained(4), recordIn(t, l, held[:4]...))
 		stage.Same(t, "the books", before, books(t, l))
 		refused(t, l, "what nobody drained belongs to the epoch that is over", held...)
 	})

@@ -76,7 +76,7 @@ func (s *shop) issue(coupons int) {
 // record has node b record what the gate issued.
 func (s *shop) record() {
 	s.t.Helper()
-	s.Settle("c", record(s.t, s.b.Ledger, s.Take("c")...))
+	s.Settle("c", recordIn(s.t, s.b.Ledger, s.Take("c")...))
 }
 
 // void voids a number at node b, as far as the ledger.
@@ -125,8 +125,8 @@ func given(coupons ...firstcome.Coupon) flow.Batch {
 	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
 
-// record records, and returns what is drained then.
-func record(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Drained {
+// recordIn records coupons, and returns what is drained then.
+func recordIn(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Drained {
 	t.Helper()
 	return must(t, l)(l.Record(context.Background(), given(coupons...)))
 }
