@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// busyEvery and idleEvery are how often a node writes its row: while somebody claims, and else.
+	// busyEvery and idleEvery are how often a node writes its row: while it gets claims, and otherwise.
 	busyEvery = 2 * time.Second
 	idleEvery = 30 * time.Second
-	// maxCounts is the length of the longest row's counts.
+	// maxCounts is the most bytes of a row's counts.
 	maxCounts = 16 << 10
-	// writeWait bounds one write of a row.
+	// writeWait is the time-out of one write of a row.
 	writeWait = 2 * time.Second
 )
 
-// A Rows is the table nodes: see ledger.Desk.
+// Rows is the table nodes. ledger.Desk implements it.
 type Rows interface {
 	Clock(ctx context.Context) (time.Time, error)
 	TakeNode(ctx context.Context, n ledger.NodeRow) (counts []byte, err error)
@@ -33,24 +33,23 @@ type Rows interface {
 	Nodes(ctx context.Context) ([]ledger.NodeRow, error)
 }
 
-// A Board holds a row for each node of one ledger: its address, its state and its counts. A node that begins again goes on from its row.
-// It needs Run.
+// A Board writes this node's row of the ledger, and reads the rows of all nodes: address, state and counts. A node that restarts continues from its
+// row. It needs Run.
 type Board struct {
-	Node     // this one
+	Node     // this node
 	Counter  *Counter
-	Recorder func() string // returns its recorder's breaker, empty if it records nothing; nil: it records nothing
-	Relay    func() string // likewise of its relay
+	Recorder func() string // returns the state of the recorder's breaker; nil or "" if the node records nothing
+	Relay    func() string // like Recorder, for its relay
 	Rows     Rows
-	Warn     func(text string, args ...any) // hears of a row that cannot be written
+	Warn     func(text string, args ...any) // called when the row cannot be written
 
-	started time.Time // by the ledger's clock; zero: this node has no row. Of Run
+	started time.Time // by the ledger's clock; zero while this node has no row. Only Run uses it
 
 	mu     sync.Mutex                      // guards what follows
 	before map[firstcome.CampaignID]Counts // see Node.Before; replaced as a whole
 }
 
-// A said row is a row's counts: what the node counted and took over, the breakers of its recorder and its relay, and in how many seconds
-// it writes again.
+// A said is the counts of a row: what the node counted and took over, the breakers of its recorder and relay, and the seconds until its next row.
 type said struct {
 	Every     float64                         `json:"every"`
 	Breaker   string                          `json:"breaker,omitempty"`
@@ -81,12 +80,11 @@ func (b *Board) Run(ctx context.Context) error {
 	defer tick.Stop()
 	var last uint64
 	var breakers [2]string
-	quiet, every := idleEvery, idleEvery // since the row was written, and as it says
+	quiet, every := idleEvery, idleEvery // time since the row was written, and its interval
 	for {
 		counts := b.Counter.Counts()
 		claims, now := total(counts), [2]string{breakerOf(b.Recorder), breakerOf(b.Relay)}
-		// The first row after the last claim comes as soon as those before: it ends the rate that they told, and says that
-		// the next ones are rare.
+		// The first row after the last claim is written after busyEvery: it ends the rate of the rows before, and announces the longer interval.
 		if quiet += busyEvery; claims != last || now != breakers || every == busyEvery || quiet >= idleEvery {
 			next := idleEvery
 			if claims != last {
@@ -105,7 +103,7 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// write writes the row, and reports whether that went well. The first time it takes one.
+// write writes the row, and reports whether that succeeded. The first call takes over the node's row.
 func (b *Board) write(ctx context.Context, counts map[firstcome.CampaignID]Counts, every time.Duration, stopped bool) bool {
 	ctx, done := context.WithTimeout(ctx, writeWait)
 	defer done()
@@ -116,7 +114,7 @@ func (b *Board) write(ctx context.Context, counts map[firstcome.CampaignID]Count
 	if err == nil {
 		err = b.Rows.WriteNode(ctx, b.row(encode(said{every.Seconds(), breakerOf(b.Recorder), breakerOf(b.Relay), maps.Clone(counts), maps.Clone(b.tookOver())})), stopped)
 	}
-	if errors.Is(err, ledger.ErrNodeTaken) { // that node goes on from the counts in the row
+	if errors.Is(err, ledger.ErrNodeTaken) { // the other node has taken over the counts of the row
 		b.Counter.forget()
 		b.started = time.Time{}
 		b.takeOver(nil)
@@ -127,7 +125,7 @@ func (b *Board) write(ctx context.Context, counts map[firstcome.CampaignID]Count
 	return err == nil
 }
 
-// take takes the node's row, and goes on from the claims in it.
+// take takes over the node's row and its claims.
 func (b *Board) take(ctx context.Context) error {
 	at, err := b.Rows.Clock(ctx)
 	if err != nil {
@@ -141,7 +139,7 @@ func (b *Board) take(ctx context.Context) error {
 	}
 	var said said
 	before := map[firstcome.CampaignID]Counts{}
-	if json.Unmarshal(text, &said) == nil { // an unreadable one is another version's
+	if json.Unmarshal(text, &said) == nil { // another version wrote it if it cannot be read
 		said.addTo(before)
 	}
 	for len(before) > Kept {
@@ -168,14 +166,14 @@ func (b *Board) tookOver() map[firstcome.CampaignID]Counts {
 	return b.before
 }
 
-// first returns the campaign that a node began to count first.
+// first returns the campaign that a node began to count earliest.
 func first(counts map[firstcome.CampaignID]Counts) firstcome.CampaignID {
 	return slices.MinFunc(slices.Collect(maps.Keys(counts)), func(a, b firstcome.CampaignID) int {
 		return counts[a].Since.Compare(counts[b].Since)
 	})
 }
 
-// total returns how many claims and coupons of lines were counted in all.
+// total returns the sum of all claims and of coupons issued to lines.
 func total(counts map[firstcome.CampaignID]Counts) (n uint64) {
 	for _, c := range counts {
 		n += c.Served
@@ -186,13 +184,13 @@ func total(counts map[firstcome.CampaignID]Counts) (n uint64) {
 	return n
 }
 
-// encode returns a row's counts. If they are too long, what was taken over of the oldest campaigns is left out, and then the campaigns
-// with the fewest claims.
+// encode encodes a row's counts. If they are too long, it leaves out counts that were taken over, of the oldest campaigns first, and then the
+// campaigns with the fewest claims.
 func encode(said said) []byte {
 	for {
 		text, err := json.Marshal(said)
 		if err != nil {
-			panic(err) // numbers and ids
+			panic(err) // it has only numbers and ids
 		}
 		if len(text) <= maxCounts || len(said.Campaigns)+len(said.Before) == 0 {
 			return text
@@ -211,7 +209,7 @@ func encode(said said) []byte {
 	}
 }
 
-// own returns this node as of now and by its own clock.
+// own returns this node's current state, by its own clock.
 func (b *Board) own() Node {
 	n := b.Node
 	n.SeenAt = b.Counter.clock()
@@ -219,10 +217,9 @@ func (b *Board) own() Node {
 	return n
 }
 
-// Nodes returns all nodes, with the claims of those that are gone for good beside this one's; if the others cannot be read, this one
-// and the error.
+// Nodes returns all nodes. The claims of deleted rows count as this node's Before. If the rows cannot be read, Nodes returns this node and the error.
 func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
-	own := b.own() // before the rows: one that it takes meanwhile has its name, and is not counted twice
+	own := b.own() // before the rows: a row that it takes over in between has its key, and is not counted twice
 	if own.Before == nil {
 		own.Before = map[firstcome.CampaignID]Counts{}
 	}
@@ -234,7 +231,7 @@ func (b *Board) Nodes(ctx context.Context) ([]Node, error) {
 			continue
 		}
 		var said said
-		known := json.Unmarshal(row.Counts, &said) == nil // unknown if another version wrote it: then the node is shown, and its counts are not used
+		known := json.Unmarshal(row.Counts, &said) == nil // false if another version wrote it: then the node is shown without counts
 		switch {
 		case row.Forgotten && known:
 			said.addTo(own.Before)

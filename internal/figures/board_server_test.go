@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestNodesHearOfEachOtherThroughTheLedger has two nodes claim, and one of them stop, at each database server.
+// TestNodesHearOfEachOtherThroughTheLedger counts claims on two nodes, one of which stops, on each database server.
 func TestNodesHearOfEachOtherThroughTheLedger(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -25,7 +25,7 @@ func boardOn(rows figures.Rows, host string) *figures.Board {
 	}
 }
 
-// A drawer keeps rows in memory, and counts how often they are written.
+// A drawer keeps rows in memory, and counts the writes.
 type drawer struct {
 	mu     sync.Mutex // guards what follows
 	writes int
@@ -50,7 +50,7 @@ func (d *drawer) TakeNode(context.Context, ledger.NodeRow) ([]byte, error) {
 	return d.last.Counts, nil
 }
 
-// written returns how often a row was written, and has it fail from now on.
+// written returns the number of writes so far, and makes later ones fail.
 func (d *drawer) written(fails error) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +99,7 @@ func TestANodeThatIsClaimedAtNoMoreIsHeardAndCountsNothingNew(t *testing.T) {
 	})
 }
 
-// TestCouponsOfALineAreWrittenLikeClaims counts coupons of a line that no user joins: another node soon reads them.
+// TestCouponsOfALineAreWrittenLikeClaims counts coupons issued to a line that no user joins any longer. Another node soon reads them.
 func TestCouponsOfALineAreWrittenLikeClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drawer{}
@@ -123,8 +123,7 @@ func TestCouponsOfALineAreWrittenLikeClaims(t *testing.T) {
 	})
 }
 
-// TestWhileNodesCannotBeReadThisOneIsHeard has a node's own counts stand alone while its ledger is down, and go on without
-// a leap when it is back.
+// TestWhileNodesCannotBeReadThisOneIsHeard uses only the node's own counts while its ledger is down. They continue without a jump when it is back.
 func TestWhileNodesCannotBeReadThisOneIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now().Add(-time.Hour) // by the ledger's clock, which is another one

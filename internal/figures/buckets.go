@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Buckets count durations. Bucket n counts those above Bound(n-1) and up to Bound(n); the last one counts all longer ones.
+// Buckets count durations. Bucket n counts those above Bound(n-1) and up to Bound(n); the last bucket counts all longer ones.
 type Buckets [36]uint64
 
-// finest is the bound of the first bucket: half of what a claim takes that a node answers by itself.
+// finest is the bound of the first bucket: half the duration of a claim that a node answers from memory.
 const finest = 50 * time.Microsecond
 
-// Bound returns the upper bound of a bucket: each is √2 of the one before, so a percentile is right to a fifth.
+// Bound returns the upper bound of a bucket. Each is √2 times the one before, so a percentile is exact to a fifth.
 func Bound(n int) time.Duration {
 	return time.Duration(float64(finest) * math.Pow(2, float64(n)/2))
 }
 
-// bounds are those of all buckets but the last.
+// bounds has the bounds of all buckets but the last.
 var bounds = func() (all [len(Buckets{}) - 1]time.Duration) {
 	for n := range all {
 		all[n] = Bound(n)
@@ -36,15 +36,15 @@ func bucketOf(d time.Duration) int {
 	return low
 }
 
-// Add adds others, bucket by bucket.
+// Add adds the counts of others, bucket by bucket.
 func (b *Buckets) Add(others Buckets) {
 	for n := range b {
 		b[n] += others[n]
 	}
 }
 
-// Percentile returns the duration that a share of 0 to 1 of all took at most, taken as evenly spread within its bucket;
-// nil if there are none.
+// Percentile returns the duration that a share (0 to 1) of all durations do not exceed, or nil if there are none. It takes durations as evenly spread
+// within their bucket.
 func (b *Buckets) Percentile(share float64) *time.Duration {
 	all := uint64(0)
 	for _, n := range b {

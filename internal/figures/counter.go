@@ -1,15 +1,15 @@
-// Package figures says how a drop goes: what each node has counted of a campaign, and, once a second for each campaign
-// that somebody watches, what its gate and its ledger say.
+// Package figures reports the progress of a drop: the counts of each node for a campaign, and, once a second for each watched campaign, the state of
+// its gate and ledger.
 //
 // # Where a figure comes from
 //
 //	issued, in force, waiting, unrecorded    the gate
 //	recorded                                 the ledger
-//	claims by outcome, latency               the nodes: only they know of refusals
+//	claims by outcome, latency               the nodes: refusals are not stored anywhere else
 //
-// A node counts totals since its start (Counter), and keeps them in a row of the ledger (Board). A Watcher subtracts two readings and
-// adds up over the nodes. So a reading that is missed costs nothing, and no node talks to another. A node that begins again
-// takes over what its row said, beside what it counts now: totals go on, and no rate has what came before.
+// A node counts totals since its start (Counter), and keeps them in a row of the ledger (Board). A Watcher subtracts two readings, and adds up the
+// differences of all nodes. So a missed reading loses no count, and nodes do not talk to each other. A node that restarts keeps the counts of its row
+// apart, in Node.Before: totals include them, and rates do not.
 package figures
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Kept is how many campaigns a node keeps counts of: those that were claimed last.
+// Kept is how many campaigns a node keeps counts of: those with the latest claims.
 const Kept = 32
 
-// A Kind says how a claim ended: an outcome, or why it has none.
+// A Kind is how a claim ended: an outcome, or the cause of an error.
 type Kind uint8
 
-// The kinds: the outcomes have their own numbers. Rows keep counts by these numbers over a restart.
+// The kinds. Outcomes have their own numbers. The counts in rows have these numbers, and outlast a restart.
 const (
-	Unknown Kind = iota // the gate may have decided it: outcome 0 is none
+	Unknown Kind = iota // the gate may or may not have decided it; 0 is no outcome
 	shed    Kind = Kind(firstcome.Issued) + iota
 	gateUnavailable
 	gateFull
@@ -40,7 +40,7 @@ const (
 	kinds
 )
 
-// undecided has the words of the kinds that are no outcomes.
+// undecided has the words of the kinds that are not outcomes.
 var undecided = map[Kind]string{
 	Unknown: "unknown", shed: "shed", mismatch: "mismatch",
 	gateUnavailable: string(firstcome.GateUnavailable), gateFull: string(firstcome.GateFull), lineFull: string(firstcome.LineFull), stopping: string(firstcome.Stopping),
@@ -66,7 +66,7 @@ func kindOf(err error) Kind {
 	return Unknown
 }
 
-// String returns the word, as the metric firstcome_claims_total has it.
+// String returns the kind's word, as in the metric firstcome_claims_total.
 func (k Kind) String() string {
 	if word, ok := undecided[k]; ok {
 		return word
@@ -83,14 +83,14 @@ func Kinds() []Kind {
 	return all
 }
 
-// Counts are what a node has counted of one campaign since Since.
+// Counts are a node's counts for one campaign since Since.
 type Counts struct {
-	// Since is when the node began to count: at its start, or when the campaign came among the last ones claimed.
+	// Since is when the node began to count: at its start, or when the campaign became one of the Kept last claimed.
 	Since  time.Time     `json:"since"`
 	Claims [kinds]uint64 `json:"claims"` // by Kind
-	// Served are coupons that the node issued to a waiting line: the claims for them ended as waiting.
+	// Served counts coupons that the node issued to a waiting line. Their claims had ended as waiting.
 	Served uint64  `json:"served,omitempty"`
-	Took   Buckets `json:"took,omitzero"` // how long claims with an outcome took
+	Took   Buckets `json:"took,omitzero"` // durations of claims with an outcome
 }
 
 // totals are Counts that many goroutines add to.
@@ -99,20 +99,20 @@ type totals struct {
 	claims [kinds]atomic.Uint64
 	served atomic.Uint64
 	took   [len(Buckets{})]atomic.Uint64
-	// last orders campaigns by their last claim, in ticks of Counter.tick.
+	// last is the tick of the campaign's last claim: see Counter.tick.
 	last atomic.Int64
 }
 
-// A Counter counts what a node does. Its methods may be called from many goroutines.
+// A Counter counts a node's claims. Its methods may be called from many goroutines.
 type Counter struct {
 	clock func() time.Time
-	tick  atomic.Int64 // seconds, by Counts
+	tick  atomic.Int64 // in seconds; Counts advances it
 
 	mu  sync.Mutex                                       // held while a campaign is added
 	all atomic.Pointer[map[firstcome.CampaignID]*totals] // replaced as a whole
 }
 
-// NewCounter returns a Counter; a nil clock is time.Now.
+// NewCounter returns a Counter. A nil clock means time.Now.
 func NewCounter(clock func() time.Time) *Counter {
 	if clock == nil {
 		clock = time.Now
@@ -122,7 +122,7 @@ func NewCounter(clock func() time.Time) *Counter {
 	return c
 }
 
-// Claimed counts a claim that was answered with an outcome after so long.
+// Claimed counts a claim that was answered with an outcome, and its duration.
 func (c *Counter) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took time.Duration) {
 	t := c.of(id)
 	t.claims[o].Add(1)
@@ -132,15 +132,15 @@ func (c *Counter) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took tim
 // Decided counts an outcome of a direct issue.
 func (c *Counter) Decided(id firstcome.CampaignID, o firstcome.Outcome) { c.of(id).claims[o].Add(1) }
 
-// Served counts coupons that were issued to a waiting line.
+// Served counts coupons issued to a waiting line.
 func (c *Counter) Served(id firstcome.CampaignID, coupons int) {
 	if coupons > 0 {
 		c.of(id).served.Add(uint64(coupons))
 	}
 }
 
-// Undecided counts a claim that ended with an error. Whoever asks for a campaign that does not exist, or leaves before the
-// answer, is not counted. While the ledger is away nobody knows which campaigns exist. So such a claim takes no other campaign's place.
+// Undecided counts a claim that ended with an error. It does not count claims for a campaign that does not exist, or whose callers left before the
+// answer. While the ledger is down, it is unknown which campaigns exist, so such a claim does not displace another campaign's counts.
 func (c *Counter) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
 	switch kind := kindOf(err); {
 	case errors.Is(err, firstcome.ErrNoCampaign):
@@ -151,7 +151,7 @@ func (c *Counter) Undecided(ctx context.Context, id firstcome.CampaignID, err er
 	}
 }
 
-// of returns the totals of a campaign, which is now the one that was claimed last.
+// of returns the totals of a campaign, and makes it the one claimed last.
 func (c *Counter) of(id firstcome.CampaignID) *totals {
 	t, ok := (*c.all.Load())[id]
 	if !ok {
@@ -163,7 +163,7 @@ func (c *Counter) of(id firstcome.CampaignID) *totals {
 	return t
 }
 
-// add begins to count a campaign, and forgets the one that was claimed longest ago if there are too many.
+// add begins to count a campaign. If there are too many, it forgets the one whose last claim is oldest.
 func (c *Counter) add(id firstcome.CampaignID) *totals {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,15 +188,15 @@ func (c *Counter) add(id firstcome.CampaignID) *totals {
 	return t
 }
 
-// forget has the counter begin at zero.
+// forget resets the counter to zero.
 func (c *Counter) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all.Store(&map[firstcome.CampaignID]*totals{})
 }
 
-// Counts returns what was counted of each campaign. Its order of campaigns by their last claims is as exact as it is
-// called often.
+// Counts returns the counts of each campaign. It also advances tick, so the order of campaigns by their last claims is as exact as calls of Counts
+// are frequent.
 func (c *Counter) Counts() map[firstcome.CampaignID]Counts {
 	c.tick.Store(c.clock().Unix())
 	all := map[firstcome.CampaignID]Counts{}

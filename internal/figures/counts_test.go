@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestHowManyAskedIsKeptOverARestart has nodes begin again, also under another name, and come back after another one took their row: each
-// claim is counted once all the time.
+// TestHowManyAskedIsKeptOverARestart restarts nodes, also under another name, and after another node took over their row. Each claim is always
+// counted once.
 func TestHowManyAskedIsKeptOverARestart(t *testing.T) {
 	for kind, of := range services.Ledgers {
 		t.Run(kind, func(t *testing.T) {

@@ -81,7 +81,7 @@ func TestWhatIsNoClaimOfACampaignIsNotCounted(t *testing.T) {
 	}
 }
 
-// TestMadeUpCampaignsTakeNobodysPlace has more of them claimed than a node counts, while the ledger cannot say that they do not exist.
+// TestMadeUpCampaignsTakeNobodysPlace claims more invented campaigns than a node counts, while the ledger does not answer that they do not exist.
 func TestMadeUpCampaignsTakeNobodysPlace(t *testing.T) {
 	c := figures.NewCounter(nil)
 	for n := range figures.Kept {
@@ -102,7 +102,7 @@ func TestMadeUpCampaignsTakeNobodysPlace(t *testing.T) {
 	}
 }
 
-// A board is nodes and a ledger that say what the test has them say.
+// A board is nodes and a ledger whose answers the test sets.
 type board struct {
 	nodes  []figures.Node
 	deaf   error // nodes are those that are known all the same
@@ -118,7 +118,7 @@ func (b *board) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, 
 	return b.status, b.fails
 }
 
-// node returns what a node says at so many seconds, of so many sold out and how long they took.
+// node returns a node's report at a number of seconds, with a number of sold-out claims and their duration.
 func node(name string, at int, soldOut uint64, since int) figures.Node {
 	counts := figures.Counts{Since: time.Unix(int64(since), 0)}
 	counts.Claims[firstcome.SoldOut], counts.Took[20] = soldOut, soldOut
@@ -151,11 +151,11 @@ func TestRatesAreWhatTheNodesCountedSinceTheyWereHeard(t *testing.T) {
 	if got := b.tick(t, w, samples, node("a", 12, 1200, 1), node("b", 12, 600, 1)); rate(got) != 150 || got.Totals["sold_out"] != 1800 || got.P50 == nil || got.NodesSeen != 2 {
 		t.Errorf("both counted: %+v", got)
 	}
-	// Rows are written every two seconds and read each second.
+	// Rows are written every two seconds and read every second.
 	if got := b.tick(t, w, samples, node("a", 12, 1200, 1), node("b", 12, 600, 1)); rate(got) != 150 || got.P95 == nil {
 		t.Errorf("nothing new was said: %v a second, p95 %v", rate(got), got.P95)
 	}
-	// a was restarted, counts from zero, and has what its row said.
+	// a was restarted. It counts from zero, and has taken over its row.
 	again := func(at int, soldOut uint64) figures.Node {
 		n := node("a", at, soldOut, 13)
 		n.Before = node("a", 12, 1200, 1).Campaigns
@@ -164,7 +164,7 @@ func TestRatesAreWhatTheNodesCountedSinceTheyWereHeard(t *testing.T) {
 	if got := b.tick(t, w, samples, again(14, 40), node("b", 14, 600, 1)); rate(got) != 20 || got.Totals["sold_out"] != 1840 {
 		t.Errorf("one restarted: %v, %v", rate(got), got.Totals)
 	}
-	// b is not heard any more.
+	// b no longer reports.
 	gone := node("b", 14, 600, 1)
 	gone.Now = gone.SeenAt.Add(7 * time.Second)
 	got := b.tick(t, w, samples, again(16, 60), gone)
@@ -176,7 +176,7 @@ func TestRatesAreWhatTheNodesCountedSinceTheyWereHeard(t *testing.T) {
 	}
 }
 
-// TestPercentilesAreOverTheClaimsOfAllNodes: nine of ten claims are answered by a fast node, the others by a slow one.
+// TestPercentilesAreOverTheClaimsOfAllNodes has nine of ten claims on a fast node, and the others on a slow one.
 func TestPercentilesAreOverTheClaimsOfAllNodes(t *testing.T) {
 	b := &board{}
 	w := figures.NewWatcher(b, nil, b)
@@ -201,7 +201,7 @@ func TestPercentilesAreOverTheClaimsOfAllNodes(t *testing.T) {
 	}
 }
 
-// soldOut wants a sample to say in how many seconds the campaign is likely to be sold out; negative: that nobody can tell.
+// soldOut fails unless a sample's SoldOutIn is a number of seconds, or nil if that is negative.
 func soldOut(t *testing.T, when string, s figures.Sample, want float64) {
 	t.Helper()
 	got := -1.0
@@ -213,7 +213,7 @@ func soldOut(t *testing.T, when string, s figures.Sample, want float64) {
 	}
 }
 
-// TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen, and else nobody can tell.
+// TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen also checks that there is no estimate otherwise.
 func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
 	now := time.Unix(100, 0)
 	for when, test := range map[string]struct {
@@ -251,7 +251,7 @@ func (noGate) State(context.Context, firstcome.CampaignID) (gate.State, error) {
 	return gate.State{}, errors.New("no route to the gate")
 }
 
-// TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds, while at least a tenth is left.
+// TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds has an estimate while at least a tenth is left.
 func TestACampaignWithoutAPaceIsSoldOutByItsLastTenSeconds(t *testing.T) {
 	b := &board{}
 	w := figures.NewWatcher(b, nil, b)

@@ -7,36 +7,36 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Node is what one node last said of itself.
+// A Node is the last report of a node.
 type Node struct {
-	Host, Listen  string // together its key
+	Host, Listen  string // together they are the node's key
 	Role, Version string
 	StartedAt     time.Time
-	SeenAt        time.Time                       // when it said so
-	StoppedAt     time.Time                       // zero while it runs, as far as it said
-	Now           time.Time                       // when it was read, by the same clock
-	Every         time.Duration                   // in how long it says so again; 0: at once
-	Breaker       string                          // of its recorder: closed, half-open or open; empty if it records nothing
-	Relay         string                          // likewise of what brings coupons into a topic on their way
-	Campaigns     map[firstcome.CampaignID]Counts // since it began: what rates are made of
-	// Before are claims that it took over, at its start or of a node that is gone for good. They belong to totals only.
+	SeenAt        time.Time                       // when it was reported
+	StoppedAt     time.Time                       // zero if it has not reported its stop
+	Now           time.Time                       // when the report was read, by the same clock
+	Every         time.Duration                   // the time until its next report; 0 means at once
+	Breaker       string                          // of its recorder: "closed", "half-open" or "open"; empty if it records nothing
+	Relay         string                          // the same for the relay that brings coupons into a topic
+	Campaigns     map[firstcome.CampaignID]Counts // counts since its start, from which rates are computed
+	// Before has counts that it took over, from its row at its start or from a deleted node. They belong to totals only.
 	Before map[firstcome.CampaignID]Counts
 }
 
-// Key names the node.
+// Key returns the node's unique name.
 func (n *Node) Key() string { return n.Host + " " + n.Listen }
 
-// Silent tells that a running node has not been heard for too long.
+// Silent reports whether the last report of a running node is too old.
 func (n *Node) Silent() bool {
 	return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > GoneAfter+max(0, n.Every-busyEvery)
 }
 
-// Nodes are all that said something of themselves. Beside an error come those that are known all the same.
+// Nodes returns the reports of all nodes. Together with an error it returns those that are known all the same.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]Node, error)
 }
 
-// breakerOf returns the breaker of a recorder or a relay, empty if there is none.
+// breakerOf returns the breaker of a recorder or a relay, or "" if there is none.
 func breakerOf(recorder func() string) string {
 	if recorder == nil {
 		return ""

@@ -10,13 +10,13 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A Ledger is what figures read of one: see ledger.Ledger.
+// A Ledger is the part of a ledger that figures read. ledger.Ledger implements it.
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Decides(c *ledger.Status) error
 }
 
-// Whys are the words of Sample.Why. A campaign whose gate is lost, unverified, rebuilding, older or behind is not decided until that is over.
+// Whys are the words of Sample.Why. Nothing of a campaign is decided while its gate is lost, unverified, rebuilding, older or behind.
 var Whys = []string{
 	"silent",     // the gate does not answer
 	"lost",       // see gate.ErrLost
@@ -27,7 +27,7 @@ var Whys = []string{
 	"behind",     // the gate is older than the ledger: see gate.ErrStaleEpoch
 }
 
-// whyNot returns the word for why a campaign's gate, which said this, decides nothing, or nothing if it decides.
+// whyNot returns the word for why a campaign's gate decides nothing, by its answer, or "" if it decides.
 func whyNot(g gate.StateOf) string {
 	is := func(told bool, err error) bool { return g.Err == nil && told || errors.Is(g.Err, err) }
 	switch {
@@ -49,7 +49,7 @@ func whyNot(g gate.StateOf) string {
 	return ""
 }
 
-// notHere returns the word for why this node does not decide a campaign, or nothing if it does, or the ledger does.
+// notHere returns the word for why this node does not decide a campaign, or "" if this node or the ledger decides it.
 func (w *Watcher) notHere(c *ledger.Status) string {
 	switch err := w.Ledger.Decides(c); {
 	case err == nil || !c.RetiredAt.IsZero():
@@ -60,17 +60,17 @@ func (w *Watcher) notHere(c *ledger.Status) string {
 	return "mismatch"
 }
 
-// Now returns what the ledger and the gate say of a campaign now, without what only nodes know.
+// Now returns a campaign's current state by the ledger and the gate, without the counts of nodes.
 func (w *Watcher) Now(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
 	s, err := w.read(ctx, id)
 	w.date(id, &s)
 	return s, err
 }
 
-// maxDated is of how many campaigns a node remembers when it last knew their state.
+// maxDated is for how many campaigns a node remembers when it last knew their state.
 const maxDated = 4096
 
-// date notes when a sample was taken, and when all was known last.
+// date sets when a sample was taken, and when everything was last known.
 func (w *Watcher) date(id firstcome.CampaignID, s *Sample) {
 	s.At = w.Clock()
 	if s.Why == "" && !s.LedgerDown {
@@ -80,7 +80,7 @@ func (w *Watcher) date(id firstcome.CampaignID, s *Sample) {
 	s.KnownAt, _ = w.dated.Get(id)
 }
 
-// read returns what the ledger and the gate say of a campaign now.
+// read returns a campaign's current state by the ledger and the gate.
 func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (Sample, error) {
 	c, err := w.Ledger.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
@@ -96,7 +96,7 @@ func (w *Watcher) read(ctx context.Context, id firstcome.CampaignID) (Sample, er
 	return w.told(c, g), nil
 }
 
-// Of is Now of campaigns that the ledger has just told of, in their order.
+// Of works like Now for campaigns that were just read from the ledger, and returns their samples in order.
 func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 	var ids []firstcome.CampaignID
 	for n := range found {
@@ -113,12 +113,12 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 	return samples
 }
 
-// atGate tells whether the gate has a campaign's counters.
+// atGate reports whether the gate has a campaign's counters.
 func (w *Watcher) atGate(c *ledger.Status) bool {
 	return w.Gate != nil && c.Remote() && w.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
 }
 
-// told returns what is known of a campaign; g is what its gate says, if the gate has its counters.
+// told returns the sample of a campaign. g is the gate's answer, if the gate has the campaign's counters.
 func (w *Watcher) told(c ledger.Status, g gate.StateOf) Sample {
 	s := Sample{Version: c.Version, Recorded: &c.Recorded}
 	if c.Quantity != firstcome.Unlimited {
@@ -134,7 +134,7 @@ func (w *Watcher) told(c ledger.Status, g gate.StateOf) Sample {
 	if s.Why != "" && c.Remote() {
 		return s
 	}
-	onWay := int64(0) // a dead letter is not on its way any more
+	onWay := int64(0) // numbers on their way to the ledger, without dead letters
 	served, last, waiting := c.Line.ServedThrough, c.Line.LastTicket, c.Line.Waiting
 	if w.atGate(&c) {
 		c.InForce, c.Issued, c.Now, c.Instants = g.InForce, g.Issued, g.Now, g.Instants

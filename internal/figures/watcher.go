@@ -17,37 +17,37 @@ import (
 const (
 	// every is how often a watched campaign is read.
 	every = time.Second
-	// remembered is how many samples are kept of a campaign: a quarter of an hour.
+	// remembered is how many samples of a campaign are kept: a quarter of an hour.
 	remembered = 900
-	// together is how many campaigns are read at once.
+	// together is how many campaigns are read at the same time.
 	together = 4
-	// GoneAfter is how old a running node's row may be.
+	// GoneAfter is the greatest age of a running node's row.
 	GoneAfter = 6 * time.Second
-	// patience bounds one reading.
+	// patience is the time-out of one reading.
 	patience = 3 * time.Second
 )
 
-// A Watcher reads the campaigns that somebody watches, each once a second however many watch it. It needs Run.
+// A Watcher reads the watched campaigns, each once a second, however many watch it. It needs Run.
 type Watcher struct {
 	Ledger Ledger
-	Gate   gate.Counters // nil: the ledger decides
+	Gate   gate.Counters // nil if the ledger decides
 	Nodes  Nodes
 	Clock  func() time.Time
 
-	// dated are when the states of campaigns were known last.
+	// dated has when the states of campaigns were last known.
 	dated *lru.Cache[firstcome.CampaignID, time.Time]
 
 	mu      sync.Mutex // guards what follows
 	courses map[firstcome.CampaignID]*course
 }
 
-// A course is what is known of one campaign that is or was watched.
+// A course is the data of one campaign that is or recently was watched.
 type course struct {
-	ring     []Sample // the oldest first
+	ring     []Sample // oldest first
 	watching map[chan Sample]bool
-	idle     int // ticks since the last one left
+	idle     int // ticks since the last watcher left
 
-	// what the sample before was made of
+	// from the previous sample
 	nodes map[string]nodeCounts
 	state string
 	at    firstcome.Instants
@@ -55,7 +55,7 @@ type course struct {
 	heard int // Sample.Nodes
 }
 
-// nodeCounts are a node's counts of a campaign when it was last heard, and what came since the time before.
+// nodeCounts are a node's counts of a campaign in its last report, and their growth since the report before.
 type nodeCounts struct {
 	started, seen time.Time
 	counts        Counts
@@ -67,13 +67,13 @@ type nodeCounts struct {
 func NewWatcher(l Ledger, g gate.Counters, n Nodes) *Watcher {
 	dated, err := lru.New[firstcome.CampaignID, time.Time](maxDated)
 	if err != nil {
-		panic(err) // of a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, dated: dated, courses: map[firstcome.CampaignID]*course{}}
 }
 
-// Watch sends each new sample of a campaign to samples until stop is called; a sample for which nobody is ready yet replaces
-// the one before.
+// Watch sends each new sample of a campaign to samples until stop is called. A sample that the receiver has not taken yet is replaced by the next
+// one.
 func (w *Watcher) Watch(id firstcome.CampaignID) (samples <-chan Sample, stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (w *Watcher) Watch(id firstcome.CampaignID) (samples <-chan Sample, stop fu
 	}
 }
 
-// Ring returns the samples of the last quarter of an hour in which the campaign was watched, the oldest first.
+// Ring returns the samples of the last quarter of an hour in which the campaign was watched, oldest first.
 func (w *Watcher) Ring(id firstcome.CampaignID) []Sample {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *Watcher) Ring(id firstcome.CampaignID) []Sample {
 	return nil
 }
 
-// Watched tells whether somebody watches a campaign now.
+// Watched reports whether a campaign is watched now.
 func (w *Watcher) Watched(id firstcome.CampaignID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *Watcher) Tick(ctx context.Context) {
 			c.mark(&s)
 			s.SoldOutIn = c.soldOutIn(&s)
 			w.mu.Unlock()
-			s.text, _ = s.JSON() // once, however many watch; whoever asks again gets the error
+			s.text, _ = s.JSON() // once for all watchers; a later call of JSON returns the error
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			c.tell(s)
@@ -156,7 +156,7 @@ func (w *Watcher) Tick(ctx context.Context) {
 	_ = readings.Wait()
 }
 
-// watched returns the campaigns that somebody watches, and forgets those that nobody did for long.
+// watched returns the watched campaigns, and forgets those that have long been unwatched.
 func (w *Watcher) watched() map[firstcome.CampaignID]*course {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +173,7 @@ func (w *Watcher) watched() map[firstcome.CampaignID]*course {
 	return now
 }
 
-// tell keeps a sample and sends it to all who watch.
+// tell keeps a sample and sends it to all watchers.
 func (c *course) tell(s Sample) {
 	if len(c.ring) == remembered {
 		c.ring = slices.Delete(c.ring, 0, 1)
@@ -184,7 +184,7 @@ func (c *course) tell(s Sample) {
 		case <-to:
 		default:
 		}
-		to <- s // there is room: only this goroutine sends
+		to <- s // does not block: only this goroutine sends
 	}
 }
 
@@ -198,7 +198,7 @@ func (c *course) soldOutIn(s *Sample) *float64 {
 	if s.Waiting != nil && *s.Waiting > 0 {
 		rate = s.pace
 	}
-	if rate == 0 { // nobody is in line, or it is served as fast as it goes
+	if rate == 0 { // the line is empty, or has no pace
 		if len(c.ring) < window || left < float64(*s.Quantity)/10 {
 			return nil
 		}
@@ -215,11 +215,11 @@ func (c *course) soldOutIn(s *Sample) *float64 {
 	return &in
 }
 
-// hear adds what the nodes counted since they were heard before. If it failed, nodes are only those that are known without the ledger.
+// hear adds the nodes' counts since their last reports to a sample. If failed is true, the rows could not be read, and nodes has only this node.
 func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed bool) {
 	s.Gone = []string{}
 	if failed {
-		s.Gone = append(s.Gone, c.gone...) // as far as it is known
+		s.Gone = append(s.Gone, c.gone...) // those known so far
 	}
 	var rates [kinds]float64
 	var took Buckets
@@ -257,9 +257,9 @@ func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed b
 	s.P50, s.P95, s.P99 = seconds(took.Percentile(.50)), seconds(took.Percentile(.95)), seconds(took.Percentile(.99))
 }
 
-// Claims returns a campaign's claims by Kind, at least: what the nodes last said, also those that stopped or are gone, with the claims
-// that they took over. A node that was killed did not say what it counted since its last row, and a node keeps counts of the campaigns
-// that were claimed last only. If the nodes cannot be read, it is what this node knows.
+// Claims returns lower bounds of a campaign's claims by Kind: the last reports of all nodes, including stopped and deleted ones, with the claims that
+// they took over. They lack what a killed node counted after its last row, and campaigns that a node no longer keeps: see Kept. If the nodes cannot
+// be read, Claims returns this node's counts.
 func (w *Watcher) Claims(ctx context.Context, id firstcome.CampaignID) map[string]uint64 {
 	ctx, done := context.WithTimeout(ctx, patience)
 	defer done()
@@ -267,7 +267,7 @@ func (w *Watcher) Claims(ctx context.Context, id firstcome.CampaignID) map[strin
 	return claims(nodes, id)
 }
 
-// claims adds up what nodes counted of a campaign, by Kind.
+// claims adds up the nodes' counts of a campaign, by Kind.
 func claims(nodes []Node, id firstcome.CampaignID) map[string]uint64 {
 	all := map[string]uint64{}
 	for _, k := range Kinds() {
@@ -280,7 +280,7 @@ func claims(nodes []Node, id firstcome.CampaignID) map[string]uint64 {
 	return all
 }
 
-// counted returns what a node counted between the last two things it said: rows are written more rarely than they are read.
+// counted returns a node's counts between its last two reports: rows are read more often than they are written.
 func (c *course) counted(node *Node, id firstcome.CampaignID) nodeCounts {
 	before, known := c.nodes[node.Key()]
 	if known && before.seen.Equal(node.SeenAt) && before.started.Equal(node.StartedAt) {
@@ -289,7 +289,7 @@ func (c *course) counted(node *Node, id firstcome.CampaignID) nodeCounts {
 	now := nodeCounts{started: node.StartedAt, seen: node.SeenAt, counts: node.Campaigns[id]}
 	from := before.counts
 	if !before.started.Equal(now.started) || !from.Since.Equal(now.counts.Since) {
-		from = Counts{} // it counts from zero again
+		from = Counts{} // it restarted, and counts from zero
 	}
 	if passed := now.seen.Sub(before.seen).Seconds(); known && passed > 0 {
 		for k := range now.rates {

@@ -9,41 +9,41 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// MostLetters is how many dead letters one call resolves. Each is a transaction of its own and, if it is voided, a change at the gate: where each
-// takes 20 ms that is four seconds, within the time that a page of the console has.
+// MostLetters is the most dead letters that one call resolves. Each takes a transaction of its own and, if it is voided, a change at the gate. At 20
+// ms each that is four seconds, within the time-out of a console page.
 const MostLetters = 200
 
-// Resolved is what became of the dead letters that ReplayLetters or VoidLetters was to resolve.
+// Resolved is the result of ReplayLetters or VoidLetters.
 type Resolved struct {
 	Done    int     // letters that this call replayed or voided
-	Refused []int64 // letters that the ledger refuses as before, by id: they stay open
-	// After is the id up to which every letter was tried. To go on, call again with it as Letters.After.
+	Refused []int64 // ids of letters that the ledger refuses as before, which stay open
+	// After is the id up to which every letter was tried. To continue, call again with it as Letters.After.
 	After int64
-	// Remaining is how many open letters of the choice are above After, as of the beginning of the call.
+	// Remaining is how many open letters of the selection were above After when the call began.
 	Remaining int64
-	// Stopped is why the call ended early, or nil if it did not. If it is flow.ErrUnfinished, the letter After is voided in the ledger,
-	// and the gate does not have that yet. Otherwise the call that failed was about the first letter above After.
+	// Stopped is why the call ended early, or nil. If it is flow.ErrUnfinished, the letter After is voided in the ledger and not yet at the gate. Any
+	// other error was about the first letter above After.
 	Stopped error
 }
 
-// Replay records the coupon of a dead letter, and returns the letter. The gate need not know: see gate.Drains.Has.
+// Replay records the coupon of a dead letter, and returns the letter. The gate need not be told: see gate.Drains.Has.
 func (o *Operator) Replay(ctx context.Context, actor string, letter int64) (ledger.DeadLetter, error) {
 	return o.resolve(ctx, letter, o.replay(ctx, actor))
 }
 
-// VoidLetter resolves a dead letter for good, and returns it: its coupon's stock returns, as with Void.
+// VoidLetter resolves a dead letter permanently, and returns it: its coupon's stock returns, as with Void.
 func (o *Operator) VoidLetter(ctx context.Context, actor string, letter int64, reason string) (ledger.DeadLetter, error) {
 	return o.resolve(ctx, letter, o.voidLetter(ctx, actor, reason))
 }
 
-// ReplayLetters is Replay for up to MostLetters open letters of a choice, the oldest first. An error means that none was resolved, unless the
-// ledger's answer was lost.
+// ReplayLetters replays up to MostLetters open letters of a selection, oldest first. An error means that none was resolved, unless the ledger's
+// answer was lost.
 func (o *Operator) ReplayLetters(ctx context.Context, actor string, of ledger.Letters) (Resolved, error) {
 	return o.resolveAll(ctx, of, o.replay(ctx, actor))
 }
 
-// VoidLetters is VoidLetter for up to MostLetters open letters of a choice, the oldest first. An error means that none was resolved, unless the
-// ledger's answer was lost.
+// VoidLetters voids up to MostLetters open letters of a selection, oldest first. An error means that none was resolved, unless the ledger's answer
+// was lost.
 func (o *Operator) VoidLetters(ctx context.Context, actor string, of ledger.Letters, reason string) (Resolved, error) {
 	return o.resolveAll(ctx, of, o.voidLetter(ctx, actor, reason))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// Logs say where a line is logged, or why they do not.
+// logs returns where a line is logged, or an error.
 type logs struct{ away error }
 
 var logged = firstcome.LineLog{Topic: "lines", Partition: 3, First: 70}
@@ -26,7 +26,7 @@ func TestTheLineOfACampaignThatGetsAPaceIsLogged(t *testing.T) {
 	paced := func(t *firstcome.Terms) { t.Pace = pace }
 	for _, c := range []struct {
 		name   string
-		before *firstcome.Terms // nil: it is created
+		before *firstcome.Terms // nil if the campaign is created
 		edit   func(*firstcome.Terms)
 		remote bool
 		want   *firstcome.LineLog
@@ -78,7 +78,7 @@ func TestALineKeepsTheLogThatItGotBetweenReadAndChange(t *testing.T) {
 	}
 }
 
-// TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged has the log away. A line that had a log before needs to ask nothing.
+// TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged makes the log unavailable. A line that already has a log does not need it.
 func TestNothingIsChangedWhileNobodyKnowsWhereALineIsLogged(t *testing.T) {
 	d := &desk{before: stage.Terms(9)}
 	o := d.remote()

@@ -1,12 +1,12 @@
-// Package operate is the one door for what operators do to campaigns: API and console call it, and nothing else calls the
-// ledger's changing methods (test/docs holds every call against that).
+// Package operate makes the changes that operators order. API and console call it, and only it calls the ledger's changing methods (test/docs checks
+// every call).
 //
 // A change takes four steps, all of them in Operator.change:
 //
-//	end the leases → the ledger numbers the change → the gate applies it → grant leases again
-//	(flow.Issuer)    (an earlier one first)          (flow.Changer)
+//	end the leases → the ledger numbers the change   → the gate applies it → grant leases again
+//	(flow.Issuer)    (after an unfinished earlier one)  (flow.Changer)
 //
-// Where the ledger decides, the third step is part of the second.
+// If the ledger decides, the third step is part of the second.
 package operate
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Campaigns is the part of a ledger that changes campaigns for an Operator: see ledger.Ledger.
+// Campaigns is the part of a ledger that changes campaigns for an Operator. ledger.Ledger implements it.
 type Campaigns interface {
 	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
@@ -28,7 +28,7 @@ type Campaigns interface {
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
 }
 
-// Letters is the part of a ledger that resolves dead letters for an Operator: see ledger.Ledger.
+// Letters is the part of a ledger that resolves dead letters for an Operator. ledger.Ledger implements it.
 type Letters interface {
 	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
@@ -36,20 +36,20 @@ type Letters interface {
 	VoidLetter(ctx context.Context, actor string, letter int64, reason string) error
 }
 
-// A Ledger is what an Operator needs of one.
+// A Ledger is the part of a ledger that an Operator needs.
 type Ledger interface {
 	Campaigns
 	Letters
-	// Campaign returns a campaign as the ledger has it.
+	// Campaign returns a campaign's state in the ledger.
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 }
 
-// An Issuer is what an Operator needs of one: see flow.Issuer.
+// An Issuer makes a change while the node forgets cached answers. flow.Issuer implements it.
 type Issuer interface {
 	Change(id firstcome.CampaignID, change func() error) error
 }
 
-// A Recovery rebuilds a campaign's gate, and says where the ledger is older than its gate: see recovery.Machine.
+// A Recovery rebuilds a campaign's gate, and reports whether the ledger is older than the gate. recovery.Machine implements it.
 type Recovery interface {
 	Newest(ctx context.Context, id firstcome.CampaignID) error
 	Created(ctx context.Context, id firstcome.CampaignID) (bool, error)
@@ -58,36 +58,36 @@ type Recovery interface {
 	Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error)
 }
 
-// Claims answer direct issues: see flow.Answerer.
+// Claims issues coupons directly. flow.Answerer implements it.
 type Claims interface {
 	Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
-// An Operator does what operators ask for. Each method takes the actor's name, for the audit log.
+// An Operator carries out operators' orders. Each method takes the actor's name, for the audit log.
 //
-// The errors are those of the ledger's method. If a remote gate decides, flow.ErrUnfinished also says that the change is in the ledger
-// and will reach the gate, and firstcome.ErrPending that an earlier one has to reach it first, so that nothing was changed.
+// The errors are those of the ledger's method. If a remote gate decides, there are two more. flow.ErrUnfinished means that the change is in the
+// ledger and will reach the gate. firstcome.ErrPending means that an earlier change must reach the gate first, so nothing was changed.
 type Operator struct {
 	ledger  Ledger
 	issuer  Issuer
 	claims  Claims
-	changer *flow.Changer // nil: the ledger decides
+	changer *flow.Changer // nil if the ledger decides
 	gate    gate.Counters
 	rebuild Recovery
 
-	// Logs, if not nil, have the lines of campaigns logged that get a pace.
+	// Logs, if not nil, gives a log to the line of each campaign that gets a pace.
 	Logs Logs
 }
 
-// New returns the Operator of a node where the ledger decides.
+// New returns the Operator of a node whose ledger decides.
 func New(l Ledger, i Issuer, c Claims) *Operator { return &Operator{ledger: l, issuer: i, claims: c} }
 
-// NewRemote returns the Operator of a node where a remote gate decides.
+// NewRemote returns the Operator of a node whose remote gate decides.
 func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g gate.Counters, r Recovery) *Operator {
 	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g, rebuild: r}
 }
 
-// change changes a campaign; number makes the change in the ledger: see flow.Changer.Do. There is no other way.
+// change changes a campaign. number makes the change in the ledger: see flow.Changer.Do. Every change goes through here.
 func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	return o.issuer.Change(id, func() error {
 		if o.changer == nil {
@@ -101,7 +101,7 @@ func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number f
 	})
 }
 
-// changed changes a campaign and returns it.
+// changed changes a campaign, and returns its new state.
 func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) (ledger.Status, error) {
 	if err := o.change(ctx, id, number); err != nil {
 		return ledger.Status{}, err
@@ -109,14 +109,14 @@ func (o *Operator) changed(ctx context.Context, id firstcome.CampaignID, number 
 	return o.ledger.Campaign(ctx, id)
 }
 
-// Logs are the logs of lines: see kafka.LineLog.
+// Logs has the logs of lines. kafka.LineLog implements it.
 type Logs interface {
-	// Place returns where a line is logged that has no log yet.
+	// Place returns where the log of a campaign's line will be.
 	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 }
 
-// Create makes a campaign. The line of one with a pace is logged, if this node knows a log, whatever the terms say of it.
-// gate.ErrForgotten says that the ledger made another campaign under this id, and has forgotten it.
+// Create creates a campaign. If it has a pace and this node has logs of lines, its line gets a log, whatever terms.Log is. gate.ErrForgotten means
+// that the ledger created another campaign under this id before, and has forgotten it.
 func (o *Operator) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) (s ledger.Status, err error) {
 	if terms.Log, err = o.logOf(ctx, id, firstcome.Terms{}, terms); err != nil {
 		return s, err
@@ -124,7 +124,7 @@ func (o *Operator) Create(ctx context.Context, actor string, id firstcome.Campai
 	return o.create(ctx, actor, id, terms)
 }
 
-// logOf returns where the line of a campaign is logged that gets a pace; nil: nowhere, or where it was before.
+// logOf returns where the line of a campaign will be logged that gets a pace. It returns nil if the line gets no log, or keeps the log that it has.
 func (o *Operator) logOf(ctx context.Context, id firstcome.CampaignID, before, after firstcome.Terms) (*firstcome.LineLog, error) {
 	if o.Logs == nil || o.changer == nil || before.Pace != nil || before.Log != nil || after.Pace == nil {
 		return nil, nil
@@ -145,8 +145,8 @@ func (o *Operator) create(ctx context.Context, actor string, id firstcome.Campai
 	})
 }
 
-// forgotten returns gate.ErrForgotten if the gate had a campaign that the ledger does not know. The ledger is asked after the gate, because
-// another node may be making the campaign. A gate that does not answer says so itself, once the campaign is to be made there.
+// forgotten returns gate.ErrForgotten if the gate once had a campaign that the ledger does not have. It asks the ledger after the gate, because
+// another node may just be creating the campaign. If the gate does not answer, the creation itself will return its error.
 func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {
 		return nil
@@ -161,8 +161,8 @@ func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error
 	return err
 }
 
-// SetTerms changes a campaign's terms by edit, which may run more than once. If version is not 0, the campaign has to have it. The line of a
-// campaign that gets a pace by that is logged from then on, if this node knows a log.
+// SetTerms changes a campaign's terms by edit, which may be called more than once. If version is not 0, the campaign must have that version. If the
+// change gives the campaign a pace and this node has logs of lines, the line gets a log.
 func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (s ledger.Status, err error) {
 	var log *firstcome.LineLog
 	if o.Logs != nil {
@@ -184,15 +184,15 @@ func (o *Operator) SetTerms(ctx context.Context, actor string, id firstcome.Camp
 	})
 }
 
-// Switch pauses, resumes or closes a campaign. If version is not 0, the campaign has to have it.
+// Switch pauses, resumes or closes a campaign. If version is not 0, the campaign must have that version.
 func (o *Operator) Switch(ctx context.Context, actor string, id firstcome.CampaignID, version int64, to ledger.Switch) (ledger.Status, error) {
 	return o.changed(ctx, id, func() (int64, error) { return o.ledger.Switch(ctx, actor, id, version, to) })
 }
 
-// ErrNoRemoteGate says that the ledger decides, so there is no gate to rebuild.
+// ErrNoRemoteGate means that the ledger decides, so there is no gate to rebuild.
 var ErrNoRemoteGate = errors.New("the ledger decides the claims of this node's campaigns, so there is no gate to rebuild")
 
-// Rebuild makes a campaign's gate anew from what the ledger has: see recovery.Machine.
+// Rebuild rebuilds a campaign's gate from the ledger: see recovery.Machine.
 func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order recovery.Order) (done recovery.Rebuilt, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
@@ -204,7 +204,7 @@ func (o *Operator) Rebuild(ctx context.Context, actor string, id firstcome.Campa
 	return done, err
 }
 
-// Reconcile brings back what a campaign's gate has and a ledger that was restored from a backup has forgotten: see recovery.Machine.
+// Reconcile copies into a ledger that was restored from a backup what only a campaign's gate has: see recovery.Machine.
 func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.CampaignID) (done recovery.Reconciled, err error) {
 	if o.rebuild == nil {
 		return done, ErrNoRemoteGate
@@ -216,7 +216,7 @@ func (o *Operator) Reconcile(ctx context.Context, actor string, id firstcome.Cam
 	return done, err
 }
 
-// Estimate says what a reconcile would come to, and changes nothing: see recovery.Machine.
+// Estimate returns the expected result of a reconcile, and changes nothing: see recovery.Machine.
 func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error) {
 	if o.rebuild == nil {
 		return recovery.Estimate{}, ErrNoRemoteGate
@@ -224,13 +224,13 @@ func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recov
 	return o.rebuild.Estimate(ctx, id)
 }
 
-// Issue asks for a coupon for each of users, in order and without another claim in between, past the waiting line: see flow.Answerer.
-// It is a claim, not a change, so no lease ends.
+// Issue asks for a coupon for each of users, in order and without another claim in between, bypassing the waiting line: see flow.Answerer. It is a
+// claim and not a change, so it ends no lease.
 func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return o.claims.Issue(ctx, order, id, users)
 }
 
-// Void takes a coupon back. firstcome.ErrNotRecorded says that the number is issued and not in the ledger yet.
+// Void voids a coupon. firstcome.ErrNotRecorded means that the number is issued and not in the ledger yet.
 func (o *Operator) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (voided firstcome.Coupon, err error) {
 	err = o.change(ctx, id, func() (_ int64, err error) {
 		voided, err = o.ledger.Void(ctx, actor, id, number, reason)
@@ -242,7 +242,7 @@ func (o *Operator) Void(ctx context.Context, actor string, id firstcome.Campaign
 	return voided, err
 }
 
-// notRecorded returns the error for a number that the ledger does not have: it is on its way, or was never issued.
+// notRecorded returns the error of a number that the ledger does not have: the number is on its way, or was never issued.
 func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, number int64) error {
 	g, err := o.gate.State(ctx, id)
 	switch {
@@ -254,7 +254,7 @@ func (o *Operator) notRecorded(ctx context.Context, id firstcome.CampaignID, num
 	return firstcome.ErrNotRecorded
 }
 
-// newest is the error of whoever would change a campaign of which the ledger is older than the gate, or nil.
+// newest returns the error of a change if the campaign's ledger is older than its gate, or nil.
 func (o *Operator) newest(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {
 		return nil

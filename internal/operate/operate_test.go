@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// A desk is an Operator's ledger, issuer and gate in one, which notes what is asked of it.
+// A desk is an Operator's ledger, issuer and gate in one. It notes its calls.
 type desk struct {
 	steps     []string
 	pending   []firstcome.Change
 	letter    ledger.DeadLetter
-	letters   []ledger.DeadLetter // of a choice that has five more; nil: letter alone
+	letters   []ledger.DeadLetter // of a selection that has five more; if nil, only letter
 	resolve   func(letter int64) error
 	made      bool             // the gate had the campaign
 	fails     map[string]error // by steps
@@ -151,7 +151,7 @@ func (d *desk) remote() *operate.Operator {
 	return operate.NewRemote(d, d, d, flow.NewChanger(d, d, nil), d, d)
 }
 
-// do calls a method of an Operator with a context and nothing else.
+// do calls a method of an Operator with a context and zero values.
 func do(t *testing.T, o *operate.Operator, name string) error {
 	t.Helper()
 	method := reflect.ValueOf(o).MethodByName(name)
@@ -164,7 +164,7 @@ func do(t *testing.T, o *operate.Operator, name string) error {
 	return err
 }
 
-// TestEveryChangeEndsTheLeasesBeforeItBegins tries each of the Operator's methods, also those that are new.
+// TestEveryChangeEndsTheLeasesBeforeItBegins calls each method of an Operator, by reflection.
 func TestEveryChangeEndsTheLeasesBeforeItBegins(t *testing.T) {
 	for method := range reflect.TypeFor[*operate.Operator]().Methods() {
 		local, remote, behind := "end leases, number, grant leases", "end leases, number, apply, grant leases", "end leases, number, apply, number, apply, grant leases"
@@ -236,7 +236,7 @@ func TestANumberThatTheLedgerDoesNotHaveIsOnItsWayOrNoCoupon(t *testing.T) {
 	}
 }
 
-// TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain has the gate know that there was one.
+// TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain has a gate that once had the campaign.
 func TestF54ACampaignThatTheLedgerHasForgottenIsNotMadeAgain(t *testing.T) {
 	unknown := map[string]error{"read": firstcome.ErrNoCampaign}
 	for what, test := range map[string]struct {
