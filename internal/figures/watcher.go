@@ -38,11 +38,11 @@ type Watcher struct {
 	dated *lru.Cache[firstcome.CampaignID, time.Time]
 
 	mu      sync.Mutex // guards what follows
-	courses map[firstcome.CampaignID]*course
+	watches map[firstcome.CampaignID]*watch
 }
 
-// A course is the data of one campaign that is or recently was watched.
-type course struct {
+// A watch is the data of one campaign that is or recently was watched.
+type watch struct {
 	ring     []Sample // oldest first
 	watching map[chan Sample]bool
 	idle     int // ticks since the last watcher left
@@ -69,7 +69,7 @@ func NewWatcher(l Ledger, g gate.Counters, n Nodes) *Watcher {
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, dated: dated, courses: map[firstcome.CampaignID]*course{}}
+	return &Watcher{Ledger: l, Gate: g, Nodes: n, Clock: time.Now, dated: dated, watches: map[firstcome.CampaignID]*watch{}}
 }
 
 // Watch sends each new sample of a campaign to samples until stop is called. A sample that the receiver has not taken yet is replaced by the next
@@ -77,10 +77,10 @@ func NewWatcher(l Ledger, g gate.Counters, n Nodes) *Watcher {
 func (w *Watcher) Watch(id firstcome.CampaignID) (samples <-chan Sample, stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.courses[id]
+	c := w.watches[id]
 	if c == nil {
-		c = &course{watching: map[chan Sample]bool{}, nodes: map[string]nodeCounts{}}
-		w.courses[id] = c
+		c = &watch{watching: map[chan Sample]bool{}, nodes: map[string]nodeCounts{}}
+		w.watches[id] = c
 	}
 	to := make(chan Sample, 1)
 	c.watching[to], c.idle = true, 0
@@ -95,7 +95,7 @@ func (w *Watcher) Watch(id firstcome.CampaignID) (samples <-chan Sample, stop fu
 func (w *Watcher) Ring(id firstcome.CampaignID) []Sample {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c := w.courses[id]; c != nil {
+	if c := w.watches[id]; c != nil {
 		return slices.Clone(c.ring)
 	}
 	return nil
@@ -105,7 +105,7 @@ func (w *Watcher) Ring(id firstcome.CampaignID) []Sample {
 func (w *Watcher) Watched(id firstcome.CampaignID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.courses[id]
+	c := w.watches[id]
 	return c != nil && len(c.watching) > 0
 }
 
@@ -142,14 +142,14 @@ func (w *Watcher) Tick(ctx context.Context) {
 			}
 			w.date(id, &s)
 			w.mu.Lock()
-			c.hear(&s, id, nodes, err != nil)
+			c.addCounts(&s, id, nodes, err != nil)
 			c.mark(&s)
 			s.SoldOutIn = c.soldOutIn(&s)
 			w.mu.Unlock()
 			s.text, _ = s.JSON() // once for all watchers; a later call of JSON returns the error
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			c.tell(s)
+			c.send(s)
 			return nil
 		})
 	}
@@ -157,24 +157,24 @@ func (w *Watcher) Tick(ctx context.Context) {
 }
 
 // watched returns the watched campaigns, and forgets those that have long been unwatched.
-func (w *Watcher) watched() map[firstcome.CampaignID]*course {
+func (w *Watcher) watched() map[firstcome.CampaignID]*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := map[firstcome.CampaignID]*course{}
-	for id, c := range w.courses {
+	now := map[firstcome.CampaignID]*watch{}
+	for id, c := range w.watches {
 		if len(c.watching) > 0 {
 			now[id] = c
 			continue
 		}
 		if c.idle++; c.idle > remembered {
-			delete(w.courses, id)
+			delete(w.watches, id)
 		}
 	}
 	return now
 }
 
-// tell keeps a sample and sends it to all watchers.
-func (c *course) tell(s Sample) {
+// send keeps a sample and sends it to all watchers.
+func (c *watch) send(s Sample) {
 	if len(c.ring) == remembered {
 		c.ring = slices.Delete(c.ring, 0, 1)
 	}
@@ -189,7 +189,7 @@ func (c *course) tell(s Sample) {
 }
 
 // soldOutIn returns Sample.SoldOutIn.
-func (c *course) soldOutIn(s *Sample) *float64 {
+func (c *watch) soldOutIn(s *Sample) *float64 {
 	const window = 10 // samples, one a second
 	if s.Quantity == nil || s.InForce == nil || s.State != firstcome.StateOpen || *s.InForce >= *s.Quantity {
 		return nil
@@ -215,8 +215,8 @@ func (c *course) soldOutIn(s *Sample) *float64 {
 	return &in
 }
 
-// hear adds the nodes' counts since their last reports to a sample. If failed is true, the rows could not be read, and nodes has only this node.
-func (c *course) hear(s *Sample, id firstcome.CampaignID, nodes []Node, failed bool) {
+// addCounts adds the nodes' counts since their last reports to a sample. If failed is true, the rows could not be read, and nodes has only this node.
+func (c *watch) addCounts(s *Sample, id firstcome.CampaignID, nodes []Node, failed bool) {
 	s.Gone = []string{}
 	if failed {
 		s.Gone = append(s.Gone, c.gone...) // those known so far
@@ -281,7 +281,7 @@ func claims(nodes []Node, id firstcome.CampaignID) map[string]uint64 {
 }
 
 // counted returns a node's counts between its last two reports: rows are read more often than they are written.
-func (c *course) counted(node *Node, id firstcome.CampaignID) nodeCounts {
+func (c *watch) counted(node *Node, id firstcome.CampaignID) nodeCounts {
 	before, known := c.nodes[node.Key()]
 	if known && before.seen.Equal(node.SeenAt) && before.started.Equal(node.StartedAt) {
 		return before
@@ -304,7 +304,7 @@ func (c *course) counted(node *Node, id firstcome.CampaignID) nodeCounts {
 }
 
 // mark notes what happened since the sample before.
-func (c *course) mark(s *Sample) {
+func (c *watch) mark(s *Sample) {
 	s.Marks = []Mark{}
 	add := func(kind string, at time.Time, text string) { s.Marks = append(s.Marks, Mark{at, kind, text}) }
 	for _, name := range s.Gone {
