@@ -112,7 +112,7 @@ func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
 	monitor.WatchLedger(s.ledger)
 	s.api = api.New(api.Config{
 		Ledger: s.ledger, Keys: s.ledger.Desk, Terms: terms, Claims: claims, Places: s.ledger, Operator: operate.New(s.ledger, s.issuer, claims), Auth: s.auth,
-		Audit: s.audit, Log: log, Observer: monitor, Health: monitor,
+		Audit: s.audit, Log: log, Observer: monitor, Health: monitor.Health,
 	})
 	s.http = httpd.New(s.api.HTTP())
 	return lines

@@ -94,7 +94,7 @@ func (c *shelf) serves() {
 	log := slog.New(slog.DiscardHandler)
 	monitor := ops.New(log, "test", "")
 	served := httptest.NewServer(api.New(api.Config{
-		Ledger: c.ledger, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor,
+		Ledger: c.ledger, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
 		Operator: operate.NewRemote(c.ledger, issuer, claims, flow.NewChanger(c.ledger, over, nil), over, nil),
 	}).Handler())
 	t.Cleanup(served.Close)

@@ -138,7 +138,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	}
 	n.api = api.New(api.Config{
 		Ledger: n.ledger, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
-		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor,
+		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})
@@ -335,7 +335,7 @@ func (n *node) serve(ctx context.Context) error {
 	defer stopAccepting()
 	if n.api == nil {
 		<-ctx.Done()
-		n.monitor.Drain()
+		n.monitor.Health.Drain()
 		return nil
 	}
 	served := make(chan error, 1)

@@ -148,7 +148,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	// These labels are the same on the nodes that fill a journal and on those that drain it. They tell the
 	// journals of two fleets under one Prometheus apart, whatever the jobs are called.
 	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
-	m.pingGate = g.Ping
+	m.Health.pingGate = g.Ping
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
 	m.watchRetirer(g.Retirer)

@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // Handler serves what only operators may see: metrics, profiles and health. It belongs on a listener of its own, never
@@ -28,7 +31,7 @@ func (m *Monitor) Handler() http.Handler {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /livez", live)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		m.Ready(w, r, func(*http.Request) bool { return true })
+		m.Health.Ready(w, r, func(*http.Request) bool { return true })
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -59,8 +62,23 @@ func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
+// A Health reports whether a node is ready, and how its ledger and its gate are. It is a part of a Monitor.
+type Health struct {
+	version   string
+	warn      func(text string, args ...any)
+	ledger    *ledger.Ledger              // nil until Monitor.WatchLedger
+	pingGate  func(context.Context) error // nil: the ledger decides
+	unwritten atomic.Bool                 // the last transaction failed
+	draining  atomic.Bool
+	foreigns  struct {
+		mu    sync.Mutex // guards what follows
+		asked time.Time
+		all   bool
+	}
+}
+
 // Drain makes the node report that it is not ready, from now on. It may be called more than once.
-func (m *Monitor) Drain() { m.draining.Store(true) }
+func (h *Health) Drain() { h.draining.Store(true) }
 
 // foreignEvery is how often the ledger is asked whether this node decides any campaign.
 const foreignEvery = 5 * time.Second
@@ -68,21 +86,21 @@ const foreignEvery = 5 * time.Second
 // foreign reports whether the node decides none of the campaigns that are open, because they have another gate or code secret: then another node
 // should get the claims. While the ledger does not answer, it is as it was. A Redis without a name is none of that: it was emptied, and a person
 // has it rebuilt through this very node.
-func (m *Monitor) foreign(ctx context.Context) bool {
-	if m.ledger == nil || m.ledger.GateName() == "" {
+func (h *Health) foreign(ctx context.Context) bool {
+	if h.ledger == nil || h.ledger.GateName() == "" {
 		return false
 	}
-	m.foreigns.mu.Lock()
-	defer m.foreigns.mu.Unlock()
-	if now := time.Now(); now.Sub(m.foreigns.asked) > foreignEvery {
-		m.foreigns.asked = now
+	h.foreigns.mu.Lock()
+	defer h.foreigns.mu.Unlock()
+	if now := time.Now(); now.Sub(h.foreigns.asked) > foreignEvery {
+		h.foreigns.asked = now
 		ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 		defer cancel()
-		if open, others, err := m.ledger.Foreign(ctx, now); err == nil {
-			m.foreigns.all = open > 0 && others == open
+		if open, others, err := h.ledger.Foreign(ctx, now); err == nil {
+			h.foreigns.all = open > 0 && others == open
 		}
 	}
-	return m.foreigns.all
+	return h.foreigns.all
 }
 
 // A readiness is the answer of /readyz. Version, Ledger and Gate are only in a verbose answer.
@@ -101,17 +119,17 @@ func live(w http.ResponseWriter, _ *http.Request) {
 // Ready answers GET /readyz. Only the node's own state makes it unready: it stops, or it has another gate or secret than all open campaigns.
 // While the ledger is down, the node stays ready and claims get truthful 503s. A verbose answer shows the state of the ledger to callers that
 // mayLook admits.
-func (m *Monitor) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
+func (h *Health) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
 	status, said := http.StatusOK, readiness{Status: "ready"}
-	if m.draining.Load() {
+	if h.draining.Load() {
 		status, said.Status = http.StatusServiceUnavailable, "draining"
 		w.Header().Set("Retry-After", "1")
-	} else if m.foreign(r.Context()) {
+	} else if h.foreign(r.Context()) {
 		status, said.Status = http.StatusServiceUnavailable, "mismatch"
 		w.Header().Set("Retry-After", strconv.Itoa(int(foreignEvery/time.Second)))
 	}
 	if r.URL.Query().Has("verbose") && mayLook(r) {
-		said.Version, said.Ledger, said.Gate = m.version, m.ledgerState(r.Context()), m.gateState(r.Context())
+		said.Version, said.Ledger, said.Gate = h.version, h.ledgerState(r.Context()), h.gateState(r.Context())
 	}
 	answer(w, status, said)
 }
@@ -129,34 +147,34 @@ func answer(w http.ResponseWriter, status int, said readiness) {
 // ledgerPatience is how long /readyz?verbose waits for the ledger.
 const ledgerPatience = time.Second
 
-func (m *Monitor) ledgerState(ctx context.Context) string {
+func (h *Health) ledgerState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
-	if err := m.ledger.Ping(ctx); err != nil {
-		m.Warn("the ledger cannot be read", "err", err)
+	if err := h.ledger.Ping(ctx); err != nil {
+		h.warn("the ledger cannot be read", "err", err)
 		return "cannot be read: the log says why"
 	}
-	if m.unwritten.Load() {
+	if h.unwritten.Load() {
 		return "did not take the last write: the log says why"
 	}
 	return "ok"
 }
 
 // gateState says whether the gate beside the ledger answers, and whether campaigns are decided by another one than this node's.
-func (m *Monitor) gateState(ctx context.Context) string {
+func (h *Health) gateState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
-	if m.pingGate != nil {
-		if err := m.pingGate(ctx); err != nil {
-			m.Warn("the gate does not answer", "err", err)
+	if h.pingGate != nil {
+		if err := h.pingGate(ctx); err != nil {
+			h.warn("the gate does not answer", "err", err)
 			return "does not answer: the log says why"
 		}
 	}
-	name := m.ledger.GateName()
-	if open, foreign, err := m.ledger.Foreign(ctx, time.Now()); err == nil && name != "" && open > 0 && foreign == open {
+	name := h.ledger.GateName()
+	if open, foreign, err := h.ledger.Foreign(ctx, time.Now()); err == nil && name != "" && open > 0 && foreign == open {
 		return "all open campaigns have another gate or code secret than this node: the log of the start says which"
 	}
-	others, err := m.ledger.OtherGates(ctx)
+	others, err := h.ledger.OtherGates(ctx)
 	switch {
 	case err != nil || len(others) == 0 || name == "ledger":
 		return ""

@@ -26,8 +26,8 @@ func TestANodeIsReadyUntilItDrains(t *testing.T) {
 			t.Errorf("%s answers %d %s", path, status, body)
 		}
 	}
-	w.Drain()
-	w.Drain()
+	w.Health.Drain()
+	w.Health.Drain()
 	if status, body := w.get("/readyz?verbose"); status != http.StatusServiceUnavailable || body != `{"status":"draining","version":"v9","ledger":"ok"}` {
 		t.Errorf("a draining node answers %d %s", status, body)
 	}
@@ -64,7 +64,7 @@ func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
 			t.Errorf("%+v: %d %s", row, status, body)
 		}
 		told := httptest.NewRecorder()
-		w.Ready(told, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody), func(*http.Request) bool { return false })
+		w.Health.Ready(told, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody), func(*http.Request) bool { return false })
 		if again := told.Header().Get("Retry-After"); told.Code != row.want || (again == "5") != (row.want != http.StatusOK) {
 			t.Errorf("%+v: %d, and to ask again after %q s", row, told.Code, again)
 		}
@@ -110,7 +110,7 @@ func TestALedgerThatDoesNotTakeWritesIsShownUntilItDoes(t *testing.T) {
 func TestWhoMayNotLookLearnsNothingOfTheLedger(t *testing.T) {
 	w := watch(t, "")
 	answer := httptest.NewRecorder()
-	w.Ready(answer, httptest.NewRequest(http.MethodGet, "/readyz?verbose", http.NoBody), func(*http.Request) bool { return false })
+	w.Health.Ready(answer, httptest.NewRequest(http.MethodGet, "/readyz?verbose", http.NoBody), func(*http.Request) bool { return false })
 	if body := answer.Body.String(); body != `{"status":"ready"}` {
 		t.Errorf("it answers %s", body)
 	}

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,9 +12,8 @@ import (
 
 // ledgerMetrics are the metrics of the node's writes to the ledger.
 type ledgerMetrics struct {
-	commit    prometheus.Histogram
-	failed    prometheus.Counter
-	unwritten atomic.Bool // the last transaction failed
+	commit prometheus.Histogram
+	failed prometheus.Counter
 }
 
 func newLedgerMetrics() ledgerMetrics {
@@ -28,7 +26,7 @@ func newLedgerMetrics() ledgerMetrics {
 // Commit is ledger.Options.OnCommit.
 func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
 	m.commit.Observe(took.Seconds())
-	m.unwritten.Store(err != nil)
+	m.Health.unwritten.Store(err != nil)
 	if err != nil {
 		m.failed.Inc()
 		m.Warn("the ledger could not write", "jobs", jobs, "err", err,
@@ -38,7 +36,7 @@ func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
 
 // WatchLedger adds the metrics of the ledger, and has Ready show its state.
 func (m *Monitor) WatchLedger(l *ledger.Ledger) {
-	m.ledger = l
+	m.ledger, m.Health.ledger = l, l
 	m.registry.MustRegister(m.commit, m.failed, newStock(l), &question{
 		metrics: []*prometheus.Desc{
 			describe("firstcome_ledger_up", "Whether the ledger answered this scrape."),

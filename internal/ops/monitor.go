@@ -7,10 +7,8 @@
 package ops
 
 import (
-	"context"
 	"log/slog"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +22,6 @@ import (
 // its part is watched. Labels have few values and never name a user.
 type Monitor struct {
 	log      *slog.Logger
-	version  string
 	registry *prometheus.Registry
 	ledger   *ledger.Ledger // nil until WatchLedger
 
@@ -33,22 +30,18 @@ type Monitor struct {
 	gateMetrics
 	lineMetrics
 
-	pingGate func(context.Context) error // nil: the ledger decides
-	foreigns struct {
-		mu    sync.Mutex // guards what follows
-		asked time.Time
-		all   bool
-	}
-	draining atomic.Bool
-	warned   atomic.Int64 // when Warn last logged, in seconds since 1970
+	Health *Health // of the node, whose metrics these are
+
+	warned atomic.Int64 // when Warn last logged, in seconds since 1970
 }
 
 // New returns a Monitor for a firstcome with this version and commit.
 func New(log *slog.Logger, version, commit string) *Monitor {
 	m := &Monitor{
-		log: log, version: version, registry: prometheus.NewRegistry(),
+		log: log, registry: prometheus.NewRegistry(),
 		claimMetrics: newClaimMetrics(), ledgerMetrics: newLedgerMetrics(), gateMetrics: newGateMetrics(), lineMetrics: newLineMetrics(),
 	}
+	m.Health = &Health{version: version, warn: m.Warn}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "firstcome_build_info", Help: "1; its labels say which firstcome this is.",
