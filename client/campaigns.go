@@ -48,68 +48,8 @@ func (c *Client) Close(ctx context.Context, id string) (Campaign, error) {
 	return c.turn(ctx, id, "close")
 }
 
-// Rebuild makes the campaign's gate anew from what the ledger has. Statuses of a Problem: 409, the ledger decides the campaign, or it is
-// long over.
-func (c *Client) Rebuild(ctx context.Context, id string) (Rebuilt, error) {
-	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild")})
-}
-
-// RebuildIfLost is Rebuild of a gate that has lost the campaign. If a node was faster, it returns what that came to.
-func (c *Client) RebuildIfLost(ctx context.Context, id string) (Rebuilt, error) {
-	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("if_lost", "1")})
-}
-
-// RebuildWithoutLineLog is Rebuild without reading the log of the campaign's line, for when Kafka has lost that, or does not come back. The
-// line that the gate still has is carried over and logged again; places that only the log has are lost.
-func (c *Client) RebuildWithoutLineLog(ctx context.Context, id string) (Rebuilt, error) {
-	return ask[Rebuilt](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "rebuild"), query: query("without_line_log", "1")})
-}
-
-// Reconcile brings back what the campaign's gate has and a ledger that was restored from a backup has forgotten. Statuses of a Problem: 409,
-// the ledger is not older than the gate, or it decides the campaign.
-func (c *Client) Reconcile(ctx context.Context, id string) (Reconciled, error) {
-	return ask[Reconciled](ctx, c, request{method: http.MethodPost, path: campaignPath(id, "reconcile")})
-}
-
-// Estimate says what Reconcile would come to, and changes nothing. Statuses of a Problem are those of Reconcile.
-func (c *Client) Estimate(ctx context.Context, id string) (Estimate, error) {
-	return ask[Estimate](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "reconcile")})
-}
-
 func (c *Client) turn(ctx context.Context, id, to string) (Campaign, error) {
 	return ask[Campaign](ctx, c, request{method: http.MethodPost, path: campaignPath(id, to)})
-}
-
-// Changes returns at most limit changes of a campaign (0: 100) with versions above
-// after, in their order.
-func (c *Client) Changes(ctx context.Context, id string, after int64, limit int) (List[Change], error) {
-	q := query("after", strconv.FormatInt(after, 10), "limit", number(limit))
-	return ask[List[Change]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "changes"), query: q})
-}
-
-// LedgerState returns what the ledger has of a campaign.
-func (c *Client) LedgerState(ctx context.Context, id string) (LedgerState, error) {
-	return ask[LedgerState](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "ledger")})
-}
-
-// Audit asks the server to audit a campaign, which may take minutes. A Problem with the code audit_running says that the node audits already, and
-// when to ask again.
-func (c *Client) Audit(ctx context.Context, id string) (Audit, error) {
-	return ask[Audit](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "audit")})
-}
-
-// A LogFilter chooses lines of the audit log. The zero value of a field chooses all.
-type LogFilter struct {
-	Campaign string
-	User     string
-	Before   string // the Next of the page before
-	Limit    int    // at most this many; 0: 100
-}
-
-// AuditLog returns the chosen lines of the audit log, the latest first.
-func (c *Client) AuditLog(ctx context.Context, f LogFilter) (List[LogEntry], error) {
-	q := query("campaign", f.Campaign, "user_id", f.User, "before", f.Before, "limit", number(f.Limit))
-	return ask[List[LogEntry]](ctx, c, request{method: http.MethodGet, path: "/v1/audit-log", query: q})
 }
 
 // Wallet returns at most limit coupons in force of a user (0: 100), in the order

@@ -46,7 +46,7 @@ func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditRep
 // auditInTurn asks a server to audit a campaign, again while the server audits another one.
 func auditInTurn(ctx context.Context, calls *client.Client, id string) (client.Audit, error) {
 	for {
-		found, err := calls.Audit(ctx, id)
+		found, err := calls.Operator().Audit(ctx, id)
 		var p *client.Problem
 		if !errors.As(err, &p) || p.Code != "audit_running" {
 			return found, err

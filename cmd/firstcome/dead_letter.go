@@ -27,7 +27,7 @@ func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	all, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
-		return calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Cause: c.Cause, Resolved: c.Resolved, After: after})
+		return calls.Operator().DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Cause: c.Cause, Resolved: c.Resolved, After: after})
 	})
 	if err != nil {
 		return explain(err)
@@ -54,7 +54,7 @@ func (c *deadCausesCmd) Run(ctx context.Context, t terminal) error {
 				fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", d.CampaignID, d.CauseCode, d.Open, d.Through)
 			}
 		})
-	})(c.client(t).DeadLetterCauses(ctx, c.Campaign))
+	})(c.client(t).Operator().DeadLetterCauses(ctx, c.Campaign))
 }
 
 // chosenLetters is what a command about one dead letter, or about all of a campaign and cause, takes.
@@ -80,9 +80,9 @@ func (c *deadReplayCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	if c.ID != 0 {
-		return answered(t, c.printLetter)(calls.ReplayDeadLetter(ctx, c.ID))
+		return answered(t, c.printLetter)(calls.Operator().ReplayDeadLetter(ctx, c.ID))
 	}
-	return c.all(ctx, t, calls, "They are recorded.", calls.ReplayDeadLetters)
+	return c.all(ctx, t, calls, "They are recorded.", calls.Operator().ReplayDeadLetters)
 }
 
 type deadVoidCmd struct {
@@ -94,10 +94,10 @@ func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	if c.ID != 0 {
-		return answered(t, c.printLetter)(calls.VoidDeadLetter(ctx, c.ID, c.Reason))
+		return answered(t, c.printLetter)(calls.Operator().VoidDeadLetter(ctx, c.ID, c.Reason))
 	}
 	return c.all(ctx, t, calls, "They are given up for good.", func(ctx context.Context, of client.LetterChoice) (client.ResolvedLetters, error) {
-		return calls.VoidDeadLetters(ctx, of, c.Reason)
+		return calls.Operator().VoidDeadLetters(ctx, of, c.Reason)
 	})
 }
 
@@ -105,11 +105,11 @@ func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
 func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Client, what string, resolve func(context.Context, client.LetterChoice) (client.ResolvedLetters, error)) error {
 	const few = 3
 	of := client.LetterChoice{CampaignID: c.Campaign, CauseCode: c.Cause}
-	first, err := calls.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Cause: c.Cause, Limit: few})
+	first, err := calls.Operator().DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Cause: c.Cause, Limit: few})
 	if err != nil {
 		return explain(err)
 	}
-	causes, err := calls.DeadLetterCauses(ctx, c.Campaign)
+	causes, err := calls.Operator().DeadLetterCauses(ctx, c.Campaign)
 	if err != nil {
 		return explain(err)
 	}

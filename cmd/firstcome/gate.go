@@ -105,11 +105,11 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 func (c *gateRebuildCmd) rebuild(calls *client.Client, ifLost bool) func(context.Context, string) (client.Rebuilt, error) {
 	switch {
 	case c.WithoutLineLog:
-		return calls.RebuildWithoutLineLog
+		return calls.Operator().RebuildWithoutLineLog
 	case ifLost:
-		return calls.RebuildIfLost
+		return calls.Operator().RebuildIfLost
 	}
-	return calls.Rebuild
+	return calls.Operator().Rebuild
 }
 
 func tellRebuilt(ctx context.Context, calls *client.Client) func(w io.Writer, id string, done client.Rebuilt) {
@@ -140,7 +140,7 @@ func whoWasTold(decided bool) string {
 // everDecided reports whether terms of a campaign have, or may have had, claims answered before their coupons were recorded.
 func everDecided(ctx context.Context, calls *client.Client, id string) bool {
 	for after := int64(0); ; {
-		page, err := calls.Changes(ctx, id, after, maxPage)
+		page, err := calls.Operator().Changes(ctx, id, after, maxPage)
 		if err != nil {
 			return true
 		}

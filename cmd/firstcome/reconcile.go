@@ -39,7 +39,7 @@ func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.DryRun || len(ids) == 0 {
 		return c.estimate(ctx, t, calls, ids)
 	}
-	return mendEach(ctx, t, c.outputFlag, ids, calls.Reconcile, tellReconciled)
+	return mendEach(ctx, t, c.outputFlag, ids, calls.Operator().Reconcile, tellReconciled)
 }
 
 // estimate says what a reconcile of each campaign would come to.
@@ -47,7 +47,7 @@ func (c *gateReconcileCmd) estimate(ctx context.Context, t terminal, calls *clie
 	all := make([]client.Estimate, len(ids))
 	for n, id := range ids {
 		var err error
-		if all[n], err = calls.Estimate(ctx, id); err != nil {
+		if all[n], err = calls.Operator().Estimate(ctx, id); err != nil {
 			return fmt.Errorf("%s: %w", id, explain(err))
 		}
 	}

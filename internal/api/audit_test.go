@@ -44,7 +44,7 @@ func TestTheClientKnowsAllThatAnAuditFinds(t *testing.T) {
 	}))
 	s.createInLedger("c")
 	answer := s.call("GET", "/v1/campaigns/c/audit", "").want(t, 200, "")
-	known, err := client.New(s.url, "").Audit(t.Context(), "c")
+	known, err := client.New(s.url, "").Operator().Audit(t.Context(), "c")
 	stage.Must(t, err)
 	text, err := json.Marshal(known)
 	stage.Must(t, err)
@@ -61,7 +61,7 @@ func TestANodeThatAuditsAlreadySaysWhenToAskAgain(t *testing.T) {
 	}))
 	s.createInLedger("c")
 	s.call("GET", "/v1/campaigns/c/audit", "").want(t, 503, "")
-	_, err := client.New(s.url, "").Audit(t.Context(), "c")
+	_, err := client.New(s.url, "").Operator().Audit(t.Context(), "c")
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Code != "audit_running" || p.RetryAfter <= 0 {
 		t.Errorf("the client is told %v", err)

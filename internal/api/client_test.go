@@ -116,7 +116,7 @@ func TestTheClientReadsEveryList(t *testing.T) {
 	if err != nil || len(facts.Items) != 1 || facts.Items[0].Kind != "coupon.voided" || *facts.Next != "2" {
 		t.Errorf("the facts are %+v, %v", facts, err)
 	}
-	log, err := c.AuditLog(ctx, client.LogFilter{Campaign: "a", User: "u", Limit: 5})
+	log, err := c.Operator().AuditLog(ctx, client.LogFilter{Campaign: "a", User: "u", Limit: 5})
 	if err != nil || len(log.Items) != 1 || log.Items[0].Action != "coupon.void" {
 		t.Errorf("the log is %+v, %v", log, err)
 	}

@@ -113,7 +113,7 @@ func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign 
 // letters returns the campaign's dead letters that are no coupons of the ledger.
 func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Letter, error) {
 	found, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
-		return reader.DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: true, After: after})
+		return reader.Operator().DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: true, After: after})
 	})
 	var all []audit.Letter
 	for _, d := range found {
@@ -131,7 +131,7 @@ func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Lett
 
 // lost returns the campaign's lost numbers, the lowest first.
 func lost(ctx context.Context, c Config, reader *client.Client) ([]audit.Range, error) {
-	kept, err := reader.LedgerState(ctx, c.Campaign)
+	kept, err := reader.Operator().LedgerState(ctx, c.Campaign)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (c *crowd) wereTrue(p *process) {
 		return nil
 	})
 	stage.Must(p.t, err)
-	at, err := p.calls.LedgerState(p.t.Context(), c.campaign)
+	at, err := p.calls.Operator().LedgerState(p.t.Context(), c.campaign)
 	stage.Must(p.t, err)
 	for _, numbers := range at.Lost {
 		history.Lost = append(history.Lost, audit.Range{First: numbers.First, Count: numbers.Count})

@@ -320,7 +320,7 @@ func (f *fleet) settledChanges(t *testing.T, id string, done deeds) {
 	versions := map[deed]int64{}
 	last, quantity := int64(0), int64(0)
 	for {
-		page, err := f.node(2).calls.Changes(t.Context(), id, last, 500)
+		page, err := f.node(2).calls.Operator().Changes(t.Context(), id, last, 500)
 		stage.Must(t, err)
 		if len(page.Items) == 0 {
 			break

@@ -51,7 +51,7 @@ func (p *partition) moves(proxy *services.Proxy) {
 func (p *partition) state(id string) (at client.LedgerState) {
 	p.t.Helper()
 	stage.Must(p.t, insist(p.t, func() (err error) {
-		at, err = p.new.node(0).calls.LedgerState(p.t.Context(), id)
+		at, err = p.new.node(0).calls.Operator().LedgerState(p.t.Context(), id)
 		return err
 	}))
 	return at
@@ -189,7 +189,7 @@ func TestF03AnAddressThatLeadsBackToTheOldPrimaryIsRefused(t *testing.T) {
 				p.lead(p.pair.Primary)
 			} else {
 				stage.Must(t, p.pair.Primary.Kill())
-				if done, err := p.new.node(0).calls.Rebuild(t.Context(), "spring"); err != nil || done.Epoch != 3 {
+				if done, err := p.new.node(0).calls.Operator().Rebuild(t.Context(), "spring"); err != nil || done.Epoch != 3 {
 					t.Fatalf("the rebuild comes to %+v, %v", done, err)
 				}
 			}

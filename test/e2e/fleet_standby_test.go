@@ -147,7 +147,7 @@ func TestF61NodesThatListAtALaggingStandbyConcludeAtThePrimary(t *testing.T) {
 			})
 			k.done("an audit reads the primary, and compares the gate with that", func(ctx context.Context) error {
 				for _, campaign := range []string{"spring", "autumn"} {
-					found, err := k.calls[1].Audit(ctx, campaign)
+					found, err := k.calls[1].Operator().Audit(ctx, campaign)
 					if err != nil {
 						return err
 					}

@@ -76,7 +76,7 @@ func strangersDecideNothing(t *testing.T, s setup) {
 	stop()
 	f.drained("spring")
 	f.verdict(crowd)
-	changes, err := f.node(0).calls.Changes(t.Context(), "spring", 0, 0)
+	changes, err := f.node(0).calls.Operator().Changes(t.Context(), "spring", 0, 0)
 	if err != nil || len(changes.Items) != 1 {
 		t.Errorf("the campaign has %d changes, want that which made it: %v", len(changes.Items), err)
 	}

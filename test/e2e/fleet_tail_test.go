@@ -64,7 +64,7 @@ func (d *tail) appended() int64 {
 func (f *fleet) ledgerState(id string) (at client.LedgerState) {
 	f.t.Helper()
 	stage.Must(f.t, insist(f.t, func() (err error) {
-		at, err = f.node(0).calls.LedgerState(f.t.Context(), id)
+		at, err = f.node(0).calls.Operator().LedgerState(f.t.Context(), id)
 		return err
 	}))
 	return at

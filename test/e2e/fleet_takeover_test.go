@@ -193,7 +193,7 @@ func (f *fleet) giveAway(crowds []*crowd, answers ...firstcome.AnswerWhen) {
 // the ledger says is lost, and not as recorded. No number may have been answered to two users, a lost one neither.
 func (c *crowd) forget(p *process, answer firstcome.AnswerWhen) {
 	p.t.Helper()
-	at, err := p.calls.LedgerState(p.t.Context(), c.campaign)
+	at, err := p.calls.Operator().LedgerState(p.t.Context(), c.campaign)
 	stage.Must(p.t, err)
 	users, lost := map[int64]firstcome.UserID{}, map[int64]bool{}
 	c.claims = slices.DeleteFunc(c.claims, func(claim audit.Claim) bool {

@@ -61,7 +61,7 @@ func TestF20WhileTheGateCannotBeReachedAChangeIs503AndIsDoneWhenItCan(t *testing
 				status, _ := post(other, "/claims", fmt.Sprintf(`{"user_id":"late-%d"}`, newcomers))
 				return status == http.StatusGone
 			})
-			changes, err := other.calls.Changes(t.Context(), id, 0, 500)
+			changes, err := other.calls.Operator().Changes(t.Context(), id, 0, 500)
 			if err != nil || len(changes.Items) != 2 {
 				t.Errorf("there are the changes %+v, %v", changes.Items, err)
 			}

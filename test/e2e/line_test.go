@@ -91,7 +91,7 @@ func (f *fleet) setPace(id string, pace any) time.Time {
 	stage.Must(f.t, f.insist(func() error { return stage.Err(calls.UpdateCampaign(ctx, id, 0, map[string]any{"pace": pace})) }))
 	var all client.List[client.Change]
 	stage.Must(f.t, f.insist(func() (err error) {
-		all, err = calls.Changes(ctx, id, 0, 0)
+		all, err = calls.Operator().Changes(ctx, id, 0, 0)
 		return err
 	}))
 	return all.Items[len(all.Items)-1].At.Time

@@ -143,7 +143,7 @@ func (f *fleet) besides(one *process) *process {
 func (f *fleet) awaitEpoch(p *process, id string, epoch int64) {
 	f.t.Helper()
 	waitFor(f.t, "the next epoch", func() bool {
-		at, err := p.calls.LedgerState(f.t.Context(), id)
+		at, err := p.calls.Operator().LedgerState(f.t.Context(), id)
 		return err == nil && at.Epoch == epoch
 	})
 }

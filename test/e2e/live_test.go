@@ -116,7 +116,7 @@ func TestTheLivePageSaysWhatTheCampaignTheAuditAndTheMetricsSay(t *testing.T) {
 			d.drained("spring")
 			refusals(d)
 			campaign := d.node(0).counted("spring")
-			at, err := d.node(0).calls.LedgerState(t.Context(), "spring")
+			at, err := d.node(0).calls.Operator().LedgerState(t.Context(), "spring")
 			stage.Must(t, err)
 			counted := map[string]uint64{}
 			for _, p := range d.nodes {

@@ -22,7 +22,7 @@ func (r *pointRound) forgetAndReconcile() func(ctx context.Context, c *client.Cl
 		if done {
 			r.forget(id)
 		}
-		_, err := c.Reconcile(ctx, id)
+		_, err := c.Operator().Reconcile(ctx, id)
 		done = err == nil
 		return err
 	}
@@ -42,7 +42,7 @@ func (r *pointRound) reconciled(id string) {
 	if campaign, err := r.node(0).calls.Campaign(r.t.Context(), id); err != nil || campaign.GateState == "ok" {
 		r.t.Errorf("%s: after a reconcile that was cut off its gate is %q, %v", id, campaign.GateState, err)
 	}
-	err := r.insist(func() error { return stage.Err(r.node(0).calls.Reconcile(r.t.Context(), id)) })
+	err := r.insist(func() error { return stage.Err(r.node(0).calls.Operator().Reconcile(r.t.Context(), id)) })
 	if err != nil {
 		r.t.Errorf("%s: the reconcile after the fault: %v", id, err)
 	}

@@ -68,7 +68,7 @@ func raise(ctx context.Context, c *client.Client, id string, times int64) error 
 }
 
 func rebuild(ctx context.Context, c *client.Client, id string, _ int64) error {
-	return stage.Err(c.Rebuild(ctx, id))
+	return stage.Err(c.Operator().Rebuild(ctx, id))
 }
 
 // everyPoint are the points that nodes with Redis pass.
