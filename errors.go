@@ -3,7 +3,6 @@ package firstcome
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Errors that say for certain that nothing was decided or changed.
@@ -66,65 +65,4 @@ func CauseOf(err error) Cause {
 		return Busy
 	}
 	return ""
-}
-
-// A FieldError says what is wrong with one field of a campaign's terms.
-type FieldError struct {
-	Field  string // as HTTP spells it: coupon.valid_for
-	Reason string
-}
-
-func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
-
-// Limits of terms.
-const (
-	MaxName    = 200       // bytes
-	MaxReason  = 500       // characters, of the reason for a void
-	MaxBenefit = 16 * 1024 // bytes of JSON
-	maxValid   = 100 * 365 * 24 * time.Hour
-)
-
-// Check returns nil if the terms are allowed, otherwise every FieldError, joined.
-func (t Terms) Check() error {
-	var errs []error
-	refuse := func(field, reason string, args ...any) {
-		errs = append(errs, &FieldError{field, fmt.Sprintf(reason, args...)})
-	}
-	if t.Name == "" || len(t.Name) > MaxName {
-		refuse("name", "must have 1 to %d bytes", MaxName)
-	}
-	if t.Quantity < 0 || t.Quantity > MaxQuantity && t.Quantity != Unlimited {
-		refuse("quantity", "must be 0 to %d, or null for no limit", MaxQuantity)
-	}
-	instant := func(field string, at time.Time) {
-		// Gates and columns count from 1970, and after 9999 texts do not sort as instants do.
-		if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
-			refuse(field, "must be in the years 1970 to 9999 in UTC")
-		}
-	}
-	instant("opens_at", t.OpensAt)
-	instant("closes_at", t.ClosesAt)
-	instant("coupon.valid_until", t.ValidUntil)
-	if !t.OpensAt.IsZero() && !t.ClosesAt.IsZero() && !t.OpensAt.Before(t.ClosesAt) {
-		refuse("closes_at", "must be after opens_at")
-	}
-	if t.Answer != Recorded && t.Answer != Decided {
-		refuse("answer", `must be "recorded" or "decided"`)
-	}
-	if len(t.Benefit) > MaxBenefit {
-		refuse("coupon.benefit", "must have at most %d bytes", MaxBenefit)
-	}
-	if t.ValidFor < 0 || t.ValidFor > maxValid {
-		refuse("coupon.valid_for", "must be positive and at most %v", maxValid)
-	}
-	if t.ValidFor != 0 && !t.ValidUntil.IsZero() {
-		refuse("coupon.valid_for", "cannot stand beside coupon.valid_until")
-	}
-	if t.Pace != nil && (t.Pace.PerSecond < 0 || t.Pace.PerSecond > MaxPace) {
-		refuse("pace.per_second", "must be 1 to %d, or left out for as fast as the gate takes them", MaxPace)
-	}
-	if t.Waitlist && t.Pace == nil {
-		refuse("waitlist", "needs a pace: without one nobody waits")
-	}
-	return errors.Join(errs...)
 }

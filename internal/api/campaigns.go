@@ -264,33 +264,6 @@ func wireChange(c *firstcome.Change, refused bool) client.Change {
 	return change
 }
 
-// wirePace returns a pace as the wire has it.
-func wirePace(p *firstcome.Pace) *client.Pace {
-	switch {
-	case p == nil:
-		return nil
-	case p.PerSecond == 0:
-		return &client.Pace{}
-	}
-	return &client.Pace{PerSecond: &p.PerSecond}
-}
-
-// wireTerms returns terms as the wire has them.
-func wireTerms(t *firstcome.Terms) *client.Terms {
-	terms := &client.Terms{
-		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
-		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, LineLog: t.Log != nil,
-		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
-	}
-	if t.ValidFor > 0 {
-		terms.Coupon.ValidFor = (*client.Duration)(&t.ValidFor)
-	}
-	if t.Quantity != firstcome.Unlimited {
-		terms.Quantity = &t.Quantity
-	}
-	return terms
-}
-
 // ledger answers GET /v1/campaigns/{id}/ledger.
 func (s *campaigns) ledger(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
 	found, err := s.Ledger.Campaign(r.Context(), id)

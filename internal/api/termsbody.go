@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/wire"
 )
 
 // The fields of a body that sets terms, and those of its pace and its coupon.
@@ -194,3 +195,30 @@ func (e *edit) readTime(field string, raw json.RawMessage) time.Time {
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
+
+// wirePace returns a pace as the wire has it.
+func wirePace(p *firstcome.Pace) *client.Pace {
+	switch {
+	case p == nil:
+		return nil
+	case p.PerSecond == 0:
+		return &client.Pace{}
+	}
+	return &client.Pace{PerSecond: &p.PerSecond}
+}
+
+// wireTerms returns terms as the wire has them.
+func wireTerms(t *firstcome.Terms) *client.Terms {
+	terms := &client.Terms{
+		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
+		Pace: wirePace(t.Pace), Waitlist: t.Waitlist, LineLog: t.Log != nil,
+		Coupon: client.CouponSpec{Benefit: t.Benefit, ValidUntil: wire.Time(t.ValidUntil)},
+	}
+	if t.ValidFor > 0 {
+		terms.Coupon.ValidFor = (*client.Duration)(&t.ValidFor)
+	}
+	if t.Quantity != firstcome.Unlimited {
+		terms.Quantity = &t.Quantity
+	}
+	return terms
+}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -202,16 +201,6 @@ func (c *Console) serveLost(w http.ResponseWriter, r *http.Request) {
 		v.who = who
 	}
 	v.refuse(errLost)
-}
-
-// allowed says in Korean what a field takes, by its name in a FieldError.
-var allowed = map[string]string{
-	"name": "1자에서 200바이트까지 적어 주세요", "quantity": "0 이상의 정수이고, 비우면 무제한입니다",
-	"opens_at": "1970년부터 9999년까지의 시각입니다", "closes_at": "1970년부터 9999년까지의 시각이고, 오픈보다 뒤여야 합니다",
-	"coupon.valid_until": "1970년부터 9999년까지의 시각입니다", "coupon.valid_for": "0보다 길고 100년을 넘지 않으며, 유효 기한과 함께 쓸 수 없습니다",
-	"coupon.benefit": "16 KiB까지의 글이나 JSON입니다", "answer": "기록된 뒤이거나 결정하자마자입니다", "pace.per_second": "1 이상의 정수입니다",
-	"waitlist": "대기열이 있어야 쓸 수 있습니다", "campaign": "캠페인 ID는 영어 소문자, 숫자, 붙임표로 된 1자에서 63자입니다",
-	"user_id": fmt.Sprintf("고객 ID는 1바이트에서 %d바이트이고, 제어 문자가 없어야 합니다", firstcome.MaxUserID),
 }
 
 // conflicts says in Korean why something cannot be done now, or not by this node.

@@ -1,23 +1,19 @@
 package console
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
-	"io"
-	"math"
 	"net/http"
+	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 )
 
 // A newPage asks for a campaign's terms.
@@ -28,14 +24,6 @@ type newPage struct {
 	OpensAt time.Time         // as it was understood
 	Terms   firstcome.Terms
 }
-
-// A newForm is what somebody typed.
-type newForm struct {
-	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Waitlist, Benefit, ValidFor, ValidUnit, ValidUntil string
-}
-
-// formTime is how a browser writes an instant without a zone: it is Seoul's.
-const formTime = "2006-01-02T15:04:05"
 
 func (c *campaignHandlers) showNew(v *view) error {
 	page := newPage{Form: newForm{Answer: string(firstcome.Recorded), Line: "none", ValidUnit: validUnits[0].name}}
@@ -52,63 +40,6 @@ func (c *campaignHandlers) showNew(v *view) error {
 		page.Form.OpensAt, page.Form.ClosesAt = "", "" // when it opens is for people to say
 	}
 	return v.render(http.StatusOK, "new", v.say("새 캠페인", "A new campaign"), page)
-}
-
-// A unit is one in which people type how long a coupon is valid.
-type unit struct {
-	name string
-	of   time.Duration
-}
-
-// validUnits are the units, the largest first.
-var validUnits = []unit{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}}
-
-// formOf returns the form of terms.
-func formOf(t firstcome.Terms) newForm {
-	f := newForm{
-		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit), ValidUnit: validUnits[0].name,
-		OpensAt: typedTime(t.OpensAt), ClosesAt: typedTime(t.ClosesAt), ValidUntil: typedTime(t.ValidUntil),
-	}
-	if f.Benefit == "null" {
-		f.Benefit = ""
-	}
-	if t.Quantity != firstcome.Unlimited {
-		f.Quantity = strconv.FormatInt(t.Quantity, 10)
-	}
-	if t.Pace != nil {
-		f.Line = "fast"
-		if t.Pace.PerSecond > 0 {
-			f.Line, f.PerSecond = "paced", strconv.FormatInt(t.Pace.PerSecond, 10)
-		}
-	}
-	if t.Waitlist {
-		f.Waitlist = "on"
-	}
-	for _, u := range validUnits {
-		if t.ValidFor > 0 && t.ValidFor%u.of == 0 {
-			f.ValidFor, f.ValidUnit = strconv.FormatInt(int64(t.ValidFor/u.of), 10), u.name
-			break
-		}
-	}
-	return f
-}
-
-// typedTime returns an instant as the form has it, or nothing for none.
-func typedTime(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.In(seoul).Format(formTime)
-}
-
-// typedForm returns what somebody typed.
-func (v *view) typedForm() newForm {
-	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
-	return newForm{
-		ID: get("id"), Name: get("name"), Quantity: get("quantity"), OpensAt: get("opens_at"), ClosesAt: get("closes_at"), Answer: get("answer"),
-		Line: get("line"), PerSecond: get("per_second"), Waitlist: get("waitlist"), Benefit: get("benefit"),
-		ValidFor: get("valid_for"), ValidUnit: get("valid_unit"), ValidUntil: get("valid_until"),
-	}
 }
 
 // create shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
@@ -169,91 +100,6 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 	return id
 }
 
-// readInto puts into terms what the form says otherwise than they do, of those that may be changed while people claim. A form has less than
-// terms may: it has no microseconds.
-func (p *newPage) readInto(v *view, t *firstcome.Terms) {
-	f, was := &p.Form, formOf(*t)
-	t.Name = f.Name
-	if f.Quantity != was.Quantity {
-		t.Quantity = firstcome.Unlimited
-		if f.Quantity != "" {
-			n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "").Replace(f.Quantity), 10, 64)
-			if err != nil {
-				p.Wrong["quantity"] = v.say("정수로 적어 주세요. 비우면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
-			}
-			t.Quantity = n
-		}
-	}
-	for _, at := range []struct {
-		name, typed, was string
-		into             *time.Time
-	}{{"opens_at", f.OpensAt, was.OpensAt, &t.OpensAt}, {"closes_at", f.ClosesAt, was.ClosesAt, &t.ClosesAt}, {"valid_until", f.ValidUntil, was.ValidUntil, &t.ValidUntil}} {
-		if at.typed != at.was && at.typed+":00" != at.was { // browsers may drop seconds that are zero
-			*at.into = p.instant(v, at.name, at.typed)
-		}
-	}
-	if f.Benefit != was.Benefit {
-		t.Benefit = p.benefit(v, f.Benefit)
-	}
-	if f.ValidFor != was.ValidFor || f.ValidUnit != was.ValidUnit {
-		t.ValidFor = p.validFor(v, f)
-	}
-}
-
-// benefit reads a text or JSON.
-func (p *newPage) benefit(v *view, typed string) json.RawMessage {
-	benefit := json.RawMessage(typed)
-	switch {
-	case typed == "":
-		return nil
-	case !json.Valid(benefit):
-		benefit, _ = json.Marshal(typed) // a text is a benefit, too
-	case !isPlain(benefit):
-		p.Wrong["benefit"] = v.say("같은 이름이 두 번 있거나, 너무 깊거나, 글자가 깨졌습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
-	}
-	return benefit
-}
-
-// validFor reads how long a coupon is valid; zero means forever.
-func (p *newPage) validFor(v *view, f *newForm) time.Duration {
-	if f.ValidFor == "" {
-		return 0
-	}
-	n, err := strconv.ParseInt(f.ValidFor, 10, 64)
-	at := slices.IndexFunc(validUnits, func(u unit) bool { return u.name == f.ValidUnit })
-	if err != nil || n < 1 || at < 0 || n > int64(math.MaxInt64/validUnits[at].of) {
-		p.Wrong["valid_for"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 on.")
-		return 0
-	}
-	return time.Duration(n) * validUnits[at].of
-}
-
-// isPlain reports whether every reader reads a benefit alike, as the API does: no key twice, no lone surrogate, at most 32 deep.
-func isPlain(benefit []byte) bool {
-	for d := jsontext.NewDecoder(bytes.NewReader(benefit)); ; {
-		switch _, err := d.ReadToken(); {
-		case errors.Is(err, io.EOF):
-			return true
-		case err != nil || d.StackDepth() > 32:
-			return false
-		}
-	}
-}
-
-// instant reads a time of the form, which is Seoul's.
-func (p *newPage) instant(v *view, field, text string) time.Time {
-	if text == "" {
-		return time.Time{}
-	}
-	for _, layout := range []string{formTime, formTime[:16]} {
-		if at, err := time.ParseInLocation(layout, text, seoul); err == nil {
-			return at.UTC()
-		}
-	}
-	p.Wrong[field] = v.say("2026-12-01T10:00처럼 적어 주세요.", "Write it like 2026-12-01T10:00.")
-	return time.Time{}
-}
-
 // refuse puts what is wrong with terms to its fields.
 func (p *newPage) refuse(v *view, err error) {
 	var field *firstcome.FieldError
@@ -312,4 +158,89 @@ func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 // both returns an instant in Seoul and in UTC.
 func (l language) both(at time.Time) string {
 	return at.In(seoul).Format(toSecond) + l.say(" 서울", " Seoul") + " = " + utc(at) + " UTC"
+}
+
+// A termsPage has all terms of a campaign, and who changed what.
+type termsPage struct {
+	newPage  // the terms that can be changed here, as they are or as somebody typed them
+	Row      campaignRow
+	Version  int64
+	Closed   bool
+	Answered string
+	Pace     string
+	Waitlist bool
+	Terms    []changed // of a closed campaign, all
+	Changes  []changed // what was asked for, and needs the campaign's name typed
+	Typed    []field   // what was asked for, as the form has it
+	NotTyped string
+	Note     string
+	Lines    []recordLine // the latest changes
+}
+
+// changesShown is how many changes the page shows.
+const changesShown = 10
+
+func (c *campaignHandlers) showTerms(v *view) error {
+	s, err := v.status()
+	if err != nil {
+		return err
+	}
+	return c.renderTerms(v, http.StatusOK, &s, &termsPage{newPage: newPage{Form: formOf(s.Terms)}})
+}
+
+func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {
+	page.Row, page.Version, page.Closed, page.Waitlist = rowOf(s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
+	page.Answered, page.newPage.Terms = v.lang.answered(s.Answer), s.Terms
+	page.Pace, page.Terms = v.lang.pace(s.Pace), v.lang.differences(nil, &s.Terms)
+	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Limit: changesShown})
+	if err != nil {
+		return err
+	}
+	names, err := c.keyNames(v)
+	if err != nil {
+		return err
+	}
+	for n := range entries {
+		page.Lines = append(page.Lines, v.lang.lineOf(&entries[n], names))
+	}
+	return v.renderOf(tabsOf(s, "terms"), status, "terms", v.say("조건", "Terms"), page)
+}
+
+// changeTerms shows first what becomes what, and changes it when the campaign's name or id was typed.
+func (c *campaignHandlers) changeTerms(v *view) error {
+	s, version, err := v.shownStatus()
+	if err != nil {
+		return err
+	}
+	page := termsPage{newPage: newPage{Form: v.typedForm(), Wrong: map[string]string{}}}
+	asked := s.Terms
+	page.readInto(v, &asked)
+	page.refuse(v, asked.Check())
+	if len(page.Wrong) > 0 {
+		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
+	}
+	if version == s.Version && !v.typed(&s) {
+		if page.Changes = v.lang.differences(&s.Terms, &asked); len(page.Changes) == 0 {
+			page.Note = v.say("바뀐 것이 없습니다.", "Nothing is different.")
+			return c.renderTerms(v, http.StatusOK, &s, &page)
+		}
+		page.Typed, page.NotTyped = typedFields(v.form), v.notTyped()
+		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
+	}
+	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, s.ID, version, func(t *firstcome.Terms) { page.readInto(v, t) })
+	if err != nil {
+		return err
+	}
+	return v.doneAt(s.ID, "changed")
+}
+
+// typedFields returns what a form of terms sent, for the form that confirms it.
+func typedFields(form url.Values) (all []field) {
+	for name, values := range form {
+		if name != "version" && name != "typed" {
+			all = append(all, field{Name: name, Value: values[0]})
+		}
+	}
+	slices.SortFunc(all, func(a, b field) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
