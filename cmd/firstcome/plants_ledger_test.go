@@ -229,7 +229,7 @@ func (s *scene) summer() {
 	batch := func(epoch int64, coupons ...firstcome.Coupon) flow.Batch {
 		return flow.Batch{Campaign: "summer", Epoch: epoch, Coupons: coupons}
 	}
-	record := func(b flow.Batch) {
+	keep := func(b flow.Batch) {
 		_, err := s.Record(ctx, b)
 		stage.Must(s.t, err)
 	}
@@ -237,7 +237,7 @@ func (s *scene) summer() {
 		_, err := s.Bury(ctx, b, "a trial")
 		stage.Must(s.t, err)
 	}
-	record(batch(1, s.issued(1, 1, "u1"), s.issued(2, 1, "u2"), s.issued(3, 1, "u3")))
+	keep(batch(1, s.issued(1, 1, "u1"), s.issued(2, 1, "u2"), s.issued(3, 1, "u3")))
 	bury(batch(1, s.issued(4, 1, "u4"), s.issued(5, 1, "u5")))
 	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
 	stage.Must(s.t, err)
@@ -252,7 +252,7 @@ func (s *scene) summer() {
 		s.applied("summer", n == 9)
 	}
 	s.lose()
-	record(batch(2, s.issued(8, 4, "u8")))
+	keep(batch(2, s.issued(8, 4, "u8")))
 	bury(batch(2, s.issued(9, 4, "u9")))
 	bury(flow.Batch{Campaign: "nowhere", Garbage: []flow.Garbage{{Source: "stream/1", Payload: "?", Cause: "a trial"}}})
 }

@@ -97,15 +97,15 @@ func TestAnEmptyLineCostsALookASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := stage.NewLedgerGate(10, "c")
 		pace(g, 0, "c")
-		line := &watched{Gate: g}
-		d, _ := dispatch(t, line, flow.DispatchLimits{})
+		served := &watched{Gate: g}
+		d, _ := dispatch(t, served, flow.DispatchLimits{})
 		rest := func(what string, calls int64) {
 			t.Helper()
-			line.looks.Store(0)
-			line.serves.Store(0)
+			served.looks.Store(0)
+			served.serves.Store(0)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if looks, serves := line.looks.Load(), line.serves.Load(); looks > 60 || looks < 45 || serves != calls {
+			if looks, serves := served.looks.Load(), served.serves.Load(); looks > 60 || looks < 45 || serves != calls {
 				t.Errorf("%s, a minute costs %d looks and %d calls", what, looks, serves)
 			}
 		}
@@ -203,11 +203,11 @@ func TestWhoJoinsWhileTheLastOneIsServedIsServedNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 		pace(g, 1000, "c")
-		line := &crossed{Gate: g}
-		d, _ := dispatch(t, line, flow.DispatchLimits{})
+		served := &crossed{Gate: g}
+		d, _ := dispatch(t, served, flow.DispatchLimits{})
 		i := stage.Issuer(t, g, flow.Limits{OnJoin: d.Joined})
 		synctest.Wait()
-		line.join = func() { stage.Claim(t, i, "c", "second", firstcome.Waiting) }
+		served.join = func() { stage.Claim(t, i, "c", "second", firstcome.Waiting) }
 		stage.Claim(t, i, "c", "first", firstcome.Waiting)
 		synctest.Wait()
 		if got := issued(g, "c"); got != 2 {
@@ -220,8 +220,8 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := stage.NewLedgerGate(10, "c")
 		pace(g, 1, "c")
-		line := &watched{Gate: g}
-		d, _ := dispatch(t, line, flow.DispatchLimits{})
+		served := &watched{Gate: g}
+		d, _ := dispatch(t, served, flow.DispatchLimits{})
 		i := stage.Issuer(t, g, flow.Limits{OnJoin: d.Joined, OnChange: d.Changed})
 		version := int64(1)
 		change := func(kind firstcome.ChangeKind, terms firstcome.Terms) {
@@ -235,10 +235,10 @@ func TestAChangeOfTheCampaignWakesItsLine(t *testing.T) {
 			stage.Claim(t, i, "c", user, firstcome.Waiting)
 		}
 		change(firstcome.ChangePause, firstcome.Terms{})
-		line.serves.Store(0)
+		served.serves.Store(0)
 		time.Sleep(10500 * time.Millisecond)
 		synctest.Wait()
-		if calls := line.serves.Load(); calls < 8 || calls > 9 { // one each 1.06 to 1.19 s
+		if calls := served.serves.Load(); calls < 8 || calls > 9 { // one each 1.06 to 1.19 s
 			t.Errorf("%d calls in 10.5 s of the pause", calls)
 		}
 		if got := issued(g, "c"); got > 1 {
@@ -291,9 +291,9 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				g := stage.NewLedgerGate(firstcome.Unlimited, "c")
 				pace(g, 100, "c")
 				join(t, g, "c", stage.Users("u-", 1, 500)...)
-				line := &flaky{watched: &watched{Gate: g}, does: does}
+				served := &flaky{watched: &watched{Gate: g}, does: does}
 				var failures atomic.Int64
-				d, _ := dispatch(t, line, flow.DispatchLimits{OnServe: func(_ firstcome.CampaignID, _ gate.Served, _ time.Duration, err error) {
+				d, _ := dispatch(t, served, flow.DispatchLimits{OnServe: func(_ firstcome.CampaignID, _ gate.Served, _ time.Duration, err error) {
 					if err != nil {
 						failures.Add(1)
 					}
@@ -301,10 +301,10 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheLineGoesOn(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				// 50, 100, … 3,200 ms and then 5 s, each plus or minus half.
-				if calls := line.serves.Load(); calls < 12 || calls > 40 || failures.Load() != calls || d.Stats().Failed != calls {
+				if calls := served.serves.Load(); calls < 12 || calls > 40 || failures.Load() != calls || d.Stats().Failed != calls {
 					t.Errorf("%d calls of a line that fails for a minute, %d heard of, %d counted", calls, failures.Load(), d.Stats().Failed)
 				}
-				line.well.Store(true)
+				served.well.Store(true)
 				time.Sleep(15 * time.Second)
 				synctest.Wait()
 				if got := issued(g, "c"); got != 500 {
@@ -330,8 +330,8 @@ func TestManyLinesAreServedWithFewCallsAtOnce(t *testing.T) {
 			time.Sleep(time.Millisecond) // of the bubble's clock: what a call takes
 			return nil
 		}
-		line := &watched{Gate: g}
-		d, _ := dispatch(t, line, flow.DispatchLimits{Calls: 3})
+		served := &watched{Gate: g}
+		d, _ := dispatch(t, served, flow.DispatchLimits{Calls: 3})
 		time.Sleep(time.Second)
 		if s := d.Stats(); s.Lines != lines || s.Waiting < lines*(people-12) {
 			t.Errorf("it knows %+v", s)
@@ -345,7 +345,7 @@ func TestManyLinesAreServedWithFewCallsAtOnce(t *testing.T) {
 			}
 			inOrder(t, g, id)
 		}
-		if most := line.most.Load(); most != 3 {
+		if most := served.most.Load(); most != 3 {
 			t.Errorf("%d calls at once", most)
 		}
 		if s := d.Stats(); s.Lines != 0 || s.Waiting != 0 {
@@ -476,11 +476,11 @@ func TestF75ALineThatAnotherNodeOpensIsServedAfterALook(t *testing.T) {
 			stage.Must(t, stage.Err(g.Apply(t.Context(), firstcome.Change{Campaign: "c", Version: version, Kind: firstcome.ChangeTerms, Terms: terms})))
 		}
 		opens(2, time.Now().Add(time.Hour))
-		line := &watched{Gate: g}
-		dispatch(t, line, flow.DispatchLimits{})
+		served := &watched{Gate: g}
+		dispatch(t, served, flow.DispatchLimits{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if calls := line.serves.Load(); issued(g, "c") != 0 || calls > 61 {
+		if calls := served.serves.Load(); issued(g, "c") != 0 || calls > 61 {
 			t.Errorf("before it opens: %d coupons, %d calls in a minute", issued(g, "c"), calls)
 		}
 		opens(3, time.Now())
