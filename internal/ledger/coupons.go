@@ -57,7 +57,12 @@ func only(rows *sql.Rows, err error) (firstcome.Coupon, error) {
 
 // CouponOf returns the coupon in force that a user holds of a campaign, or ErrNoCoupon.
 func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	rows, err := l.db.conclude.QueryContext(ctx, l.db.dialect.couponOf, user, id)
+	return l.rows.couponOf(ctx, id, user)
+}
+
+// couponOf is CouponOf.
+func (r *rows) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	rows, err := r.db.conclude.QueryContext(ctx, r.db.dialect.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}

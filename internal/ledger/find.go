@@ -62,7 +62,7 @@ func (c Choice) has(f firstcome.Coupon) bool {
 // numbersOf returns the numbers of a user's coupons, in force or void. It finds the void ones in the audit
 // log, since an index of void coupons would make every claim dearer on MariaDB.
 func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	held, err := l.CouponOf(ctx, id, c.User)
+	held, err := l.rows.couponOf(ctx, id, c.User)
 	switch {
 	case err == nil:
 		numbers = append(numbers, held.Number)

@@ -65,12 +65,12 @@ func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, eac
 
 // Standard returns what the gate of a campaign has to be in, with terms, pause and close as of a version that the gate has.
 func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
-	s, err := l.Campaign(ctx, id)
+	s, err := l.rows.campaign(ctx, id)
 	if err != nil {
 		return recovery.Standard{}, err
 	}
 	standard := recovery.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
-	if standard.Terms, err = l.Terms(ctx, id, version); err != nil {
+	if standard.Terms, err = l.rows.terms(ctx, id, version); err != nil {
 		return standard, err
 	}
 	if err = l.before(ctx, &standard.Campaign, version); err == nil {

@@ -69,7 +69,12 @@ func (l *Ledger) Ping(ctx context.Context) error {
 
 // Campaign returns a campaign, or ErrNoCampaign.
 func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	s, err := l.rows.status(ctx, id)
+	return l.rows.campaign(ctx, id)
+}
+
+// campaign is Campaign.
+func (r *rows) campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+	s, err := r.status(ctx, id)
 	if err == nil {
 		err = s.Unreadable
 	}

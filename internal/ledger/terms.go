@@ -38,8 +38,13 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 // Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They never change
 // where its gate took that version; until then they may be terms that it refuses.
 func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	return l.rows.terms(ctx, id, version)
+}
+
+// terms is Terms.
+func (r *rows) terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
+	err := r.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
 		WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign
