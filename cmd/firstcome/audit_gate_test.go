@@ -113,7 +113,7 @@ func (c *counter) state() gate.State {
 func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 	const audits, generations = 25, 4
 	c := newCounter(t)
-	stage.Run(t, flow.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Active}), c.Ledger, flow.RecorderLimits{}).Run)
+	stage.Run(t, flow.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, flow.RecorderLimits{}).Run)
 	over := make(chan struct{})
 	var all sync.WaitGroup
 	keep := func(do func(n int64)) {

@@ -55,7 +55,7 @@ func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 						for k := range 20 {
 							users = append(users, firstcome.UserID(fmt.Sprint(client, "-", n, "-", k)))
 						}
-						decisions, err := l.Claim(t.Context(), "spring", users)
+						decisions, err := l.Gate.Claim(t.Context(), "spring", users)
 						if err != nil {
 							t.Error(err)
 							return
@@ -98,7 +98,7 @@ func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testin
 	s.as(name, "", func() {
 		for _, id := range []firstcome.CampaignID{"autumn", "spring", "winter"} {
 			s.create(id, firstcome.Terms{Quantity: 10_000})
-			stage.Must(t, stage.Err(s.Claim(t.Context(), id, stage.Users("u-", 1, 2000))))
+			stage.Must(t, stage.Err(s.Gate.Claim(t.Context(), id, stage.Users("u-", 1, 2000))))
 		}
 	})
 	spoilPage(t, name, plantSecret.Code("spring", 1000))

@@ -43,9 +43,9 @@ func (w *walker) farRecord() {
 	var drained flow.Drained
 	b := flow.Batch{Campaign: w.id, Epoch: 1, Coupons: []firstcome.Coupon{c}}
 	if w.rand.IntN(5) == 0 {
-		drained, err = w.Bury(w.t.Context(), b, "a trial")
+		drained, err = w.Recorder.Bury(w.t.Context(), b, "a trial")
 	} else {
-		drained, err = w.Record(w.t.Context(), b)
+		drained, err = w.Recorder.Record(w.t.Context(), b)
 	}
 	stage.Must(w.t, err)
 	w.said("record %d: %d", c.Number, drained.Through)
@@ -74,9 +74,9 @@ func (w *walker) farLetters(all bool) {
 			continue
 		}
 		if w.rand.IntN(2) == 0 {
-			err = w.Replay(w.t.Context(), "op", d.ID)
+			err = w.Recorder.Replay(w.t.Context(), "op", d.ID)
 		} else {
-			err = w.VoidLetter(w.t.Context(), "op", d.ID, "gone")
+			err = w.Recorder.VoidLetter(w.t.Context(), "op", d.ID, "gone")
 		}
 		w.said("letter %d of %d: %v", d.ID, d.Number, err)
 		w.allowed(err)
@@ -127,7 +127,7 @@ func (w *walker) farEnd() {
 	w.farNow = w.now
 	state, err := w.far.State(w.t.Context(), w.id)
 	stage.Must(w.t, err)
-	retired, err := w.Retire(w.t.Context(), w.id, state, 0)
+	retired, err := w.Epochs.Retire(w.t.Context(), w.id, state, 0)
 	stage.Must(w.t, err)
 	if !retired {
 		w.t.Fatalf("not retired: %+v %q", state, w.log)

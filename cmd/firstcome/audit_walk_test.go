@@ -83,7 +83,7 @@ func (w *walker) step() {
 		for range 1 + w.rand.IntN(3) {
 			users = append(users, firstcome.UserID(fmt.Sprint("u", w.rand.IntN(12))))
 		}
-		d, err := w.Claim(ctx, w.id, users)
+		d, err := w.Gate.Claim(ctx, w.id, users)
 		stage.Must(w.t, err)
 		w.said("claim %v: %v", users, d[0].Outcome)
 	case n < 11:

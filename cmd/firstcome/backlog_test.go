@@ -43,7 +43,7 @@ func (g *giver) gives(prefix string, users int) (fresh []firstcome.Coupon, soldO
 // keeps records the coupons of the journal's first entries, and settles them.
 func (g *giver) keeps(coupons []firstcome.Coupon, entries int) {
 	g.t.Helper()
-	drained, err := g.ledger.Record(g.t.Context(), flow.Batch{Campaign: "c", Epoch: g.epoch, Coupons: coupons})
+	drained, err := g.ledger.Recorder.Record(g.t.Context(), flow.Batch{Campaign: "c", Epoch: g.epoch, Coupons: coupons})
 	stage.Must(g.t, err)
 	g.settle(drained, g.entries()[:entries]...)
 }

@@ -32,7 +32,7 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.board)
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.remote.shown(), Watcher: n.watcher, Prove: n.auditor.prove, Doctor: n.examine, Excel: n.api.Excel,
-		Ledger: n.ledger, Desk: n.ledger.Desk, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Ledger: n.ledger, Desk: n.ledger.Desk, LastRebuild: n.ledger.Epochs.LastRebuild, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 		Decided: observers{n.monitor, n.counter}.Decided, AllowAddress: n.api.AllowAddress,
 	})
 	pages := n.people.Handler()
@@ -73,7 +73,7 @@ func (r *remoteGate) shown() *console.Journal {
 		return nil
 	}
 	j := &console.Journal{Gate: r.gate.Name(), Troubles: r.rebuild.Troubles, Lag: func(ctx context.Context) ([]flow.Lag, error) {
-		active, err := r.ledger.Active(ctx)
+		active, err := r.ledger.Recorder.Active(ctx)
 		if err != nil {
 			return nil, err
 		}

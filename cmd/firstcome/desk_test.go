@@ -71,7 +71,7 @@ func (d *desk) opened(url string) *redis.Redis {
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
 	d.t.Helper()
 	stage.Must(d.t, did)
-	stage.Must(d.t, flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Book: d.ledger}, nil).Finish(d.t.Context(), id, 0))
+	stage.Must(d.t, flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
 }
 
 // issue returns the coupons of a campaign's new users.
@@ -92,14 +92,14 @@ func batch(coupons ...firstcome.Coupon) flow.Batch {
 
 func (d *desk) record(coupons ...firstcome.Coupon) flow.Drained {
 	d.t.Helper()
-	drained, err := d.ledger.Record(d.t.Context(), batch(coupons...))
+	drained, err := d.ledger.Recorder.Record(d.t.Context(), batch(coupons...))
 	stage.Must(d.t, err)
 	return drained
 }
 
 func (d *desk) bury(coupons ...firstcome.Coupon) flow.Drained {
 	d.t.Helper()
-	drained, err := d.ledger.Bury(d.t.Context(), batch(coupons...), "a trial")
+	drained, err := d.ledger.Recorder.Bury(d.t.Context(), batch(coupons...), "a trial")
 	stage.Must(d.t, err)
 	return drained
 }
@@ -117,7 +117,7 @@ func (d *desk) letter() int64 {
 // replay replays the first open dead letter.
 func (d *desk) replay() {
 	d.t.Helper()
-	stage.Must(d.t, d.ledger.Replay(d.t.Context(), "op", d.letter()))
+	stage.Must(d.t, d.ledger.Recorder.Replay(d.t.Context(), "op", d.letter()))
 }
 
 // void voids the first open dead letter, at the gate too.
@@ -125,7 +125,7 @@ func (d *desk) void() {
 	d.t.Helper()
 	letter, err := d.ledger.DeadLetter(d.t.Context(), d.letter())
 	stage.Must(d.t, err)
-	d.reaches(letter.Campaign, d.ledger.VoidLetter(d.t.Context(), "op", letter.ID, "a trial"))
+	d.reaches(letter.Campaign, d.ledger.Recorder.VoidLetter(d.t.Context(), "op", letter.ID, "a trial"))
 }
 
 // settle tells the gate what became of entries, and is done with them.
@@ -186,7 +186,7 @@ type rewind struct {
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
 	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(stage.Alarms, 100)}
-	r.waiter = flow.NewWaiter(&gate.Router{Gate: r.remote.gate, Book: r.ledger})
+	r.waiter = flow.NewWaiter(&gate.Router{Gate: r.remote.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder})
 	stage.Run(t, r.waiter.Run)
 	for _, key := range r.keys("c") {
 		if of, made := strings.CutSuffix(key, "campaign"); made {
@@ -219,10 +219,10 @@ func (r *rewind) back() {
 func (r *rewind) drain() {
 	r.t.Helper()
 	journal := r.far.Journal.Consumer(redis.ConsumerOptions{
-		Active: r.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
+		Active: r.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Tell,
 	})
-	stage.Run(r.t, flow.NewRecorder(journal, r.ledger, flow.RecorderLimits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
+	stage.Run(r.t, flow.NewRecorder(journal, r.ledger.Recorder, flow.RecorderLimits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 

@@ -190,7 +190,7 @@ func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters m
 		return fine, "", err
 	}
 	// It is asked after Redis, because a campaign goes on meanwhile.
-	has, err := l.DrainedThrough(ctx, c.ID)
+	has, err := l.Recorder.DrainedThrough(ctx, c.ID)
 	if err != nil {
 		return fine, "", err
 	}

@@ -39,7 +39,7 @@ func issueFacts(b *testing.B, l *ledger.Ledger, from, count int) {
 		users = append(users, firstcome.UserID(fmt.Sprint("u", from+n)))
 	}
 	for part := range slices.Chunk(users, 500) {
-		stage.Must(b, stage.Err(l.Claim(b.Context(), "c", part)))
+		stage.Must(b, stage.Err(l.Gate.Claim(b.Context(), "c", part)))
 	}
 }
 

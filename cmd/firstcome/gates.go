@@ -78,7 +78,7 @@ func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGa
 	s := r.flags
 	g, err := redis.Open(ctx, redis.Options{
 		URL: s.Gate.url(), Secret: r.secret, KeepUnnamed: len(named) > 0 && !s.NewGate && s.knownAs(named) == "", KnownAs: s.knownAs(named), AnyEviction: s.AnyEviction, Backlog: int64(s.Backlog),
-		MaxLine: int64(s.MaxLine), Lined: r.ledger.Lined,
+		MaxLine: int64(s.MaxLine), Lined: r.ledger.Recorder.Lined,
 		Ledger: r.ledger.Identity, Marker: r.marker, Missing: r.missing, Epoch: r.epoch,
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func servingRedis(r *redis.Redis) servingGate {
 			*redis.Recovery
 		}{r.Gate, r.Recovery},
 		source: func(of *remoteGate) flow.Source {
-			return r.Journal.Consumer(redis.ConsumerOptions{Active: of.ledger.Active, OnAlarm: of.alarm, Relay: of.journal != nil})
+			return r.Journal.Consumer(redis.ConsumerOptions{Active: of.ledger.Recorder.Active, OnAlarm: of.alarm, Relay: of.journal != nil})
 		},
 	}
 }

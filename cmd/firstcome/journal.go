@@ -53,7 +53,7 @@ func (r *remoteGate) openJournal(ctx context.Context) (topic string, err error) 
 		return "", nil
 	}
 	r.journal, err = kafka.OpenJournal(ctx, url, kafka.JournalOptions{
-		Name: r.ledger.JournalName(), Secret: r.secret, Owns: r.ledger.Owns, Ledger: r.ledger, Gate: r.gate.journal, OnAlarm: r.alarm, OnFound: r.foundJournal,
+		Name: r.ledger.JournalName(), Secret: r.secret, Owns: r.ledger.Owns, Ledger: r.ledger.Recorder, Gate: r.gate.journal, OnAlarm: r.alarm, OnFound: r.foundJournal,
 	})
 	if err != nil {
 		return "", err
@@ -89,7 +89,7 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.La
 // records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
 // the topic.
 func (r *remoteGate) records() {
-	keeper := r.rebuild.Guard(r.ledger)
+	keeper := r.rebuild.Guard(r.ledger.Recorder)
 	limits := flow.RecorderLimits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded

@@ -45,7 +45,7 @@ func (r *remoteGate) openLog(ctx context.Context) (err error) {
 	if url == "" {
 		return nil
 	}
-	r.lineLog, err = kafka.OpenLineLog(ctx, url, kafka.LineLogOptions{Lines: r.ledger, OnAlarm: r.monitor.LineAlarm, OnFound: r.foundLog})
+	r.lineLog, err = kafka.OpenLineLog(ctx, url, kafka.LineLogOptions{Lines: r.ledger.Epochs, OnAlarm: r.monitor.LineAlarm, OnFound: r.foundLog})
 	if err != nil {
 		return fmt.Errorf("--line: %w", err)
 	}

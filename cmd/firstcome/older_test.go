@@ -21,7 +21,7 @@ func (r *rewind) older() func() *rewind {
 	return func() *rewind {
 		other := *r
 		other.desk = newDesk(r.t, r.url, path, nil)
-		other.waiter = flow.NewWaiter(&gate.Router{Gate: other.remote.gate, Book: other.ledger})
+		other.waiter = flow.NewWaiter(&gate.Router{Gate: other.remote.gate, Retired: other.ledger.Gate, Kept: other.ledger.Recorder})
 		stage.Run(r.t, other.waiter.Run)
 		return &other
 	}
@@ -64,7 +64,7 @@ func TestALedgerThatHasForgottenCouponsIsNoticed(t *testing.T) {
 	if err := stage.Next(t, "an alarm", o.alarms); !strings.Contains(err.Error(), "the ledger is older than it was") {
 		t.Errorf("the alarm is %v", err)
 	}
-	if _, err := o.ledger.CouponOf(t.Context(), "c", firstcome.UserID("user-2")); err == nil {
+	if _, err := o.ledger.Gate.CouponOf(t.Context(), "c", firstcome.UserID("user-2")); err == nil {
 		t.Error("the copy is not older")
 	}
 }

@@ -71,7 +71,7 @@ func (s *scene) create(id firstcome.CampaignID, terms firstcome.Terms) {
 
 func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
 	for _, user := range users {
-		decisions, err := s.Claim(s.t.Context(), id, []firstcome.UserID{user})
+		decisions, err := s.Gate.Claim(s.t.Context(), id, []firstcome.UserID{user})
 		stage.Must(s.t, err)
 		if decisions[0].Outcome != firstcome.Issued {
 			s.t.Fatalf("%s claims of %s and gets %v", user, id, decisions[0].Outcome)
@@ -130,7 +130,7 @@ func (s *scene) soldOut() {
 func (s *scene) lines() {
 	join := func(id firstcome.CampaignID, users ...firstcome.UserID) {
 		for _, user := range users {
-			d, err := s.Claim(s.t.Context(), id, []firstcome.UserID{user})
+			d, err := s.Gate.Claim(s.t.Context(), id, []firstcome.UserID{user})
 			stage.Must(s.t, err)
 			if d[0].Outcome != firstcome.Waiting {
 				s.t.Fatalf("%s joins %s and gets %v", user, id, d[0].Outcome)
@@ -138,7 +138,7 @@ func (s *scene) lines() {
 		}
 	}
 	serve := func(id firstcome.CampaignID, limit, coupons int) {
-		served, err := s.Serve(s.t.Context(), id, limit)
+		served, err := s.Gate.Serve(s.t.Context(), id, limit)
 		stage.Must(s.t, err)
 		if len(served.Coupons) != coupons {
 			s.t.Fatalf("%s serves %d", id, len(served.Coupons))
@@ -147,23 +147,23 @@ func (s *scene) lines() {
 	pace := &firstcome.Pace{PerSecond: 1000}
 	s.create("queue", firstcome.Terms{Quantity: 3, Pace: pace})
 	join("queue", "a", "b", "c", "d", "e")
-	stage.Must(s.t, stage.Err(s.Leave(s.t.Context(), "queue", "b")))
+	stage.Must(s.t, stage.Err(s.Gate.Leave(s.t.Context(), "queue", "b")))
 	serve("queue", 1, 1)
-	_, err := s.Issue(s.t.Context(), gate.Order{Actor: "op"}, "queue", []firstcome.UserID{"d"})
+	_, err := s.Gate.Issue(s.t.Context(), gate.Order{Actor: "op"}, "queue", []firstcome.UserID{"d"})
 	stage.Must(s.t, err)
 	serve("queue", 9, 1)
 	s.quantity("queue", 6)
 	s.ticks.Add(1000) // until nothing is quarantined
 	join("queue", "e", "f", "g", "h", "i")
 	serve("queue", 1, 1)
-	stage.Must(s.t, stage.Err(s.Leave(s.t.Context(), "queue", "g")))
+	stage.Must(s.t, stage.Err(s.Gate.Leave(s.t.Context(), "queue", "g")))
 	s.create("gone", firstcome.Terms{Quantity: 9, Pace: pace, Waitlist: true})
 	join("gone", "a", "b")
 	s.turn("gone", ledger.Close)
 	s.create("dusk", firstcome.Terms{Quantity: 9, Pace: pace, ClosesAt: s.now().Add(time.Second)})
 	join("dusk", "a", "b")
 	s.ticks.Add(2000) // until its window has ended
-	late, err := s.Claim(s.t.Context(), "dusk", []firstcome.UserID{"c"})
+	late, err := s.Gate.Claim(s.t.Context(), "dusk", []firstcome.UserID{"c"})
 	stage.Must(s.t, err)
 	if late[0].Outcome != firstcome.Closed {
 		s.t.Fatalf("c comes to dusk late, and gets %v", late[0].Outcome)
@@ -190,11 +190,11 @@ func (s *scene) old() {
 	s.create("old", firstcome.Terms{Quantity: 10, ClosesAt: s.now().Add(time.Millisecond)})
 	s.applied("old", false)
 	s.ticks.Add(10)
-	retired, err := s.Retire(s.t.Context(), "old", gate.State{Version: 1, Epoch: 1, Now: s.now()}, 0)
+	retired, err := s.Epochs.Retire(s.t.Context(), "old", gate.State{Version: 1, Epoch: 1, Now: s.now()}, 0)
 	if err != nil || !retired {
 		s.t.Fatal("not retired", err)
 	}
-	stage.Must(s.t, s.Forgotten(s.t.Context(), "old"))
+	stage.Must(s.t, s.Epochs.Forgotten(s.t.Context(), "old"))
 }
 
 // shut closes two campaigns at their gate, and retires one of them.
@@ -206,7 +206,7 @@ func (s *scene) shut() {
 		s.applied(id, false)
 	}
 	seen := gate.State{Version: 2, Epoch: 1, Now: s.now(), Instants: firstcome.Instants{SoldOutAt: s.now(), ClosedAt: s.now()}}
-	retired, err := s.Retire(s.t.Context(), "shut", seen, 0)
+	retired, err := s.Epochs.Retire(s.t.Context(), "shut", seen, 0)
 	if err != nil || !retired {
 		s.t.Fatal("not retired", err)
 	}
@@ -230,19 +230,19 @@ func (s *scene) summer() {
 		return flow.Batch{Campaign: "summer", Epoch: epoch, Coupons: coupons}
 	}
 	keep := func(b flow.Batch) {
-		_, err := s.Record(ctx, b)
+		_, err := s.Recorder.Record(ctx, b)
 		stage.Must(s.t, err)
 	}
 	bury := func(b flow.Batch) {
-		_, err := s.Bury(ctx, b, "a trial")
+		_, err := s.Recorder.Bury(ctx, b, "a trial")
 		stage.Must(s.t, err)
 	}
 	keep(batch(1, s.issued(1, 1, "u1"), s.issued(2, 1, "u2"), s.issued(3, 1, "u3")))
 	bury(batch(1, s.issued(4, 1, "u4"), s.issued(5, 1, "u5")))
 	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
 	stage.Must(s.t, err)
-	stage.Must(s.t, s.Replay(ctx, "op", letters[0].ID))
-	stage.Must(s.t, s.VoidLetter(ctx, "op", letters[1].ID, "gone")) // version 2
+	stage.Must(s.t, s.Recorder.Replay(ctx, "op", letters[0].ID))
+	stage.Must(s.t, s.Recorder.VoidLetter(ctx, "op", letters[1].ID, "gone")) // version 2
 	s.applied("summer", false)
 	_, err = s.Void(ctx, "op", "summer", 1, "sold") // 3
 	stage.Must(s.t, err)
@@ -275,10 +275,10 @@ func (s *scene) drop() {
 	second := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}
 	second.Line.Line = firstcome.Line{Generation: 2, LastTicket: 5, ServedThrough: 3, Served: 2, Waiting: 2}
 	for _, b := range []flow.Batch{first, second} {
-		_, err := s.Record(s.t.Context(), b)
+		_, err := s.Recorder.Record(s.t.Context(), b)
 		stage.Must(s.t, err)
 	}
-	_, err := s.Bury(s.t.Context(), flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(4, 2, 3)}}, "a trial")
+	_, err := s.Recorder.Bury(s.t.Context(), flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(4, 2, 3)}}, "a trial")
 	stage.Must(s.t, err)
 }
 

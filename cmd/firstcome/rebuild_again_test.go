@@ -40,7 +40,7 @@ func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	e := &echo{Gate: d.remote.gate.recovery}
-	d.rebuilt(recovery.New(d.ledger, e, recovery.Events{}))
+	d.rebuilt(recovery.New(d.ledger.Recorder, d.ledger.Epochs, e, recovery.Events{}))
 	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
 	if err := e.freeze(); !errors.Is(err, recovery.ErrOutdone) {
 		t.Errorf("the freeze comes again: %v, want %v", err, recovery.ErrOutdone)
@@ -53,11 +53,11 @@ func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 
 func TestF18DoctorSaysWhatIsBeingRebuilt(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
-	attempt, err := d.ledger.BeginRebuild(t.Context(), "op", "c", 0)
+	attempt, err := d.ledger.Epochs.BeginRebuild(t.Context(), "op", "c", 0)
 	stage.Must(t, err)
 	want := "WARN 1 campaigns are being rebuilt, and nothing of them is decided meanwhile: c (out of epoch 1): nothing, if a node is at it. If none is: firstcome gate rebuild c, beside a node\n"
 	stage.Same(t, "while it is rebuilt", want, d.examined(d.url))
-	stage.Must(t, d.ledger.GiveUpRebuild(t.Context(), attempt))
+	stage.Must(t, d.ledger.Epochs.GiveUpRebuild(t.Context(), attempt))
 	stage.Same(t, "after it", "", d.examined(d.url))
 }
 

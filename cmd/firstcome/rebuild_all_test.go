@@ -18,7 +18,7 @@ func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
 	before, err := d.remote.gate.recovery.Runs(t.Context())
 	stage.Must(t, err)
-	stage.Must(t, d.ledger.SeeRun(t.Context(), before[0]))
+	stage.Must(t, d.ledger.Epochs.SeeRun(t.Context(), before[0]))
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))

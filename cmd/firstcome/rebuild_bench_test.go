@@ -31,9 +31,9 @@ func BenchmarkRebuild(b *testing.B) {
 				for n := from + 1; n <= from+2000; n++ {
 					batch.Coupons = append(batch.Coupons, stage.Coupon("c", int64(n)))
 				}
-				stage.Must(b, stage.Err(l.Record(b.Context(), batch)))
+				stage.Must(b, stage.Err(l.Recorder.Record(b.Context(), batch)))
 			}
-			rebuilds(b, recovery.New(l, g.Recovery, recovery.Events{}), 0)
+			rebuilds(b, recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.Events{}), 0)
 		})
 	}
 	b.Run(fmt.Sprintf("%s/line=%d", services.SQLite, million), func(b *testing.B) {
@@ -45,11 +45,11 @@ func BenchmarkRebuild(b *testing.B) {
 			}
 			stage.Must(b, stage.Err(g.Gate.Claim(b.Context(), "c", users)))
 		}
-		rebuilds(b, recovery.New(l, g.Recovery, recovery.Events{}), million)
+		rebuilds(b, recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.Events{}), million)
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Book: l}, nil)
+		changes := flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			stage.Must(b, l.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -69,7 +69,7 @@ func heals(b *testing.B, l *ledger.Ledger, g *redis.Redis, campaigns int64) {
 	ctx, end := context.WithCancel(b.Context())
 	defer end()
 	var done atomic.Int64
-	r := recovery.New(l, g.Recovery, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
+	r := recovery.New(l.Recorder, l.Epochs, g.Recovery, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
 		if one.Err != nil {
 			b.Error(one.Err)
 		}
@@ -97,7 +97,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
 	stage.Must(b, l.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Book: l}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

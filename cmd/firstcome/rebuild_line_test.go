@@ -55,7 +55,7 @@ func (r *rewind) records() {
 	marker, err := r.marker(r.t.Context(), "c")
 	stage.Must(r.t, err)
 	r.do("HSET", r.key("campaign"), "frozen", "0")
-	stage.Must(r.t, r.remote.gate.recovery.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Record))
+	stage.Must(r.t, r.remote.gate.recovery.Empty(r.t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, r.ledger.Recorder.Record))
 	r.do("HDEL", r.key("campaign"), "frozen")
 }
 
@@ -107,7 +107,7 @@ func tickets(coupons []firstcome.Coupon) (all []string) {
 func (r *rewind) ended() [2][]string {
 	r.t.Helper()
 	var all [2][]string
-	for n, places := range []gate.Places{r.remote.gate, r.ledger} {
+	for n, places := range []gate.Places{r.remote.gate, r.ledger.Gate} {
 		state, err := places.LineOf(r.t.Context(), "c")
 		stage.Must(r.t, err)
 		for _, p := range state.Past {
@@ -284,7 +284,7 @@ func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 		"by a rebuild": func(r *rewind) { r.rebuilt(r.rebuilder()) },
 		"by a close": func(r *rewind) {
 			stage.Must(r.t, stage.Err(r.ledger.Switch(r.t.Context(), "op", "c", 0, ledger.Close)))
-			stage.Must(r.t, r.ledger.LoseLine(r.t.Context(), "c"))
+			stage.Must(r.t, r.ledger.Recorder.LoseLine(r.t.Context(), "c"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 				r.reaches("c", paced(nil))
 				r.do("FLUSHALL")
 				end(r)
-				state, err := r.ledger.LineOf(t.Context(), "c")
+				state, err := r.ledger.Gate.LineOf(t.Context(), "c")
 				stage.Must(t, err)
 				if len(state.Past) != 1 || state.Past[0].Reason != "lost" || state.Line.Generation != 2 {
 					t.Fatalf("by the ledger the line is %+v", state)
@@ -352,10 +352,10 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			t.Parallel()
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
-			h := &halt{r.ledger, r.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
+			h := &halt{r.ledger.Recorder, r.ledger.Epochs, r.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
+				_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached
@@ -409,7 +409,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 		},
 		"the end of the generation": {
 			func(r *rewind) error {
-				return stage.Err(r.ledger.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Line: gate.LineReport{
+				return stage.Err(r.ledger.Recorder.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Line: gate.LineReport{
 					Line: firstcome.Line{Generation: 2},
 					Past: []gate.PastLine{{Generation: 1, Reason: "sold_out", EndedAt: time.Now().UTC(), LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}},
 				}}))
@@ -422,10 +422,10 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
 			r.records()
-			h := &halt{r.ledger, r.remote.gate.recovery, "finish", make(chan struct{}), make(chan struct{})}
+			h := &halt{r.ledger.Recorder, r.ledger.Epochs, r.remote.gate.recovery, "finish", make(chan struct{}), make(chan struct{})}
 			ended := make(chan recovery.Rebuilt, 1)
 			go func() {
-				done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
+				done, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -450,10 +450,10 @@ func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 			t.Parallel()
 			r := newLine(t, services.Ledgers[services.SQLite](t), 100, 10)
 			r.serves(2)
-			h := &halt{r.ledger, r.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
+			h := &halt{r.ledger.Recorder, r.ledger.Epochs, r.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
+				_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached

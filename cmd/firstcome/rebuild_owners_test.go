@@ -21,6 +21,7 @@ import (
 
 // A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
 type halt struct {
+	recovery.Records
 	recovery.Ledger
 	recovery.Gate
 	step    string
@@ -62,7 +63,7 @@ func (h *halt) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) erro
 
 func (h *halt) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	h.at("record")
-	return h.Ledger.Record(ctx, b)
+	return h.Records.Record(ctx, b)
 }
 
 func (h *halt) Loading(ctx context.Context, r recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
@@ -94,15 +95,15 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 			before := d.issue("c", people("user-", 10)...)
 			d.settle(d.record(before[:3]...))
-			h := &halt{d.ledger, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
+			h := &halt{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 			ended := make(chan error, 1)
 			go func() {
-				_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
+				_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "frozen", "c", recovery.Order{})
 				ended <- err
 			}()
 			<-h.reached
 			if step != "switch" { // then it has finished in the ledger, and gives no sign of life any more
-				if _, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, recovery.ErrOutdone) {
+				if _, err := d.ledger.Epochs.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, recovery.ErrOutdone) {
 					t.Errorf("while the owner lives another begins: %v", err)
 				}
 				d.outlive()
@@ -168,14 +169,14 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 	d.do("FLUSHALL")
-	h := &halt{d.ledger, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
+	h := &halt{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step, make(chan struct{}), make(chan struct{})}
 	type end struct {
 		done recovery.Rebuilt
 		err  error
 	}
 	ended := make(chan end, 1)
 	go func() {
-		done, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
+		done, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
 		ended <- end{done, err}
 	}()
 	<-h.reached
@@ -202,9 +203,9 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
 		r := d.watch()
-		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
+		stage.Must(t, stage.Err(d.ledger.Epochs.BeginRebuild(t.Context(), "dead", "c", 0)))
 		issued := d.issue("c", people("user-", 3)...)
-		_, err := d.ledger.Record(t.Context(), batch(issued...))
+		_, err := d.ledger.Recorder.Record(t.Context(), batch(issued...))
 		if !errors.Is(err, flow.ErrRebuilding) {
 			t.Fatalf("coupons are recorded while the owner may live: %v", err)
 		}
@@ -221,7 +222,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 			t.Errorf("the campaign is %+v", s)
 		}
 
-		stage.Must(t, stage.Err(d.ledger.BeginRebuild(t.Context(), "dead", "c", 0)))
+		stage.Must(t, stage.Err(d.ledger.Epochs.BeginRebuild(t.Context(), "dead", "c", 0)))
 		d.outlive()
 		done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 		if err != nil || done.Epoch != 3 {
@@ -229,17 +230,18 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		}
 
 		for _, before := range []string{"ended", "was given up"} {
-			next, err := d.ledger.BeginRebuild(t.Context(), "next", "c", 0)
+			next, err := d.ledger.Epochs.BeginRebuild(t.Context(), "next", "c", 0)
 			if err != nil || next.Left {
 				t.Errorf("the attempt before %s: %+v, %v", before, next, err)
 			}
-			stage.Must(t, d.ledger.GiveUpRebuild(t.Context(), next))
+			stage.Must(t, d.ledger.Epochs.GiveUpRebuild(t.Context(), next))
 		}
 	})
 }
 
 // A quitter is a ledger in which another node's rebuild fails as soon as it was met.
 type quitter struct {
+	recovery.Records
 	recovery.Ledger
 	other recovery.Rebuild
 	met   int // how often the other rebuild was in the way
@@ -261,11 +263,11 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 		d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 		d.do("FLUSHALL")
-		other, err := d.ledger.BeginRebuild(t.Context(), "other", "c", 0)
+		other, err := d.ledger.Epochs.BeginRebuild(t.Context(), "other", "c", 0)
 		stage.Must(t, err)
-		book := &quitter{Ledger: d.ledger, other: other}
+		book := &quitter{Records: d.ledger.Recorder, Ledger: d.ledger.Epochs, other: other}
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
-		done, err := recovery.New(book, d.remote.gate.recovery, recovery.Events{}).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
+		done, err := recovery.New(book, book, d.remote.gate.recovery, recovery.Events{}).Rebuild(within, "op", "c", recovery.Order{IfLost: ifLost})
 		cancel()
 		if err != nil || book.met != 1 || done.Epoch != 2 {
 			t.Errorf("if lost %t: met the other %d times; %+v, %v", ifLost, book.met, done, err)
@@ -294,10 +296,10 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 	d.do("FLUSHALL")
-	h := &halt{d.ledger, d.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
+	h := &halt{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, "switch", make(chan struct{}), make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := recovery.New(h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
+		_, err := recovery.New(h, h, h, recovery.Events{}).Rebuild(t.Context(), "op", "c", recovery.Order{})
 		ended <- err
 	}()
 	stage.Next(t, "a rebuild that is about to switch", h.reached)
@@ -306,7 +308,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 		stage.Must(t, stage.Next(t, "the end of the rebuild", ended))
 	})
 	b := &bystander{Gate: d.remote.gate.recovery, switched: switched}
-	r := recovery.New(d.ledger, b, recovery.Events{})
+	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, b, recovery.Events{})
 	stage.Run(t, r.Run)
 	stage.Await(t, "a campaign that the other node has looked at", true, func() bool {
 		s := r.Stats()
@@ -319,6 +321,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 
 // A failOver restores the ledger, before a rebuild ends the epoch, to what it was when the attempt had just begun.
 type failOver struct {
+	recovery.Records
 	recovery.Ledger
 	recovery.Gate
 	frozen, ends func()
@@ -343,8 +346,8 @@ func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) 
 	d.issue("c", users...)
 	var before backup
 	once := sync.OnceFunc(func() { before.restore() })
-	f := &failOver{d.ledger, d.remote.gate.recovery, func() { before = d.backup() }, once}
-	done := d.rebuilt(recovery.New(f, f, recovery.Events{}))
+	f := &failOver{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, func() { before = d.backup() }, once}
+	done := d.rebuilt(recovery.New(f, f, f, recovery.Events{}))
 	stage.Same(t, "recorded, and in the new epoch", [2]int64{5, 2}, [2]int64{d.status().Recorded, done.Epoch})
 	for _, answer := range d.claims(users...) {
 		if !strings.HasPrefix(answer, "already_issued") {

@@ -24,7 +24,7 @@ import (
 
 // rebuilder returns one of the desk.
 func (d *desk) rebuilder() *recovery.Machine {
-	return recovery.New(d.ledger, d.remote.gate.recovery, recovery.Events{})
+	return recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.Events{})
 }
 
 // claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
@@ -58,7 +58,7 @@ func refuses(t *testing.T, decides gate.Decider, why error) {
 func (d *desk) needs(why error) {
 	d.t.Helper()
 	refuses(d.t, d.remote.gate, why)
-	active, err := d.ledger.Active(d.t.Context())
+	active, err := d.ledger.Recorder.Active(d.t.Context())
 	stage.Must(d.t, err)
 	if err := d.remote.gate.recovery.Standing(d.t.Context(), active[0]); !errors.Is(err, why) || !gate.NeedsRebuild(err) {
 		d.t.Fatalf("the gate stands: %v, want %v", err, why)
@@ -115,11 +115,11 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 			t.Errorf("the gate knows of the campaign's id: %v, %v", made, err)
 		}
 		for _, c := range coupons[6:] {
-			if drained, err := d.ledger.Record(t.Context(), batch(c)); err != nil || drained.Lost != 1 {
+			if drained, err := d.ledger.Recorder.Record(t.Context(), batch(c)); err != nil || drained.Lost != 1 {
 				t.Errorf("number %d, which is lost, is recorded late: %+v, %v", c.Number, drained, err)
 			}
 		}
-		drained, err := d.ledger.Record(t.Context(), batch(coupons[:6]...))
+		drained, err := d.ledger.Recorder.Record(t.Context(), batch(coupons[:6]...))
 		if err != nil || drained.Lost != 0 || len(drained.Letters) != 1 {
 			t.Errorf("what is known is given late: %+v, %v", drained, err)
 		}
@@ -183,11 +183,11 @@ func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
 	before, err := d.remote.gate.recovery.Runs(t.Context())
 	stage.Must(t, err)
-	stage.Must(t, d.ledger.SeeRun(t.Context(), before[0]))
+	stage.Must(t, d.ledger.Epochs.SeeRun(t.Context(), before[0]))
 	d.issue("c", people("user-", 10)...)
 	stage.Must(t, server.Kill())
 	stage.Must(t, server.Restart(t.Context()))
-	r := recovery.New(d.ledger, &lateWatch{Gate: d.remote.gate.recovery, before: before}, recovery.Events{})
+	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, &lateWatch{Gate: d.remote.gate.recovery, before: before}, recovery.Events{})
 	stage.Run(t, r.Run)
 	r.Suspect("c", gate.ErrUnverified)
 	d.decides(r)
@@ -256,7 +256,7 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	stage.Same(t, "those whose coupons are lost", []string{"issued:106", "issued:107"}, d.claims("more-5", "more-9"))
 
 	late := old.issue("c", people("late-", 3)...) // F03: behind the partition
-	drained, err := d.ledger.Record(t.Context(), batch(append(second, late...)...))
+	drained, err := d.ledger.Recorder.Record(t.Context(), batch(append(second, late...)...))
 	if err != nil || drained.Lost != 8 {
 		t.Errorf("what the old primary gave is recorded late: %+v, %v", drained, err)
 	}
@@ -292,7 +292,7 @@ func waitsForAPerson(t *testing.T, before bool) {
 		empty()
 	}
 	slow := &slowMaker{Gate: d.remote.gate.recovery, making: empty, made: func() {}}
-	r := recovery.New(d.ledger, slow, recovery.Events{})
+	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, slow, recovery.Events{})
 	stage.Run(t, r.Run)
 	r.Suspect("c", gate.ErrUnverified) // as a claim does
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
@@ -332,7 +332,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
 		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
 		g := &slowMaker{Gate: d.remote.gate.recovery, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
-		r := recovery.New(d.ledger, g, recovery.Events{})
+		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		stage.Await(t, "two looks at the least", true, func() bool {
 			r.Suspect("c", gate.ErrUnverified)
@@ -362,7 +362,7 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 		d.do("FLUSHALL")
 		stage.Must(t, d.remote.gate.recovery.Rename(t.Context()))
-		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger}
+		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}
 		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}

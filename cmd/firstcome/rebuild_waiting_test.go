@@ -80,7 +80,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}
 				// Another node had read the change before, and brings it now.
-				changer := flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Book: d.ledger}, nil)
+				changer := flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {
 				case w.refused != errors.Is(err, firstcome.ErrBelowInForce), !w.refused && err != nil:

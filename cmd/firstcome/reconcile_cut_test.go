@@ -23,8 +23,8 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			d := behind(t, services.Ledgers[services.SQLite](t))
-			cut := &cutOff{d.ledger, d.remote.gate.recovery, step}
-			if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+			cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, step}
+			if _, err := recovery.New(cut, cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 				t.Fatalf("it ends with %v", err)
 			}
 			r := d.rebuilder()
@@ -46,8 +46,8 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	b := d.backup()
 	d.turn(ledger.Pause)
 	d = b.restore()
-	cut := &cutOff{d.ledger, d.remote.gate.recovery, "load"}
-	if _, err := recovery.New(cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
+	cut := &cutOff{d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, "load"}
+	if _, err := recovery.New(cut, cut, cut, recovery.Events{}).Reconcile(t.Context(), "op", "c"); !errors.Is(err, errCutOff) {
 		t.Fatalf("it ends with %v", err)
 	}
 	if done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true}); !errors.Is(err, gate.ErrLedgerRolledBack) {
@@ -66,6 +66,7 @@ var errCutOff = errors.New("the process ended")
 
 // A cutOff is a ledger and a gate of a node that ends before a step.
 type cutOff struct {
+	recovery.Records
 	recovery.Ledger
 	recovery.Gate
 	step string
@@ -96,7 +97,7 @@ func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	if err := c.at("record"); err != nil {
 		return flow.Drained{}, err
 	}
-	return c.Ledger.Record(ctx, b)
+	return c.Records.Record(ctx, b)
 }
 
 func (c *cutOff) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {

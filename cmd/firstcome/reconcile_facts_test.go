@@ -77,7 +77,7 @@ func TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast(t *testing.T) {
 	d.turn(ledger.Resume)
 	late, err := d.remote.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
 	stage.Must(t, err)
-	stage.Must(t, stage.Err(d.ledger.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: d.status().Epoch, Coupons: []firstcome.Coupon{late[0].Coupon}})))
+	stage.Must(t, stage.Err(d.ledger.Recorder.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: d.status().Epoch, Coupons: []firstcome.Coupon{late[0].Coupon}})))
 	behind, err := d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 	stage.Must(t, err)
 	stage.Same(t, "what is to be published", []flow.Cursor{{Campaign: "c", Position: 3, Top: 4, State: flow.Again}}, behind)

@@ -136,8 +136,8 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
 		var told []error
-		r := recovery.New(d.ledger, d.remote.gate.recovery, recovery.Events{Refused: func(err error) { told = append(told, err) }})
-		over := &gate.Router{Gate: d.remote.gate, Book: d.ledger, Watch: r}
+		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.Events{Refused: func(err error) { told = append(told, err) }})
+		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder, Watch: r}
 		stage.Same(t, "what a node knows before it looks", nil, r.Refusal("c"))
 		r.LookBack(t.Context())
 		before := d.status()
@@ -148,9 +148,9 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 			},
 			"a change":    func() error { return r.Newest(t.Context(), "c") },
 			"a rebuild":   func() error { return stage.Err(r.Rebuild(t.Context(), "op", "c", recovery.Order{})) },
-			"a recording": func() error { return stage.Err(r.Guard(d.ledger).Record(t.Context(), batch())) },
+			"a recording": func() error { return stage.Err(r.Guard(d.ledger.Recorder).Record(t.Context(), batch())) },
 			"a dead letter": func() error {
-				return stage.Err(d.rebuilder().Guard(d.ledger).Bury(t.Context(), batch(firstcome.Coupon{Campaign: "c", Number: 22, User: "u"}), "a trial"))
+				return stage.Err(d.rebuilder().Guard(d.ledger.Recorder).Bury(t.Context(), batch(firstcome.Coupon{Campaign: "c", Number: 22, User: "u"}), "a trial"))
 			},
 		} {
 			if err := try(); !errors.Is(err, gate.ErrLedgerRolledBack) || !strings.Contains(err.Error(), "firstcome gate reconcile c") {

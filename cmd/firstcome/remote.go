@@ -209,15 +209,15 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 
 // join makes what brings changes to the gate, and what it issued to the ledger.
 func (r *remoteGate) join() {
-	r.rebuild = recovery.New(r.ledger, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
+	r.rebuild = recovery.New(r.ledger.Recorder, r.ledger.Epochs, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
 	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
 	var log flow.LineLog // nil: this node has none
 	if r.lineLog != nil {
 		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}
-	r.router = &gate.Router{Gate: r.gate, Book: r.ledger, Watch: r.rebuild}
+	r.router = &gate.Router{Gate: r.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder, Watch: r.rebuild}
 	r.changer = flow.NewChanger(r.ledger, r.router, r.monitor.ChangeFailed)
-	r.retirer = recovery.NewRetirer(r.ledger, r.gate.retires, 0, r.monitor.RetireFailed)
+	r.retirer = recovery.NewRetirer(r.ledger.Epochs, r.gate.retires, 0, r.monitor.RetireFailed)
 	if !r.flags.silent() {
 		r.waiter = flow.NewWaiter(r.router)
 		r.teller = flow.NewTeller(r.router, log)

@@ -25,9 +25,9 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			name := kind.Database(t)
 			d := newDesk(t, services.Redis.Database(t), name, nil, "c", "d")
 			told := make(stage.Alarms, 1000)
-			journal := d.far.Journal.Consumer(redis.ConsumerOptions{Active: d.ledger.Active})
+			journal := d.far.Journal.Consumer(redis.ConsumerOptions{Active: d.ledger.Recorder.Active})
 			// A single failure that counts would open the breaker.
-			recorder := flow.NewRecorder(journal, d.ledger, flow.RecorderLimits{Workers: 1, Failures: 1, Probe: time.Hour, OnAlarm: told.Tell})
+			recorder := flow.NewRecorder(journal, d.ledger.Recorder, flow.RecorderLimits{Workers: 1, Failures: 1, Probe: time.Hour, OnAlarm: told.Tell})
 			waiter := flow.NewWaiter(d.remote.gate)
 			release := lockRow(t, name, "c")
 			stage.Run(t, recorder.Run, waiter.Run)

@@ -46,11 +46,11 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Book: d.ledger})
+		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Retired: d.ledger.Gate, Kept: d.ledger.Recorder})
 		journal := d.far.Journal.Consumer(redis.ConsumerOptions{
-			Active: d.ledger.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
+			Active: d.ledger.Recorder.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
-		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger, r.mail}, flow.RecorderLimits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
+		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, flow.RecorderLimits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}
@@ -137,7 +137,7 @@ func (r *trial) letters(p ledger.Letters) []ledger.DeadLetter {
 
 // replay replays an open dead letter. Who waited for the number asks again, at every node.
 func (r *trial) replay(l ledger.DeadLetter) {
-	err := r.node().ledger.Replay(r.t.Context(), "op", l.ID)
+	err := r.node().ledger.Recorder.Replay(r.t.Context(), "op", l.ID)
 	if errors.Is(err, flow.ErrRefused) {
 		return // the user holds another by now, say
 	}
@@ -177,7 +177,7 @@ func (r *trial) step() {
 		r.replay(open[r.random.IntN(len(open))])
 	case what < 16 && len(open) > 0:
 		l := open[r.random.IntN(len(open))]
-		r.change(func(d *desk) error { return d.ledger.VoidLetter(ctx, "op", l.ID, "a trial") })
+		r.change(func(d *desk) error { return d.ledger.Recorder.VoidLetter(ctx, "op", l.ID, "a trial") })
 	case what < 18 && r.last.Number > 0:
 		number := 1 + r.random.Int64N(r.last.Number)
 		r.change(func(d *desk) error {
@@ -218,7 +218,7 @@ func (r *trial) end() {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
 	defer cancel()
 	for lag := []flow.Lag{{}}; len(lag) > 0; {
-		active, err := d.ledger.Active(ctx)
+		active, err := d.ledger.Recorder.Active(ctx)
 		if err == nil {
 			lag, err = d.remote.gate.journal.Lag(ctx, active)
 		}

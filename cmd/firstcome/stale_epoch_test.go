@@ -47,12 +47,12 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	terms.Answer = answer
 	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
 	l.gate = l.opens(at)
-	l.rebuild = recovery.New(l.ledger, l.gate.Recovery, recovery.Events{Refused: func(err error) {
+	l.rebuild = recovery.New(l.ledger.Recorder, l.ledger.Epochs, l.gate.Recovery, recovery.Events{Refused: func(err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
 	}})
-	l.over = &gate.Router{Gate: l.gate.Whole(), Book: l.ledger, Watch: l.rebuild}
+	l.over = &gate.Router{Gate: l.gate.Whole(), Retired: l.ledger.Gate, Kept: l.ledger.Recorder, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has heard all
 	stage.Must(t, p.Promote(t.Context()))
@@ -159,7 +159,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 
 		stage.Must(t, l.pair.Replica.Restart(t.Context())) // which makes it no younger
 		l.leads(l.pair.Replica)
-		active, err := l.ledger.Active(t.Context())
+		active, err := l.ledger.Recorder.Active(t.Context())
 		stage.Must(t, err)
 		if err := l.gate.Recovery.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this look
 			t.Errorf("behind a restart a look at the gate says %v", err)
@@ -251,10 +251,10 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		var looks atomic.Int64
 		active := func(ctx context.Context) ([]gate.Revision, error) {
 			looks.Add(1)
-			return l.ledger.Active(ctx)
+			return l.ledger.Recorder.Active(ctx)
 		}
 		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
-		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger), flow.RecorderLimits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
+		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), flow.RecorderLimits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
@@ -269,7 +269,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		if len(alarms) > 0 {
 			t.Errorf("an alarm: %v", <-alarms)
 		}
-		drained, err := l.rebuild.Guard(l.ledger).Record(t.Context(), batch(given[:2]...)) // as at least once has it
+		drained, err := l.rebuild.Guard(l.ledger.Recorder).Record(t.Context(), batch(given[:2]...)) // as at least once has it
 		if err != nil || drained.Lost != 2 {
 			t.Errorf("given again: %+v, %v", drained, err)
 		}
@@ -307,8 +307,8 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l.back()
 	waiter := flow.NewWaiter(l.over)
 	issuer := flow.NewIssuer(l.over, flow.Limits{})
-	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
-	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger, flow.RecorderLimits{}).Run) // which tells nobody
+	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
+	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger.Recorder, flow.RecorderLimits{}).Run) // which tells nobody
 	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
 	if !errors.Is(err, flow.ErrNotRecordedYet) && !errors.Is(err, flow.ErrUnrecorded) {
@@ -326,7 +326,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
-	cut := recovery.New(d.ledger, unswitched{d.remote.gate.recovery}, recovery.Events{})
+	cut := recovery.New(d.ledger.Recorder, d.ledger.Epochs, unswitched{d.remote.gate.recovery}, recovery.Events{})
 	if _, err := cut.Rebuild(t.Context(), "op", "c", recovery.Order{}); err == nil {
 		t.Fatal("it switched")
 	}

@@ -86,7 +86,7 @@ func (c *shelf) sets(now time.Time) { c.now.Store(&now) }
 func (c *shelf) serves() {
 	t := c.t
 	t.Helper()
-	over := &gate.Router{Gate: c.gate, Book: c.ledger}
+	over := &gate.Router{Gate: c.gate, Retired: c.ledger.Gate, Kept: c.ledger.Recorder}
 	issuer := flow.NewIssuer(over, flow.Limits{})
 	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(c.ledger.Terms)
@@ -95,7 +95,7 @@ func (c *shelf) serves() {
 	monitor := ops.New(log, "test", "")
 	served := httptest.NewServer(api.New(api.Config{
 		Ledger: c.ledger, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
-		Operator: operate.NewRemote(c.ledger, issuer, claims, flow.NewChanger(c.ledger, over, nil), over, nil),
+		Operator: operate.NewRemote(operate.Ledger{Campaigns: c.ledger, Letters: c.ledger.Recorder, Reads: c.ledger}, issuer, claims, flow.NewChanger(c.ledger, over, nil), over, nil),
 	}).Handler())
 	t.Cleanup(served.Close)
 	c.url = served.URL
@@ -182,11 +182,11 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 			}
 		}},
 		{"sold out", func() {
-			c.gate.Record(t, c.ledger, "spring")
+			c.gate.Record(t, c.ledger.Recorder, "spring")
 			soldOut = c.clock().Add(time.Second)
 			c.sets(soldOut)
 			c.gets("spring", firstcome.Issued, "b")
-			c.gate.Record(t, c.ledger, "spring")
+			c.gate.Record(t, c.ledger.Recorder, "spring")
 		}, func() map[string][]string {
 			return map[string][]string{
 				"campaign show spring":        {"state sold_out\n", figures(2, 2, 2), instants(at(opened), at(soldOut), "-")},

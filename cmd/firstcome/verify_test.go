@@ -103,7 +103,7 @@ func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.issue("c", people("user-", 3)...)
 	d.has("run", "another")
-	active, err := d.ledger.Active(t.Context())
+	active, err := d.ledger.Recorder.Active(t.Context())
 	stage.Must(t, err)
 	verified, err := d.remote.gate.recovery.Stopped(t.Context(), active[0])
 	stage.Must(t, err)

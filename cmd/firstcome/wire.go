@@ -165,7 +165,7 @@ type nodeGate interface {
 // decider returns the node's.
 func (n *node) decider() nodeGate {
 	if n.remote == nil {
-		return n.ledger
+		return n.ledger.Gate
 	}
 	return n.remote.router
 }
@@ -173,7 +173,7 @@ func (n *node) decider() nodeGate {
 // places returns what tells places in line.
 func (n *node) places() gate.Places {
 	if n.remote == nil {
-		return n.ledger
+		return n.ledger.Gate
 	}
 	return n.remote.teller
 }
@@ -181,9 +181,9 @@ func (n *node) places() gate.Places {
 // operate makes the one door for changes.
 func (n *node) operate(claims *flow.Answerer) *operate.Operator {
 	if r := n.remote; r != nil {
-		return operate.NewRemote(n.ledger, n.issuer, claims, r.changer, r.router, r.rebuild)
+		return operate.NewRemote(operate.Ledger{Campaigns: n.ledger, Letters: n.ledger.Recorder, Reads: n.ledger}, n.issuer, claims, r.changer, r.router, r.rebuild)
 	}
-	return operate.New(n.ledger, n.issuer, claims)
+	return operate.New(operate.Ledger{Campaigns: n.ledger, Letters: n.ledger.Recorder, Reads: n.ledger}, n.issuer, claims)
 }
 
 // compareSecret logs where campaigns have another secret or kind of gate: their claims are

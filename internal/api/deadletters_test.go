@@ -63,7 +63,7 @@ func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
 func TestADeadLetterThatTheLedgerRefusesAgainIs409WithTheCause(t *testing.T) {
 	f := openDead(t)
 	// Garbage, and a coupon over the quantity.
-	_, err := f.ledger.Bury(context.Background(), flow.Batch{
+	_, err := f.ledger.Recorder.Bury(context.Background(), flow.Batch{
 		Campaign: "winter", Garbage: []flow.Garbage{{Source: "journal/7-0", Payload: "\x00?", Cause: "unknown format"}},
 	}, "")
 	stage.Must(t, err)

@@ -236,7 +236,7 @@ func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 		flicker.heard = append(flicker.heard, heard)
 	}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		flicker.Ledger = s.ledger.Ledger
+		flicker.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = flicker, time.Millisecond
 	})
 	s.create(`{"id":"c","name":"n","quantity":100,"pace":{"per_second":1}}`)
@@ -270,7 +270,7 @@ func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 // flickeringPlaces are a ledger's, of a line that is paused whenever it was not when it was read before. A place is told
 // only once every reader has heard the one that was told 100 times before.
 type flickeringPlaces struct {
-	*ledger.Ledger
+	*ledger.Gate
 	heard  []chan struct{}
 	told   chan struct{}
 	paused atomic.Bool
@@ -287,7 +287,7 @@ func (p *flickeringPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) 
 	case p.told <- struct{}{}:
 	default:
 	}
-	state, err := p.Ledger.LineOf(ctx, id)
+	state, err := p.Gate.LineOf(ctx, id)
 	p.paused.Store(!p.paused.Load())
 	state.Campaign.Paused = p.paused.Load()
 	return state, err
@@ -356,7 +356,7 @@ func TestAStreamEndsWithItsTokenAndAtAStop(t *testing.T) {
 func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		places.Ledger = s.ledger.Ledger
+		places.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})
 	s.create(`{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`)
@@ -387,7 +387,7 @@ func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 func TestTheLineOfManyStreamsIsReadOncePerLook(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		places.Ledger = s.ledger.Ledger
+		places.Gate = s.ledger.Gate
 		c.Places = places
 	})
 	s.create(`{"id":"c","name":"n","quantity":99,"pace":{"per_second":1}}`)

@@ -19,6 +19,7 @@ import (
 // A slowLedger answers of made-up ids only when the test lets it.
 type slowLedger struct {
 	*ledger.Ledger
+	*ledger.Gate
 	asked, most atomic.Int64 // reads of made-up ids: now, and at once at most
 	begun       sync.Once
 	reading     chan struct{} // closed by the first
@@ -44,12 +45,12 @@ func (l *slowLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (led
 
 func (l *slowLedger) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	l.read(id)
-	return l.Ledger.LineOf(ctx, id)
+	return l.Gate.LineOf(ctx, id)
 }
 
 func (l *slowLedger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	l.read(id)
-	return l.Ledger.CouponOf(ctx, id, user)
+	return l.Gate.CouponOf(ctx, id, user)
 }
 
 // undecided hears the errors of claims. There is room for those of the test.
@@ -67,7 +68,7 @@ func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	seen := &undecided{errs: make(chan error, 200)}
 	s := open(t, guarded, func(s *shop, c *api.Config) {
 		seen.Observer, c.Observer = c.Observer, seen
-		slow.Ledger, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Ledger, slow, slow, slow
+		slow.Ledger, slow.Gate, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Ledger, s.ledger.Gate, slow, slow, slow
 	})
 	s.call("POST", "/v1/campaigns", `{"id":"real","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
 	token := s.token("u")

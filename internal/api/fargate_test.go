@@ -34,7 +34,7 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 	f := &farShop{gate: stage.NewGate(0), issued: make(chan int64, 100)}
 	f.gate.Lease, f.gate.Issued = 0, func(number int64) { f.issued <- number }
 	f.shop = openFor(t, ledger.Options{Gate: farGateName}, func(s *shop, c *api.Config) {
-		waiter := flow.NewWaiter(&gate.Router{Gate: f.gate, Book: s.ledger.Ledger})
+		waiter := flow.NewWaiter(&gate.Router{Gate: f.gate, Retired: s.ledger.Gate, Kept: s.ledger.Recorder})
 		s.far, s.issuer = f.gate, flow.NewIssuer(f.gate, flow.Limits{})
 		s.claims = &flow.Answerer{Coupons: f.gate, Waiter: waiter, Wait: time.Minute}
 		for _, do := range change {
@@ -48,14 +48,14 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 // record does what a recorder does.
 func (f *farShop) record(id firstcome.CampaignID) {
 	f.t.Helper()
-	f.gate.Record(f.t, f.ledger, id)
+	f.gate.Record(f.t, f.ledger.Recorder, id)
 }
 
 // bury does what a recorder does with what the ledger refuses: here without a
 // reason, so that it may be replayed.
 func (f *farShop) bury(id firstcome.CampaignID, cause string) {
 	f.t.Helper()
-	f.gate.Bury(f.t, f.ledger, id, cause)
+	f.gate.Bury(f.t, f.ledger.Recorder, id, cause)
 }
 
 // away has changes get an error, or none.

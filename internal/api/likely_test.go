@@ -79,7 +79,7 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 func TestANewETAAloneIsNotTold(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		places.Ledger = s.ledger.Ledger
+		places.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})
 	s.create(`{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`)

@@ -37,7 +37,7 @@ func (s *shop) later(by time.Duration) { s.clock.Add(int64(by)) }
 // serve serves the line of c as a Dispatcher does.
 func (s *shop) serve() {
 	s.t.Helper()
-	stage.Must(s.t, stage.Err(s.ledger.Serve(s.t.Context(), "c", 1000)))
+	stage.Must(s.t, stage.Err(s.ledger.Gate.Serve(s.t.Context(), "c", 1000)))
 }
 
 // line reads the line of c once what a node repeats of it is stale.
@@ -166,7 +166,7 @@ func TestTheLineIsReadByAnybodyAndKeptForASecond(t *testing.T) {
 func TestTheLineOfManyIsReadOnce(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		places.Ledger = s.ledger.Ledger
+		places.Gate = s.ledger.Gate
 		c.Places = places
 	})
 	s.create(`{"id":"c","name":"n","quantity":1,"pace":{}}`)
@@ -406,7 +406,7 @@ func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {
 
 // countedPlaces are a ledger's.
 type countedPlaces struct {
-	*ledger.Ledger
+	*ledger.Gate
 	read, placed, failing atomic.Int64 // lines and places read; how many places cannot be
 }
 
@@ -415,10 +415,10 @@ func (p *countedPlaces) Place(ctx context.Context, id firstcome.CampaignID, user
 	if p.failing.Add(-1) >= 0 {
 		return firstcome.Place{}, firstcome.Coupon{}, errors.New("the disk is on fire")
 	}
-	return p.Ledger.Place(ctx, id, user)
+	return p.Gate.Place(ctx, id, user)
 }
 
 func (p *countedPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	p.read.Add(1)
-	return p.Ledger.LineOf(ctx, id)
+	return p.Gate.LineOf(ctx, id)
 }

@@ -26,16 +26,16 @@ func (r reply) code(t testing.TB, status int, code string) reply {
 }
 
 // A loggedGate is a ledger whose lines have a log, as that of a gate beside it may.
-type loggedGate struct{ *ledger.Ledger }
+type loggedGate struct{ *ledger.Gate }
 
 func (g loggedGate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	place, coupon, err := g.Ledger.Place(ctx, id, user)
+	place, coupon, err := g.Gate.Place(ctx, id, user)
 	place.Log = &firstcome.Logged{Epoch: 1}
 	return place, coupon, err
 }
 
 func (g loggedGate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
-	place, err := g.Ledger.Leave(ctx, id, user)
+	place, err := g.Gate.Leave(ctx, id, user)
 	place.Log = &firstcome.Logged{Epoch: 1}
 	return place, err
 }
@@ -59,7 +59,7 @@ type loggedPlaces struct {
 }
 
 func (p loggedPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
-	return p.gate.LineOf(ctx, id)
+	return p.gate.Gate.LineOf(ctx, id)
 }
 
 // openLogged opens a shop whose lines have a log.
@@ -67,7 +67,7 @@ func openLogged(t *testing.T) (*shop, *lineLog) {
 	t.Helper()
 	log := &lineLog{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		gate := loggedGate{s.ledger.Ledger}
+		gate := loggedGate{s.ledger.Gate}
 		c.Places, c.FollowEvery = loggedPlaces{flow.NewTeller(gate, log), gate}, 10*time.Millisecond
 	})
 	return s, log

@@ -20,7 +20,7 @@ func (f *farShop) served() {
 	state, err := f.gate.LineOf(ctx, "c")
 	stage.Must(f.t, err)
 	b := flow.Batch{Campaign: "c", Epoch: 1, Coupons: f.gate.Take("c"), Line: gate.LineReport{Line: state.Line}}
-	drained, err := f.ledger.Record(ctx, b)
+	drained, err := f.ledger.Recorder.Record(ctx, b)
 	stage.Must(f.t, err)
 	f.gate.Settle("c", drained)
 }
@@ -63,7 +63,7 @@ func TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed(t *testing.T) 
 				c.Generation, c.Ticket, c.IssuedAt = 1, 2, time.Now()
 				b := flow.Batch{Campaign: "c", Epoch: 1, Coupons: []firstcome.Coupon{c}}
 				b.Line.Line = firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 2, Served: 2, Waiting: 1}
-				stage.Must(t, stage.Err(f.ledger.Record(t.Context(), b)))
+				stage.Must(t, stage.Err(f.ledger.Recorder.Record(t.Context(), b)))
 			}
 			if again := f.line(); again.number("generation") != 2 {
 				t.Errorf("the line is %s", again.body)

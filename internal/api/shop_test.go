@@ -77,10 +77,10 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 	s.ledger.Ledger, err = ledger.Open(context.Background(), s.ledger.path, options)
 	stage.Must(t, err)
 	t.Cleanup(func() { stage.Must(t, s.ledger.Close()) })
-	s.issuer = flow.NewIssuer(s.ledger, flow.Limits{})
+	s.issuer = flow.NewIssuer(s.ledger.Gate, flow.Limits{})
 	s.auth = auth.New(auth.Config{Open: true})
 	s.heard = newObserver()
-	s.claims = &flow.Answerer{Coupons: s.ledger}
+	s.claims = &flow.Answerer{Coupons: s.ledger.Gate}
 	config := api.Config{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard, Audit: s.auditBooks}
 	for _, do := range change {
 		do(s, &config)
@@ -100,14 +100,14 @@ func (s *shop) wire(config api.Config) {
 		config.Ledger = s.ledger
 	}
 	config.Keys = s.ledger.Desk
-	config.Operator = operate.New(s.ledger, s.issuer, s.claims)
+	config.Operator = operate.New(operate.Ledger{Campaigns: s.ledger, Letters: s.ledger.Recorder, Reads: s.ledger}, s.issuer, s.claims)
 	if config.Places == nil {
-		config.Places = s.ledger
+		config.Places = s.ledger.Gate
 	}
 	if s.far != nil {
-		over := &gate.Router{Gate: s.far, Book: s.ledger.Ledger}
+		over := &gate.Router{Gate: s.far, Retired: s.ledger.Gate, Kept: s.ledger.Recorder}
 		config.Gate, config.Places = s.far, over
-		config.Operator = operate.NewRemote(s.ledger, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
+		config.Operator = operate.NewRemote(operate.Ledger{Campaigns: s.ledger, Letters: s.ledger.Recorder, Reads: s.ledger}, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
 	}
 	s.server = api.New(config)
 }

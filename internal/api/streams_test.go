@@ -59,7 +59,7 @@ func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	places := &heldPlaces{let: make(chan struct{})}
 	users := auth.NewLimiter(1000, 1000, 1000)
 	s := openAtNoon(t, guarded, func(s *shop, c *api.Config) {
-		places.Ledger = s.ledger.Ledger
+		places.Gate = s.ledger.Gate
 		c.Places, c.UserLimit = places, users
 	})
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`, s.key(firstcome.Admin)...).want(t, 201, "")
@@ -142,7 +142,7 @@ func TestAnAddressHasAShareOfTheStreams(t *testing.T) {
 
 // heldPlaces are a ledger's, which are found only once they are let.
 type heldPlaces struct {
-	*ledger.Ledger
+	*ledger.Gate
 	let          chan struct{}
 	holds        atomic.Bool
 	inside, most atomic.Int64
@@ -160,7 +160,7 @@ func (p *heldPlaces) Place(ctx context.Context, id firstcome.CampaignID, user fi
 			return firstcome.Place{}, firstcome.Coupon{}, ctx.Err()
 		}
 	}
-	return p.Ledger.Place(ctx, id, user)
+	return p.Gate.Place(ctx, id, user)
 }
 
 // A tape keeps the parts of a stream and the time of each, for tests in a synctest bubble, which have no network.

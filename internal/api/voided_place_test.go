@@ -17,14 +17,14 @@ import (
 
 // blindPlaces are a ledger's, whose lines nobody reads while the lock is held.
 type blindPlaces struct {
-	*ledger.Ledger
+	*ledger.Gate
 	sync.Mutex
 }
 
 func (p *blindPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	p.Lock()
 	defer p.Unlock()
-	return p.Ledger.LineOf(ctx, id)
+	return p.Gate.LineOf(ctx, id)
 }
 
 // TestWhoseCouponWasVoidedIsNotToldThatTheyLeft, nor that all were gone, though their claim is read only afterwards: by a stream, by one that
@@ -32,7 +32,7 @@ func (p *blindPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate
 func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	places := &blindPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
-		places.Ledger = s.ledger.Ledger
+		places.Gate = s.ledger.Gate
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})
 	s.create(`{"id":"c","name":"n","quantity":4,"pace":{}}`)
@@ -47,7 +47,7 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	places.Lock()
 	s.call("DELETE", "/v1/campaigns/c/claims/leaver", "").want(t, 200, "")
 	s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["past"]}`).want(t, 200, "")
-	stage.Must(t, stage.Err(s.ledger.Serve(t.Context(), "c", 2)))
+	stage.Must(t, stage.Err(s.ledger.Gate.Serve(t.Context(), "c", 2)))
 	for _, number := range []string{"1", "2", "3"} {
 		s.call("POST", "/v1/campaigns/c/coupons/"+number+"/void", `{"reason":"r"}`).want(t, 200, "")
 	}

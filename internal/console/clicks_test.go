@@ -301,7 +301,7 @@ func (c *clicker) issueOne() {
 	p.Press("details[id=issue] button")
 	p.Await("The coupon is issued.")
 	p.Await("mina of admin: our mistake")
-	c.gate.Record(c.t, c.ledger, "issues")
+	c.gate.Record(c.t, c.ledger.Recorder, "issues")
 	c.inForce("issues", 4, "an issue")
 }
 

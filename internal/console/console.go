@@ -37,13 +37,15 @@ import (
 
 // Config is what a Console stands on.
 type Config struct {
-	Ledger   Ledger
-	Desk     Desk
-	Gate     gate.Counters // nil: the ledger decides
-	Places   gate.Places
-	Operator *operate.Operator
-	Watcher  *figures.Watcher
-	Journal  *Journal // nil: the ledger decides
+	Ledger Ledger
+	Desk   Desk
+	// LastRebuild returns what the last rebuild of a campaign came to: see ledger.Epochs.
+	LastRebuild func(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
+	Gate        gate.Counters // nil: the ledger decides
+	Places      gate.Places
+	Operator    *operate.Operator
+	Watcher     *figures.Watcher
+	Journal     *Journal // nil: the ledger decides
 	// Excel answers an actor with all coupons of a campaign, as api.Server.Excel does.
 	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error
 	// Decided is called with the outcome of each direct issue, as that of api.Observer is. It may be nil.
@@ -105,7 +107,6 @@ type Losses interface {
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
-	LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
 }
 
 // A Desk keeps keys and proofs: see ledger.Desk.

@@ -48,7 +48,7 @@ func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 			says(b.get("/console/customer?campaign=spring&user_id=mina"), http.StatusOK, key.Name+": our mistake")
 			says(issue("mina", "again"), http.StatusConflict, "No coupon was issued: the customer holds one already.")
 			if h.gate != nil {
-				h.gate.Record(t, h.ledger, id)
+				h.gate.Record(t, h.ledger.Recorder, id)
 			}
 			stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 1, "wrong benefit")))
 			says(issue("mina", "the right benefit"), http.StatusOK, "You got number 2 of")

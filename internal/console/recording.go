@@ -217,7 +217,7 @@ func (c *recordingHandlers) lost(ctx context.Context, of firstcome.CampaignID) (
 		var ranges []ledger.Range
 		if ranges, err = c.Ledger.Lost(ctx, campaigns[n].ID); len(ranges) > 0 {
 			var last recovery.Rebuilt
-			last, err = c.Ledger.LastRebuild(ctx, campaigns[n].ID)
+			last, err = c.LastRebuild(ctx, campaigns[n].ID)
 			all = append(all, lostNumbers{campaigns[n].ID, ranges, last})
 		}
 	}

@@ -145,9 +145,9 @@ func openHouseOn(t testing.TB, ledger string, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, file: ledger}
 	h.openLedger("")
-	h.decides, h.coupons, h.issuer = h.ledger, h.ledger, flow.NewIssuer(h.ledger, flow.Limits{})
-	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger}
-	h.config = console.Config{Places: h.ledger, Operator: operate.New(h.ledger, h.issuer, claims)}
+	h.decides, h.coupons, h.issuer = h.ledger.Gate, h.ledger.Gate, flow.NewIssuer(h.ledger.Gate, flow.Limits{})
+	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger.Gate}
+	h.config = console.Config{Places: h.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: h.ledger, Letters: h.ledger.Recorder, Reads: h.ledger}, h.issuer, claims)}
 	return h.open(nil, change...)
 }
 
@@ -157,10 +157,10 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t), gate: stage.NewGate(0)}
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
-	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Watch: &h.mender}
+	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
-	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
+	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger, Letters: h.ledger.Recorder, Reads: h.ledger}, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
@@ -182,7 +182,7 @@ func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	t.Helper()
 	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
 	h.auth = auth.New(auth.Config{Open: true})
-	h.config.Ledger, h.config.Desk, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, h.ledger.Desk, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
+	h.config.Ledger, h.config.Desk, h.config.LastRebuild, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, h.ledger.Desk, h.ledger.Epochs.LastRebuild, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
 	h.config.Watcher = figures.NewWatcher(h.ledger, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Desk})
@@ -280,7 +280,7 @@ func (h *house) claim(id firstcome.CampaignID, users ...string) {
 		stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
 	}
 	if h.gate != nil {
-		h.gate.Record(h.t, h.ledger, id)
+		h.gate.Record(h.t, h.ledger.Recorder, id)
 	}
 }
 
@@ -288,7 +288,7 @@ func (h *house) claim(id firstcome.CampaignID, users ...string) {
 func (h *house) bury(id firstcome.CampaignID, user, cause string) {
 	h.t.Helper()
 	stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
-	h.gate.Bury(h.t, h.ledger, id, cause)
+	h.gate.Bury(h.t, h.ledger.Recorder, id, cause)
 }
 
 // A visitor is a person with a browser that keeps cookies and follows what a form leads to.

@@ -35,7 +35,7 @@ func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
 	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway } })
 	b.finds("campaign=spring&code="+code, 200, []string{none + " Whether more are on their way to the ledger is not known now: look for the user id."}, check, got)
 	h.gate.Set(func() { h.gate.States = nil })
-	h.gate.Record(t, h.ledger, id)
+	h.gate.Record(t, h.ledger.Recorder, id)
 	b.finds("campaign=spring&code="+code, 200, []string{got}, none)
 	b.finds("user_id=mina", 200, []string{"in force"}, "has no coupon in force")
 	b.finds("campaign=spring&code=0123456789ABCDEF", 200, []string{none + " " + check}, "On their way", got)

@@ -44,7 +44,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	t.Cleanup(g.Close)
 	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: g.Name()}))
 	stage.Serve(t, h.ledger)
-	stage.Run(t, flow.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Active}), h.ledger, flow.RecorderLimits{}).Run)
+	stage.Run(t, flow.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, flow.RecorderLimits{}).Run)
 	far := struct {
 		gate.Gate
 		*redis.Recovery
@@ -57,10 +57,10 @@ func openRedis(t *testing.T, change func(*house)) *house {
 			return err == nil && state.DrainedThrough == state.LastNumber
 		})
 	}
-	over := &gate.Router{Gate: h.eyes, Book: h.ledger, Watch: &h.mender}
+	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
-	operator := operate.NewRemote(h.ledger, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
+	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger, Letters: h.ledger.Recorder, Reads: h.ledger}, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil }
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}

@@ -225,7 +225,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
 		h.config.Watcher.Nodes.(*figures.Board).Rows = lostNodes{h.ledger.Desk, w.away}
 		if w.far, w.record = h.remote, h.record; h.gate != nil {
-			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger, "spring") }
+			w.far, w.record = h.gate, func() { h.gate.Record(t, h.ledger.Recorder, "spring") }
 		}
 		if w.far != nil {
 			h.config.Journal.Lag = w.lag
@@ -405,14 +405,14 @@ func (w *walk) darkens(away bool) {
 // retire has the gate forget the campaign, once the ledger knows how its line ended.
 func (w *walk) retire() {
 	stage.Await(w.t, "the ledger knows how the line ended", w.line.generation, func() (generation int64) {
-		if state, err := w.ledger.LineOf(w.t.Context(), "spring"); err == nil && len(state.Past) > 0 {
+		if state, err := w.ledger.Gate.LineOf(w.t.Context(), "spring"); err == nil && len(state.Past) > 0 {
 			generation = state.Past[0].Generation
 		}
 		return generation
 	})
 	state, err := w.far.State(w.t.Context(), "spring")
 	stage.Must(w.t, err)
-	if retired, err := w.ledger.Retire(w.t.Context(), "spring", state, 0); err != nil || !retired {
+	if retired, err := w.ledger.Epochs.Retire(w.t.Context(), "spring", state, 0); err != nil || !retired {
 		w.t.Fatal("it is not retired", err)
 	}
 	stage.Must(w.t, w.far.Retire(w.t.Context(), "spring"))

@@ -13,17 +13,12 @@ import (
 // see may.
 type Router struct {
 	Gate
-	Book  Book
-	Watch Watch // if nil, no campaign is refused, and gates that have lost data are not reported
+	Retired Retired
+	Kept    Kept
+	Watch   Watch // if nil, no campaign is refused, and gates that have lost data are not reported
 }
 
-// A Book is the ledger beside a gate.
-type Book interface {
-	Retired
-	Kept
-}
-
-// Retired answers for retired campaigns.
+// Retired answers for retired campaigns. ledger.Gate implements it.
 type Retired interface {
 	Coupons
 	// ClaimRetired decides claims of a retired campaign. It returns ErrLost for any other campaign.
@@ -36,7 +31,7 @@ type Retired interface {
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
 }
 
-// Kept has calls that only the ledger can answer or log.
+// Kept has calls that only the ledger can answer or log. ledger.Recorder implements it.
 type Kept interface {
 	// Has reports for each coupon, of any campaign, whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
@@ -84,7 +79,7 @@ func route[T any](ctx context.Context, r *Router, id firstcome.CampaignID, m may
 	answer, err := gate()
 	isLost := errors.Is(err, ErrLost)
 	if isLost || errors.Is(err, ErrRetired) {
-		if _, not := r.Book.StateRetired(ctx, id); not == nil {
+		if _, not := r.Retired.StateRetired(ctx, id); not == nil {
 			return ledger()
 		}
 	}
@@ -109,26 +104,26 @@ func (r *Router) refusal(id firstcome.CampaignID) error {
 func (r *Router) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return route(ctx, r, id, whole,
 		func() ([]firstcome.Decision, error) { return r.Gate.Claim(ctx, id, users) },
-		func() ([]firstcome.Decision, error) { return r.Book.ClaimRetired(ctx, id, users) })
+		func() ([]firstcome.Decision, error) { return r.Retired.ClaimRetired(ctx, id, users) })
 }
 
 // Issue implements Decider. The gate issues, and then the ledger logs: an error may mean only that the log failed.
 func (r *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := route(ctx, r, id, whole,
 		func() ([]firstcome.Decision, error) { return r.Gate.Issue(ctx, order, id, users) },
-		func() ([]firstcome.Decision, error) { return r.Book.ClaimRetired(ctx, id, users) })
+		func() ([]firstcome.Decision, error) { return r.Retired.ClaimRetired(ctx, id, users) })
 	issued := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued })
 	if err != nil || !issued {
 		return decisions, err
 	}
-	return decisions, r.Book.LogDirect(ctx, order, id, decisions)
+	return decisions, r.Kept.LogDirect(ctx, order, id, decisions)
 }
 
 // Holders implements Decider.
 func (r *Router) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	return route(ctx, r, id, read,
 		func() (int64, error) { return r.Gate.Holders(ctx, id, each) },
-		func() (int64, error) { return r.Book.Holders(ctx, id, each) })
+		func() (int64, error) { return r.Retired.Holders(ctx, id, each) })
 }
 
 // Serve implements Line. The line of a retired campaign is empty.
@@ -151,7 +146,7 @@ func (r *Router) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 
 // retiredPlace returns the coupon of a user of a retired campaign.
 func (r *Router) retiredPlace(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	c, err := r.Book.CouponOf(ctx, id, user)
+	c, err := r.Retired.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
 		err = firstcome.ErrNoTicket
 	}
@@ -178,9 +173,9 @@ func (r *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user
 func (r *Router) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
 	return route(ctx, r, id, whole,
 		func() (LineState, error) { return r.Gate.LineOf(ctx, id) },
-		func() (LineState, error) { return r.Book.LineOf(ctx, id) },
+		func() (LineState, error) { return r.Retired.LineOf(ctx, id) },
 		func(lost error) (LineState, error) {
-			if state, err := r.Book.LineOf(ctx, id); err == nil && state.Campaign.Closed {
+			if state, err := r.Retired.LineOf(ctx, id); err == nil && state.Campaign.Closed {
 				return state, nil
 			}
 			return LineState{}, lost
@@ -191,7 +186,7 @@ func (r *Router) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState
 func (r *Router) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	return route(ctx, r, id, known,
 		func() (firstcome.Coupon, error) { return r.Gate.CouponOf(ctx, id, user) },
-		func() (firstcome.Coupon, error) { return r.Book.CouponOf(ctx, id, user) })
+		func() (firstcome.Coupon, error) { return r.Retired.CouponOf(ctx, id, user) })
 }
 
 // Apply implements Applier. A change of a retired campaign, which can only be a void or a close, is made in the ledger alone. Closing a campaign that
@@ -202,7 +197,7 @@ func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bo
 		func() (bool, error) { return false, nil },
 		func(lost error) (bool, error) {
 			if change.Kind == firstcome.ChangeClose {
-				lost = errors.Join(lost, r.Book.LoseLine(ctx, change.Campaign))
+				lost = errors.Join(lost, r.Kept.LoseLine(ctx, change.Campaign))
 			}
 			return false, lost
 		})
@@ -220,7 +215,7 @@ func (r *Router) Decides(ctx context.Context, id firstcome.CampaignID, epoch int
 func (r *Router) State(ctx context.Context, id firstcome.CampaignID) (State, error) {
 	state, err := route(ctx, r, id, read,
 		func() (State, error) { return r.Gate.State(ctx, id) },
-		func() (State, error) { return r.Book.StateRetired(ctx, id) })
+		func() (State, error) { return r.Retired.StateRetired(ctx, id) })
 	refusal := r.refusal(id)
 	state.Ahead, state.Behind = errors.Is(refusal, ErrLedgerRolledBack), errors.Is(refusal, ErrStaleEpoch)
 	return state, err
@@ -231,7 +226,7 @@ func (r *Router) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (i
 	return route(ctx, r, id, read,
 		func() (int64, error) { return r.Gate.DrainedThrough(ctx, id) },
 		func() (int64, error) {
-			state, err := r.Book.StateRetired(ctx, id)
+			state, err := r.Retired.StateRetired(ctx, id)
 			return state.DrainedThrough, err
 		})
 }
@@ -253,7 +248,7 @@ func (r *Router) Has(ctx context.Context, id firstcome.CampaignID, coupons []fir
 	if len(rest) == 0 {
 		return has, nil
 	}
-	found, err := r.Book.Has(ctx, id, rest)
+	found, err := r.Kept.Has(ctx, id, rest)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,8 @@ func (f far) Has(_ context.Context, _ firstcome.CampaignID, coupons []firstcome.
 
 // near is the ledger of a plight.
 type near struct {
-	gate.Book
+	gate.Retired
+	gate.Kept
 	*plight
 }
 
@@ -215,7 +216,7 @@ func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 	} {
 		for name, call := range calls {
 			p := c.plight
-			err := call.do(t.Context(), &gate.Router{Gate: far{plight: &p}, Book: near{plight: &p}, Watch: &p})
+			err := call.do(t.Context(), &gate.Router{Gate: far{plight: &p}, Retired: near{plight: &p}, Kept: near{plight: &p}, Watch: &p})
 			about := name + ", if " + what
 			stage.Same(t, "who is asked by "+about, c.asked(call), strings.Join(p.asked, " "))
 			want := c.err

@@ -10,15 +10,15 @@ import (
 // Active returns the campaigns that recorders have to look at, in the order of their ids: those of this
 // node's gate and secret that are not retired. A campaign that is created or retired during the call may be
 // among them or not.
-func (l *Ledger) Active(ctx context.Context) ([]gate.Revision, error) {
-	all, err := l.rows.atGate(ctx, `c.retired_at IS NULL`)
+func (rc *Recorder) Active(ctx context.Context) ([]gate.Revision, error) {
+	all, err := rc.rows.atGate(ctx, `c.retired_at IS NULL`)
 	return all, wrap(err, "read the active campaigns")
 }
 
 // Lined returns the campaigns that may have people in line at this node's gate, another one than the ledger: those with a
 // pace, and those that had one when the gate last said how many are in line.
-func (l *Ledger) Lined(ctx context.Context) ([]gate.Revision, error) {
-	all, err := l.rows.atGate(ctx, mayBeInLine)
+func (rc *Recorder) Lined(ctx context.Context) ([]gate.Revision, error) {
+	all, err := rc.rows.atGate(ctx, mayBeInLine)
 	return all, wrap(err, "read which campaigns may have people in line")
 }
 

@@ -17,7 +17,7 @@ import (
 // active expects the active campaigns.
 func active(t testing.TB, l *ledger.Ledger, want ...firstcome.CampaignID) {
 	t.Helper()
-	got, err := l.Active(t.Context())
+	got, err := l.Recorder.Active(t.Context())
 	stage.Must(t, err)
 	var ids []firstcome.CampaignID
 	for _, r := range got {
@@ -47,7 +47,7 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", 0, ledger.Close)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
-		got, err := l.Active(t.Context())
+		got, err := l.Recorder.Active(t.Context())
 		want := []gate.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true, Open: true}}
 		for n := range want {
 			c, err := l.Campaign(t.Context(), want[n].Campaign)
@@ -81,7 +81,7 @@ func TestWhichCampaignsAreOpenIsByTheirTerms(t *testing.T) {
 			execute(t, db, fmt.Sprintf(`UPDATE campaigns SET %s WHERE id = '%s'`, c.change, c.id))
 			want[firstcome.CampaignID(c.id)] = c.open
 		}
-		all, err := l.Active(t.Context())
+		all, err := l.Recorder.Active(t.Context())
 		stage.Must(t, err)
 		got := map[firstcome.CampaignID]bool{}
 		for _, r := range all {

@@ -27,7 +27,7 @@ func BenchmarkBatch(b *testing.B) {
 				for k := range users {
 					users[k] = firstcome.UserID(fmt.Sprintf("user-%09d", n+k))
 				}
-				stage.Must(b, stage.Err(l.Claim(b.Context(), "c", users)))
+				stage.Must(b, stage.Err(l.Gate.Claim(b.Context(), "c", users)))
 				batches++
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(batches), "ms/batch")
@@ -54,7 +54,7 @@ func issueFrom(b *testing.B, callers, campaigns int) {
 		ids[n] = firstcome.CampaignID(fmt.Sprint("c", n))
 		create(b, l, ids[n], firstcome.Unlimited)
 	}
-	i := flow.NewIssuer(l, flow.Limits{})
+	i := flow.NewIssuer(l.Gate, flow.Limits{})
 	var asked atomic.Int64
 	var all sync.WaitGroup
 	b.ReportAllocs()
@@ -89,7 +89,7 @@ func BenchmarkServers(b *testing.B) {
 				create(b, l, id, firstcome.Unlimited)
 				b.ResetTimer()
 				inBatches(b, size, func(users []firstcome.UserID) error {
-					_, err := l.Claim(b.Context(), id, users)
+					_, err := l.Gate.Claim(b.Context(), id, users)
 					return err
 				})
 			})

@@ -21,11 +21,11 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		want := map[string]string{}
 		buries := func(code string, b flow.Batch) {
 			t.Helper()
-			_, err := l.Record(t.Context(), b)
+			_, err := l.Recorder.Record(t.Context(), b)
 			if err == nil {
 				t.Fatalf("%s: it is recorded", code)
 			}
-			stage.Must(t, stage.Err(l.Bury(t.Context(), b, err.Error())))
+			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), b, err.Error())))
 			all := letters(t, l, ledger.Letters{})
 			last := all[len(all)-1]
 			want[last.Source] = code
@@ -49,7 +49,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		buries("over_quantity", given(stage.Coupon("c", 9)))
 		bury(t, l, "a trial", stage.Coupon("c", 10))
 		want[letters(t, l, ledger.Letters{})[len(want)].Source] = "other"
-		stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "d", Garbage: []flow.Garbage{{Source: "journal/1", Payload: "?", Cause: "its user 3: number 1 is over the quantity of 2"}}}, "")))
+		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "d", Garbage: []flow.Garbage{{Source: "journal/1", Payload: "?", Cause: "its user 3: number 1 is over the quantity of 2"}}}, "")))
 		want["journal/1"] = "unreadable"
 
 		got, counts := map[string]string{}, map[string]int64{}

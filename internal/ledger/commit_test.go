@@ -91,7 +91,7 @@ func losingLedger(t *testing.T) (*Ledger, *losing) {
 // claimed is what users are answered, like "issued:1 sold_out:0", or why they are not.
 func claimed(t *testing.T, l *Ledger, users ...firstcome.UserID) string {
 	t.Helper()
-	decisions, err := l.Claim(t.Context(), "c", users)
+	decisions, err := l.Gate.Claim(t.Context(), "c", users)
 	if err != nil {
 		return err.Error()
 	}
@@ -173,18 +173,18 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 				disk.loss.Store(noLoss)
 			}
 			all := []firstcome.UserID{"a", "b", "c", "d", "e", "f", "g", "h"}
-			unknown(func() error { return stage.Err(l.Claim(t.Context(), "c", all)) })
-			decisions, err := l.Claim(t.Context(), "c", all)
+			unknown(func() error { return stage.Err(l.Gate.Claim(t.Context(), "c", all)) })
+			decisions, err := l.Gate.Claim(t.Context(), "c", all)
 			stage.Must(t, err)
 			for n, d := range decisions {
 				if d.Place.Ticket != int64(n+1) {
 					t.Errorf("%s has the ticket %d", all[n], d.Place.Ticket)
 				}
 			}
-			unknown(func() error { return stage.Err(l.Serve(t.Context(), "c", 2)) })
-			unknown(func() error { return stage.Err(l.Leave(t.Context(), "c", "d")) })
-			stage.Must(t, stage.Err(l.Leave(t.Context(), "c", "d")))
-			served, err := l.Serve(t.Context(), "c", 9)
+			unknown(func() error { return stage.Err(l.Gate.Serve(t.Context(), "c", 2)) })
+			unknown(func() error { return stage.Err(l.Gate.Leave(t.Context(), "c", "d")) })
+			stage.Must(t, stage.Err(l.Gate.Leave(t.Context(), "c", "d")))
+			served, err := l.Gate.Serve(t.Context(), "c", 9)
 			if err != nil || len(served.Coupons) == 0 || served.Coupons[0].Number != c.first || served.Ended != "sold_out" {
 				t.Errorf("%+v, %v", served, err)
 			}

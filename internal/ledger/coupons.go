@@ -56,8 +56,8 @@ func only(rows *sql.Rows, err error) (firstcome.Coupon, error) {
 }
 
 // CouponOf returns the coupon in force that a user holds of a campaign, or ErrNoCoupon.
-func (l *Ledger) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return l.rows.couponOf(ctx, id, user)
+func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	return g.rows.couponOf(ctx, id, user)
 }
 
 // couponOf is CouponOf.

@@ -93,7 +93,7 @@ func crowdAtMany(t *testing.T, damaged bool, costs func(cost)) {
 
 // claimOrError claims for one user and returns what is answered, or why nothing is.
 func claimOrError(l *ledger.Ledger, id string, user int) string {
-	decisions, err := l.Claim(context.Background(), firstcome.CampaignID(id), []firstcome.UserID{firstcome.UserID(fmt.Sprint("user-", user))})
+	decisions, err := l.Gate.Claim(context.Background(), firstcome.CampaignID(id), []firstcome.UserID{firstcome.UserID(fmt.Sprint("user-", user))})
 	if err != nil {
 		return err.Error()
 	}

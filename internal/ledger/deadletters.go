@@ -105,11 +105,11 @@ const couponSource = "coupon/"
 // Bury stores a batch's garbage, and its coupons with a cause, as dead letters: all of it or nothing. It
 // returns how far the campaign is drained then: see Record. Burying a coupon again changes nothing. Bury does
 // not bury a coupon that the ledger has got meanwhile.
-func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+func (rc *Recorder) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	var drained flow.Drained
-	err := l.db.repeat(ctx, func(t *tx) (err error) {
-		drained, err = l.bury(t, b, cause)
-		return l.ofOne(err)
+	err := rc.db.repeat(ctx, func(t *tx) (err error) {
+		drained, err = rc.bury(t, b, cause)
+		return rc.ofOne(err)
 	})
 	if err != nil { // the writer may still be writing drained
 		return flow.Drained{}, wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
@@ -117,8 +117,8 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 	return drained, nil
 }
 
-func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
-	r, err := l.recordingOf(t, b)
+func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
+	r, err := rc.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	if err == nil {
 		err = r.fence()
@@ -126,7 +126,7 @@ func (l *Ledger) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
 	if err != nil && known {
 		return flow.Drained{}, err
 	}
-	now, err := l.db.now(t)
+	now, err := rc.db.now(t)
 	if err != nil {
 		return flow.Drained{}, err
 	}

@@ -25,11 +25,13 @@ func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 		b.Told, told = told, last
 		return b
 	}
-	buries := func(first, last int64) { stage.Must(t, stage.Err(l.Bury(t.Context(), by(first, last), "refused"))) }
+	buries := func(first, last int64) {
+		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), by(first, last), "refused")))
+	}
 	work := func(from int64) (rows, bytes int64) {
 		t.Helper()
 		rowsBefore, bytesBefore := served(t, db)
-		stage.Must(t, stage.Err(l.Record(t.Context(), by(from, from+9))))
+		stage.Must(t, stage.Err(l.Recorder.Record(t.Context(), by(from, from+9))))
 		buries(from+10, from+10)
 		rows, bytes = served(t, db)
 		return rows - rowsBefore, bytes - bytesBefore

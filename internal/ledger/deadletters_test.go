@@ -28,17 +28,17 @@ func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 		l := remote(t, name, 10)
 		garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 		for range 2 {
-			stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, "")))
-			stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
+			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, "")))
+			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
 		}
 		found := letters(t, l, ledger.Letters{})
 		if len(found) != 2 || found[0].Source != "journal/7-0" || !strings.HasPrefix(found[0].Payload, `"\x00\xffxx`) || len(found[0].Payload) > 60_000 {
 			t.Errorf("the dead letters are %.200v", found)
 		}
-		if err := l.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
+		if err := l.Recorder.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
 			t.Errorf("garbage was replayed: %v", err)
 		}
-		stage.Must(t, l.VoidLetter(t.Context(), "op", found[0].ID, "looked at"))
+		stage.Must(t, l.Recorder.VoidLetter(t.Context(), "op", found[0].ID, "looked at"))
 		stage.Same(t, "open ones", 1, len(letters(t, l, ledger.Letters{})))
 		stage.Same(t, "of the campaign, all", 1, len(letters(t, l, ledger.Letters{Campaign: "c", Resolved: true})))
 		stage.Same(t, "all", 2, len(letters(t, l, ledger.Letters{Resolved: true})))
@@ -51,11 +51,11 @@ func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		s, letter := buried(t, name)
 		third := s.Course("c").Journal[2]
-		stage.Must(t, s.a.Replay(t.Context(), "op", letter))
+		stage.Must(t, s.a.Recorder.Replay(t.Context(), "op", letter))
 		for what, c := range map[string]struct{ err, want error }{
-			"replayed twice":               {s.a.Replay(t.Context(), "op", letter), firstcome.ErrResolvedLetter},
-			"voided after it was replayed": {s.a.VoidLetter(t.Context(), "op", letter, ""), firstcome.ErrResolvedLetter},
-			"no letter":                    {s.a.Replay(t.Context(), "op", letter+1), firstcome.ErrNoDeadLetter},
+			"replayed twice":               {s.a.Recorder.Replay(t.Context(), "op", letter), firstcome.ErrResolvedLetter},
+			"voided after it was replayed": {s.a.Recorder.VoidLetter(t.Context(), "op", letter, ""), firstcome.ErrResolvedLetter},
+			"no letter":                    {s.a.Recorder.Replay(t.Context(), "op", letter+1), firstcome.ErrNoDeadLetter},
 		} {
 			if !errors.Is(c.err, c.want) {
 				t.Errorf("%s: %v", what, c.err)
@@ -78,8 +78,8 @@ func TestADeadLetterThatIsReplayedKeepsItsTicket(t *testing.T) {
 		served := stage.Coupon("c", 1)
 		served.Generation, served.Ticket = 2, 7
 		bury(t, l, "a trial", served)
-		stage.Must(t, l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
-		c, err := l.CouponOf(t.Context(), "c", served.User)
+		stage.Must(t, l.Recorder.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
+		c, err := l.Gate.CouponOf(t.Context(), "c", served.User)
 		if err != nil || c.Number != 1 || c.Generation != 2 || c.Ticket != 7 {
 			t.Errorf("it is %+v, %v", c, err)
 		}
@@ -92,7 +92,7 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	open := letters(t, l, ledger.Letters{})
 	for _, letter := range open {
-		if err := l.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
+		if err := l.Recorder.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
 			t.Errorf("number %d was replayed: %v", letter.Number, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestADeadLetterThatIsStillRefusedStaysOpen(t *testing.T) {
 		stage.Same(t, "in force", int64(2), status(t, l).InForce)
 
 		execute(t, db, `UPDATE campaigns SET epoch = 2, quantity = 9 WHERE id = 'c'`)
-		stage.Must(t, l.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
+		stage.Must(t, l.Recorder.Replay(t.Context(), "op", letters(t, l, ledger.Letters{})[0].ID))
 		bury(t, l, "of another epoch", stage.Coupon("c", 4))
 		replayRefused(t, l)
 		stage.Same(t, "in force in the next epoch", int64(3), status(t, l).InForce)
@@ -127,11 +127,11 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		c := s.Course("c")
 		third := c.Journal[2]
 		version := s.a.quantity(t, 4)
-		if err := s.a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
+		if err := s.a.Recorder.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("while another change is on its way: %v", err)
 		}
 		finish(t, s.a, version)
-		stage.Must(t, s.a.VoidLetter(t.Context(), "op", letter, "the user left"))
+		stage.Must(t, s.a.Recorder.VoidLetter(t.Context(), "op", letter, "the user left"))
 		finish(t, s.a, 0)
 		stage.Same(t, "holders", 2, len(c.Holders))
 		s.agree(4)
@@ -145,7 +145,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		stage.Same(t, "in force", int64(3), got.InForce)
 		stage.Same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
 		stage.Same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, recordIn(t, s.a.Ledger, third))
-		if err := s.a.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
+		if err := s.a.Recorder.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
 	})
@@ -159,7 +159,7 @@ func TestLostNumbersAreDrainedAndOfAnEarlierEpoch(t *testing.T) {
 		refused(t, l, "of the epoch before", stage.Coupon("c", 7))
 		seventh := given(stage.Coupon("c", 7))
 		seventh.Epoch = 2
-		stage.Same(t, "drained", drained(7), must(t, l)(l.Record(t.Context(), seventh)))
+		stage.Same(t, "drained", drained(7), must(t, l)(l.Recorder.Record(t.Context(), seventh)))
 	})
 }
 
@@ -169,7 +169,7 @@ func TestTheLedgerHasACouponOnlyIfNumberAndUserAreItsOwn(t *testing.T) {
 		recordIn(t, l, stage.Coupons("c", 1, 2)...)
 		other := stage.Coupon("c", 1)
 		other.User = "another"
-		has, err := l.Has(t.Context(), "c", []firstcome.Coupon{stage.Coupon("c", 1), other, stage.Coupon("c", 2), stage.Coupon("c", 3)})
+		has, err := l.Recorder.Has(t.Context(), "c", []firstcome.Coupon{stage.Coupon("c", 1), other, stage.Coupon("c", 2), stage.Coupon("c", 3)})
 		stage.Must(t, err)
 		stage.Same(t, "it has", []bool{true, false, true, false}, has)
 	})
@@ -180,10 +180,10 @@ func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, firstcome.Unlimited)
 		for last := int64(100); last <= 1500; last += 100 { // few enough for a transaction on a busy machine
-			stage.Must(t, stage.Err(l.Bury(t.Context(), given(stage.Coupons("c", last-99, last)...), "refused")))
+			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), given(stage.Coupons("c", last-99, last)...), "refused")))
 		}
 		for _, c := range []struct{ told, letters, through int64 }{{0, 1000, 1000}, {1, 1000, 1001}, {1000, 500, 1500}, {1500, 0, 1500}} {
-			got, err := l.Record(t.Context(), flow.Batch{Campaign: "c", Told: c.told})
+			got, err := l.Recorder.Record(t.Context(), flow.Batch{Campaign: "c", Told: c.told})
 			if err != nil || got.Through != c.through || int64(len(got.Letters)) != c.letters || got.Told != c.told {
 				t.Errorf("above %d it tells of %d up to %d, want %d up to %d: %v", c.told, len(got.Letters), got.Through, c.letters, c.through, err)
 			}

@@ -52,7 +52,7 @@ func issueUntilFull(t *testing.T, l *ledger.Ledger) (answered map[firstcome.User
 		for k := range users {
 			users[k] = firstcome.UserID(fmt.Sprintf("user-%d", n+k))
 		}
-		decisions, err := l.Claim(context.Background(), "c", users)
+		decisions, err := l.Gate.Claim(context.Background(), "c", users)
 		if err != nil {
 			return answered, users
 		}
@@ -98,15 +98,15 @@ func TestF55AFullDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 		stage.Must(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
 		answered, unknown := issueUntilFull(t, l)
 		for range 3 {
-			_, err := l.Claim(t.Context(), "c", unknown)
+			_, err := l.Gate.Claim(t.Context(), "c", unknown)
 			if err == nil || errors.Is(err, firstcome.ErrBusy) || errors.Is(err, firstcome.ErrNoCampaign) {
 				t.Fatalf("a claim on a full disk got %v", err)
 			}
 		}
 		sound(t, l, answered)
 		stage.Must(t, os.Remove(ballast))
-		claim(t, l, "c", unknown...)
-		decisions, err := l.Claim(t.Context(), "c", unknown)
+		claim(t, l.Gate, "c", unknown...)
+		decisions, err := l.Gate.Claim(t.Context(), "c", unknown)
 		if err != nil {
 			t.Fatalf("it did not heal: %v", err)
 		}
@@ -125,7 +125,7 @@ func TestF55AReadOnlyDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 		path := filepath.Join(disk, "firstcome.db")
 		l, stop := serve(t, path, ledger.Options{})
 		create(t, l, "c", firstcome.Unlimited)
-		claim(t, l, "c", "a")
+		claim(t, l.Gate, "c", "a")
 		// A file that is open for writing hinders a file system from becoming
 		// read-only, so the ledger is opened anew on one that is.
 		stop()
@@ -135,6 +135,6 @@ func TestF55AReadOnlyDiskIsAnUnknownAnswerAndHeals(t *testing.T) {
 		}
 		stage.Must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""))
 		l = start(t, path, nil)
-		stage.Same(t, "afterwards", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "afterwards", "already_issued:1 issued:2", claim(t, l.Gate, "c", "a", "b"))
 	})
 }

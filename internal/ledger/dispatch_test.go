@@ -28,13 +28,13 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 			for k := range 100 {
 				some = append(some, firstcome.UserID(fmt.Sprint("u-", n, "-", k)))
 			}
-			decisions, err := nodes[n%3].Claim(t.Context(), "c", some)
+			decisions, err := nodes[n%3].Gate.Claim(t.Context(), "c", some)
 			stage.Must(t, err)
 			stage.Same(t, "the last one's ticket", int64(100*(n+1)), decisions[99].Place.Ticket)
 		}
 		var stops []func()
 		for _, node := range nodes {
-			stops = append(stops, stage.Run(t, flow.NewDispatcher(node, flow.DispatchLimits{Batch: 40}).Run))
+			stops = append(stops, stage.Run(t, flow.NewDispatcher(node.Gate, flow.DispatchLimits{Batch: 40}).Run))
 		}
 		issued := func(least int64) func() bool {
 			return func() bool {

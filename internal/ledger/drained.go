@@ -104,8 +104,8 @@ func (r *recording) throughKnown(through *int64) error {
 
 // DrainedThrough returns the number up to which every number of a campaign is a coupon in the ledger, a dead
 // letter or lost.
-func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (through int64, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
+func (rc *Recorder) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (through int64, err error) {
+	err = rc.db.conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
@@ -114,12 +114,12 @@ func (l *Ledger) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (t
 
 // Has reports for each of these coupons whether the ledger has it, voided or not: with the same number, user,
 // instant and terms.
-func (l *Ledger) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
+func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	numbers := make([]int64, len(coupons))
 	for n, c := range coupons {
 		numbers[n] = c.Number
 	}
-	found, err := l.rows.couponsAt(ctx, id, numbers)
+	found, err := rc.rows.couponsAt(ctx, id, numbers)
 	known := make(map[int64]firstcome.Coupon, len(found))
 	for _, c := range found {
 		known[c.Number] = c

@@ -16,14 +16,14 @@ const maxExisting = 100_000
 // isMadeUp reports whether there is certainly no such campaign. Anybody can ask for an id that does not
 // exist. So on a server a plain read looks first, and takes no connection from decisions. If that read fails,
 // the transaction that follows finds out.
-func (l *Ledger) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
-	if !l.db.dialect.shared || l.existing.Contains(id) {
+func (g *Gate) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
+	if !g.db.dialect.shared || g.existing.Contains(id) {
 		return false
 	}
 	var found int
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT 1 FROM campaigns WHERE id = ?`, id).Scan(&found)
+	err := g.db.conclude.QueryRowContext(ctx, `SELECT 1 FROM campaigns WHERE id = ?`, id).Scan(&found)
 	if err == nil {
-		l.existing.Add(id, struct{}{})
+		g.existing.Add(id, struct{}{})
 	}
 	return errors.Is(err, sql.ErrNoRows)
 }

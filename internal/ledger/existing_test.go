@@ -33,7 +33,7 @@ func TestAMadeUpCampaignTakesNoTransaction(t *testing.T) {
 		answers := make(chan error, 100)
 		for n := range cap(answers) {
 			go func() {
-				_, err := nodes[0].Claim(ctx, firstcome.CampaignID(fmt.Sprint("made-up-", n)), users("a"))
+				_, err := nodes[0].Gate.Claim(ctx, firstcome.CampaignID(fmt.Sprint("made-up-", n)), users("a"))
 				answers <- err
 			}()
 		}
@@ -49,12 +49,12 @@ func TestAMadeUpCampaignTakesNoTransaction(t *testing.T) {
 func TestACampaignIsThereAtOnceForWhoAskedBefore(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 2, 5)
-		if _, err := nodes[0].Claim(t.Context(), "late", users("a")); !errors.Is(err, firstcome.ErrNoCampaign) {
+		if _, err := nodes[0].Gate.Claim(t.Context(), "late", users("a")); !errors.Is(err, firstcome.ErrNoCampaign) {
 			t.Fatalf("it is answered %v", err)
 		}
 		create(t, nodes[1], "late", 5)
 		for n, user := range []firstcome.UserID{"a", "b"} {
-			stage.Same(t, "issued", fmt.Sprint("issued:", n+1), claim(t, nodes[0], "late", user))
+			stage.Same(t, "issued", fmt.Sprint("issued:", n+1), claim(t, nodes[0].Gate, "late", user))
 		}
 		db := services.Beside(t, name)
 		for _, table := range []string{"coupons", "changes", "campaigns"} {
@@ -65,7 +65,7 @@ func TestACampaignIsThereAtOnceForWhoAskedBefore(t *testing.T) {
 			stage.Must(t, stage.Err(db.ExecContext(t.Context(), `DELETE FROM `+table+` WHERE `+column+` = 'late'`)))
 		}
 		for range 2 { // from memory, and not
-			if _, err := nodes[0].Claim(t.Context(), "late", users("a")); !errors.Is(err, firstcome.ErrNoCampaign) {
+			if _, err := nodes[0].Gate.Claim(t.Context(), "late", users("a")); !errors.Is(err, firstcome.ErrNoCampaign) {
 				t.Errorf("when it is gone it is answered %v", err)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 func TestFactsAreBoundedAtEveryPosition(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 9)
-	claim(t, l, "c", "a", "b", "c")
+	claim(t, l.Gate, "c", "a", "b", "c")
 	for after, want := range map[int64]int{
 		math.MinInt64: 2, -1: 2, 0: 2, 1: 2, 2: 1, 3: 0, math.MaxInt64 - 1: 0, math.MaxInt64: 0,
 	} {
@@ -76,7 +76,7 @@ func withRun(t *testing.T, count, number int64) *ledger.Ledger {
 	path := file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 9)
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	_, err := services.Beside(t, path).Exec(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES ('c', 2, ?, 'coupon.issued', ?)`, count, number)
 	stage.Must(t, err)
 	return l

@@ -23,7 +23,7 @@ func TestACodeIsLookedForInParts(t *testing.T) {
 	name := services.Ledgers[services.SQLite](t) // no database has a part in it
 	l, stop := serve(t, name, ledger.Options{})
 	create(t, l, "c", firstcome.Unlimited)
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	stop()
 	db := services.Beside(t, name)
 	for _, change := range []string{

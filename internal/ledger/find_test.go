@@ -16,15 +16,15 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 		l := start(t, name, nil)
 		create(t, l, "c", 100)
 		create(t, l, "other", 100)
-		claim(t, l, "c", "a", "b")
-		claim(t, l, "other", "a")
+		claim(t, l.Gate, "c", "a", "b")
+		claim(t, l.Gate, "other", "a")
 		for _, of := range []struct {
 			id     firstcome.CampaignID
 			number int64
 		}{{"c", 1}, {"other", 1}} {
 			void(t, l, of.id, of.number)
 		}
-		claim(t, l, "c", "x")
+		claim(t, l.Gate, "c", "x")
 		code := stage.Secret().Code("c", 1)
 		for _, c := range []struct {
 			choice ledger.Choice

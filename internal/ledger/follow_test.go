@@ -33,7 +33,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		clock := newHandClock()
 		l := start(t, name, clock.now)
 		create(t, l, "c", 9)
-		claim(t, l, "c", "a", "b", "c")
+		claim(t, l.Gate, "c", "a", "b", "c")
 		take := func(owner string, attempt int64) (f flow.Following) {
 			t.Helper()
 			f, err := l.Followers.Follow(t.Context(), "topic", owner, time.Minute)
@@ -90,7 +90,7 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 		l := start(t, name, clock.now)
 		for _, id := range []firstcome.CampaignID{"c", "d", "e"} {
 			create(t, l, id, 9)
-			claim(t, l, id, "a", "b", "c")
+			claim(t, l.Gate, id, "a", "b", "c")
 		}
 		if err := l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", 1); !errors.Is(err, ledger.ErrNoFollower) {
 			t.Errorf("a follower that never was: %v", err)

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 )
@@ -29,6 +31,15 @@ func (l *Ledger) GateName() string { return l.rows.gate }
 // remote tells whether another gate than the ledger decides this node's campaigns.
 func (r *rows) remote() bool { return r.gate != gateKind }
 
+// A Gate decides the claims of campaigns whose gate the ledger is, and serves their lines. It also answers for campaigns that are retired,
+// whichever gate decided them.
+type Gate struct {
+	db       *db
+	rows     *rows
+	maxLine  int64                                      // people in line of a campaign
+	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
+}
+
 // A claims is one call of Claim.
 type claims struct {
 	id        firstcome.CampaignID
@@ -40,15 +51,15 @@ type claims struct {
 
 // Claim decides claims in one transaction: see gate.Decider. The coupons issued are
 // on the disk when it returns.
-func (l *Ledger) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return l.decisions(ctx, &claims{id: id, users: users})
+func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decisions(ctx, &claims{id: id, users: users})
 }
 
 // decisions returns those of claims.
-func (l *Ledger) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
-	err := l.claim(ctx, c)
+func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
+	err := g.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		l.existing.Remove(c.id) // somebody has deleted it
+		g.existing.Remove(c.id) // somebody has deleted it
 	}
 	if err != nil { // the writer may still be at c
 		return nil, wrap(err, "decide %d claims of %s", len(c.users), c.id)
@@ -56,18 +67,18 @@ func (l *Ledger) decisions(ctx context.Context, c *claims) ([]firstcome.Decision
 	return c.decisions, nil
 }
 
-func (l *Ledger) claim(ctx context.Context, c *claims) error {
+func (g *Gate) claim(ctx context.Context, c *claims) error {
 	switch {
-	case l.rows.remote():
-		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, l.rows.gate)
-	case !l.db.dialect.shared:
-		return l.db.await(&job{ctx: ctx, claims: c, done: make(chan struct{})})
-	case l.isMadeUp(ctx, c.id):
+	case g.rows.remote():
+		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.rows.gate)
+	case !g.db.dialect.shared:
+		return g.db.await(&job{ctx: ctx, claims: c, done: make(chan struct{})})
+	case g.isMadeUp(ctx, c.id):
 		return firstcome.ErrNoCampaign
 	}
 	own := attempted{}
-	return l.db.repeat(ctx, func(t *tx) error {
-		err := l.decideAll(t, []*claims{c})
+	return g.db.repeat(ctx, func(t *tx) error {
+		err := g.decideAll(t, []*claims{c})
 		if err == nil {
 			err = c.err
 		}
@@ -102,8 +113,8 @@ func (a attempted) claim(decisions []firstcome.Decision) {
 }
 
 // Holders reads who holds a coupon in force: see gate.Decider.
-func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	err = l.db.conclude.atOnce(ctx, func(s *snapshot) error {
+func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	err = g.db.conclude.atOnce(ctx, func(s *snapshot) error {
 		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
 		if errors.Is(err, sql.ErrNoRows) {
 			return firstcome.ErrNoCampaign
@@ -125,10 +136,10 @@ func (l *Ledger) Holders(ctx context.Context, id firstcome.CampaignID, each func
 
 // decideAll is Claim within a transaction, of several calls in their order. It looks all of their users up
 // at once, decides in memory, and writes all at once.
-func (l *Ledger) decideAll(t *tx, all []*claims) error {
+func (g *Gate) decideAll(t *tx, all []*claims) error {
 	ours := make([]*claims, 0, len(all))
 	for _, c := range all {
-		_, c.err = l.rows.stock(t, c.id)
+		_, c.err = g.rows.stock(t, c.id)
 		switch {
 		case c.err == nil:
 			ours = append(ours, c)
@@ -145,7 +156,7 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 		return err
 	}
 	for _, c := range ours {
-		l.decide(t, c, holders[c.id], tickets[c.id])
+		g.decide(t, c, holders[c.id], tickets[c.id])
 		if err := t.logDirect(c); err != nil {
 			return err
 		}
@@ -154,8 +165,8 @@ func (l *Ledger) decideAll(t *tx, all []*claims) error {
 }
 
 // LogDirect notes in the audit log what was issued directly at another gate, if anything was.
-func (l *Ledger) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
-	err := l.db.update(ctx, func(t *tx) error {
+func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
+	err := rc.db.update(ctx, func(t *tx) error {
 		return t.logDirect(&claims{id: id, direct: &order, decisions: decisions})
 	})
 	return wrap(err, "log a direct issue of %s", id)
@@ -192,9 +203,9 @@ func (t *tx) logDirect(c *claims) error {
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
 // their tickets, and gets those that it gives. It is nil where the campaign has no line.
-func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
+func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
 	s := t.stocks[c.id]
-	now := l.rows.decidesAt(s)
+	now := g.rows.decidesAt(s)
 	before := s
 	if t.endLine(&s, now) {
 		clear(waits)
@@ -215,14 +226,14 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 		var undecided error
 		outcome := firstcome.Decide(campaign, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
 		if outcome == firstcome.Waiting && ticket == 0 {
-			if ticket = t.join(&s, user, now, l.maxLine); ticket > 0 {
+			if ticket = t.join(&s, user, now, g.maxLine); ticket > 0 {
 				waits[user] = ticket
 			} else {
 				outcome, undecided = 0, firstcome.ErrLineFull
 			}
 		}
 		if outcome == firstcome.Issued {
-			issued = append(issued, l.issue(&s, user, now))
+			issued = append(issued, g.issue(&s, user, now))
 			campaign.SoldOutAt = campaign.SoldOut(s.inForce, now)
 			coupon = &issued[len(issued)-1]
 			coupon.Direct = c.direct != nil
@@ -255,12 +266,12 @@ func (l *Ledger) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.
 }
 
 // issue takes one coupon from the stock.
-func (l *Ledger) issue(s *stock, user firstcome.UserID, now time.Time) firstcome.Coupon {
+func (g *Gate) issue(s *stock, user firstcome.UserID, now time.Time) firstcome.Coupon {
 	s.inForce++
 	s.issued++
 	s.lastNumber++
 	return firstcome.Coupon{
-		Campaign: s.ID, Number: s.lastNumber, User: user, Code: l.rows.secret.Code(s.ID, s.lastNumber),
+		Campaign: s.ID, Number: s.lastNumber, User: user, Code: g.rows.secret.Code(s.ID, s.lastNumber),
 		IssuedAt: now, TermsVersion: s.termsVersion, Recorded: true,
 	}
 }

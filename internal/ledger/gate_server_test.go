@@ -31,9 +31,12 @@ func newFleet(t *testing.T, kind services.Kind, servers bool) *fleet {
 		clock = nil
 	}
 	for range 3 {
-		f.nodes = append(f.nodes, start(t, name, clock))
+		node := start(t, name, clock)
+		if f.Ledger == nil {
+			f.Ledger, f.Gate = node, node.Gate
+		}
+		f.nodes = append(f.nodes, node.Gate)
 	}
-	f.Ledger = f.nodes[0].(*ledger.Ledger)
 	return f
 }
 
@@ -43,9 +46,9 @@ func (*fleet) Quarantine() time.Duration { return 250 * time.Millisecond }
 func (f *fleet) Nodes() []gate.Decider { return f.nodes }
 
 // turn returns the next node.
-func (f *fleet) turn() *ledger.Ledger {
+func (f *fleet) turn() *ledger.Gate {
 	f.next++
-	return f.nodes[f.next%len(f.nodes)].(*ledger.Ledger)
+	return f.nodes[f.next%len(f.nodes)].(*ledger.Gate)
 }
 
 func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {

@@ -14,6 +14,7 @@ import (
 // A subject is a ledger that decides, as conform.Gate looks at it. The test sets its clock.
 type subject struct {
 	*ledger.Ledger
+	*ledger.Gate
 	clock atomic.Int64
 }
 
@@ -55,6 +56,7 @@ func newKillable(t *testing.T) conform.Subject {
 	s := &killable{t: t}
 	s.SetClock(conform.Epoch)
 	s.Ledger, s.stop = serve(t, file(t), ledger.Options{Clock: s.now})
+	s.Gate = s.Ledger.Gate
 	return s
 }
 
@@ -66,6 +68,7 @@ func (s *killable) Kill() error {
 	}
 	s.stop()
 	s.Ledger, s.stop = serve(s.t, left, ledger.Options{Clock: s.now})
+	s.Gate = s.Ledger.Gate
 	return nil
 }
 

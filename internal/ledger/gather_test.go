@@ -36,7 +36,7 @@ func TestATransactionWaitsForWhomTheOneBeforeAnswered(t *testing.T) {
 		asks := func(n, round int, after time.Duration) {
 			claims.Go(func() {
 				time.Sleep(after)
-				if _, err := l.Claim(context.Background(), firstcome.CampaignID(fmt.Sprint("c", n)), []firstcome.UserID{firstcome.UserID(fmt.Sprint(round))}); err != nil {
+				if _, err := l.Gate.Claim(context.Background(), firstcome.CampaignID(fmt.Sprint("c", n)), []firstcome.UserID{firstcome.UserID(fmt.Sprint(round))}); err != nil {
 					t.Error(err)
 				}
 			})

@@ -16,9 +16,9 @@ func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 9)
-	claim(t, l, "c", "a", "b", "d", "e")
+	claim(t, l.Gate, "c", "a", "b", "d", "e")
 	void(t, l, "c", 2)
-	claim(t, l, "c", "f")
+	claim(t, l.Gate, "c", "f")
 	execute(t, services.Beside(t, path), `DELETE FROM coupons WHERE number IN (1, 3, 5)`)
 	var got []string
 	for after := range int64(7) { // each page of one, and the whole
@@ -45,7 +45,7 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 9)
 	create(t, l, "other", 9)
-	claim(t, l, "c", "a", "b")
+	claim(t, l.Gate, "c", "a", "b")
 	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
 		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", 0, to)))
 	}

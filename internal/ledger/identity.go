@@ -33,14 +33,14 @@ func (l *Ledger) Owns(marker string) bool {
 }
 
 // Whose returns the marker of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
-func (l *Ledger) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
+func (rc *Recorder) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	var createdAt time.Time
 	var secret string
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
+	err := rc.db.conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", firstcome.ErrNoCampaign
 	}
-	return l.rows.marker(createdAt, secret), wrap(err, "read whose campaign %s is", id)
+	return rc.rows.marker(createdAt, secret), wrap(err, "read whose campaign %s is", id)
 }
 
 // identify reads the ledger's name. If there is none and may is set, it makes one. If several nodes do so at

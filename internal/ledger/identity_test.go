@@ -57,7 +57,7 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 		l := remote(t, name, 5)
 		own := given(stage.Coupon("c", 1))
 		own.Marker = status(t, l).Marker
-		must(t, l)(l.Record(t.Context(), own))
+		must(t, l)(l.Recorder.Record(t.Context(), own))
 		before := books(t, l)
 		foreign := func(id firstcome.CampaignID, c firstcome.Coupon) flow.Batch {
 			c.Campaign = id
@@ -66,10 +66,10 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 		for what, b := range map[string]flow.Batch{
 			"a new coupon": foreign("c", stage.Coupon("c", 2)), "one like a known one": foreign("c", stage.Coupon("c", 1)), "of no campaign": foreign("unknown", stage.Coupon("c", 2)),
 		} {
-			if _, err := l.Record(t.Context(), b); !errors.Is(err, firstcome.ErrGateMismatch) {
+			if _, err := l.Recorder.Record(t.Context(), b); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: to record it got %v", what, err)
 			}
-			if _, err := l.Bury(t.Context(), b, "a trial"); !errors.Is(err, firstcome.ErrGateMismatch) {
+			if _, err := l.Recorder.Bury(t.Context(), b, "a trial"); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("%s: to bury it got %v", what, err)
 			}
 		}

@@ -30,14 +30,15 @@ import (
 // A Ledger keeps campaigns and coupons. Its methods may be called from many
 // goroutines; those that write need Run.
 type Ledger struct {
+	Gate      *Gate
+	Recorder  *Recorder
+	Epochs    *Epochs
 	Followers *Followers
 	Desk      *Desk
 
-	db       *db
-	rows     *rows
-	maxLine  int64                                      // people in line of a campaign
-	search   chan struct{}                              // held by who looks for a code
-	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
+	db     *db
+	rows   *rows
+	search chan struct{} // held by who looks for a code
 }
 
 // Options are what Open needs beside the place of the ledger.
@@ -106,13 +107,14 @@ func newLedger(d *db, o Options) *Ledger {
 	if d.onCommit = o.OnCommit; o.Clock != nil {
 		d.clock = o.Clock
 	}
+	r := &rows{db: d, secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
 	l := &Ledger{
+		Gate:     &Gate{db: d, rows: r, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), existing: existing},
+		Recorder: &Recorder{db: d, rows: r}, Epochs: &Epochs{db: d, rows: r},
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
-		db:      d,
-		rows:    &rows{db: d, secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)},
-		maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), search: make(chan struct{}, 1), existing: existing,
+		db: d, rows: r, search: make(chan struct{}, 1),
 	}
-	d.together = l.decideAll
+	d.together = l.Gate.decideAll
 	return l
 }
 

@@ -24,12 +24,12 @@ func TestF52AClaimWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	stage.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, err := l.Claim(ctx, "c", users("a")); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.Gate.Claim(ctx, "c", users("a")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	stage.Must(t, lock.Rollback())
-	claim(t, l, "c", "a", "b")
-	stage.Same(t, "again", "already_issued:1 already_issued:2 issued:3", claim(t, l, "c", "a", "b", "c"))
+	claim(t, l.Gate, "c", "a", "b")
+	stage.Same(t, "again", "already_issued:1 already_issued:2 issued:3", claim(t, l.Gate, "c", "a", "b", "c"))
 }
 
 // TestAChangeIsNotLeftToComeLater ends the operator's request while the ledger is
@@ -39,7 +39,7 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 1)
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	lock, err := services.Beside(t, path).Begin()
 	stage.Must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,18 +57,18 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	}
 	stage.Must(t, lock.Rollback())
 	stage.Must(t, <-voided)
-	stage.Same(t, "afterwards", "issued:2", claim(t, l, "c", "b"))
+	stage.Same(t, "afterwards", "issued:2", claim(t, l.Gate, "c", "b"))
 }
 
 func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 10)
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	void(t, l, "c", 1) // a change that is not one of terms
 	stage.Must(t, stage.Err(l.SetTerms(t.Context(), "test", "c", 2, func(terms *firstcome.Terms) {
 		terms.Benefit = []byte(`{"percent":30}`)
 	})))
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	benefits := map[int64]string{}
 	for _, c := range allCoupons(t, l) {
 		terms, err := l.Terms(t.Context(), "c", c.TermsVersion)
@@ -102,11 +102,11 @@ func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
 	create(t, l, "c", 4)
 	news, forget := l.NewFacts("c")
 	defer forget()
-	claim(t, l, "c", "a", "b", "c")
+	claim(t, l.Gate, "c", "a", "b", "c")
 	<-news
 	void(t, l, "c", 2)
 	void(t, l, "c", 1)
-	claim(t, l, "c", "a", "d")
+	claim(t, l.Gate, "c", "a", "d")
 	all := []string{"1 issued 1", "2 issued 2", "3 issued 3", "4 voided 2", "5 voided 1", "6 issued 4", "7 issued 5"}
 	for after := range int64(8) {
 		for limit := range 8 {
@@ -130,13 +130,13 @@ func TestWhoWaitsForFactsOfOneCampaignIsNotWokenByAnother(t *testing.T) {
 	create(t, l, "d", 4)
 	news, forget := l.NewFacts("c")
 	defer forget()
-	claim(t, l, "d", "a")
+	claim(t, l.Gate, "d", "a")
 	select {
 	case <-news:
 		t.Error("woken")
 	default:
 	}
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	<-news
 }
 
@@ -144,15 +144,15 @@ func TestABackupIsALedger(t *testing.T) {
 	path, backup := file(t), file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 3)
-	claim(t, l, "c", "a", "b")
+	claim(t, l.Gate, "c", "a", "b")
 	shared := reader(t, path)
 	stage.Must(t, shared.Backup(t.Context(), backup))
 	if err := shared.Backup(t.Context(), backup); err == nil {
 		t.Error("a backup was overwritten")
 	}
-	claim(t, l, "c", "late")
+	claim(t, l.Gate, "c", "late")
 	restored := start(t, backup, nil)
-	stage.Same(t, "restored", "already_issued:1 already_issued:2 issued:3 sold_out:0", claim(t, restored, "c", "a", "b", "c", "d"))
+	stage.Same(t, "restored", "already_issued:1 already_issued:2 issued:3 sold_out:0", claim(t, restored.Gate, "c", "a", "b", "c", "d"))
 }
 
 func TestAGateWithAnotherSecretDecidesNothing(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAGateWithAnotherSecretDecidesNothing(t *testing.T) {
 	l, err = ledger.Open(t.Context(), path, ledger.Options{Secret: other})
 	stage.Must(t, err)
 	stage.Serve(t, l)
-	if _, err = l.Claim(t.Context(), "c", users("a")); !errors.Is(err, firstcome.ErrGateMismatch) {
+	if _, err = l.Gate.Claim(t.Context(), "c", users("a")); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -141,18 +141,18 @@ func (r *rows) changeLine(t *tx, from, to stock, now time.Time) error {
 }
 
 // Issue decides claims past the line: see gate.Decider.
-func (l *Ledger) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return l.decisions(ctx, &claims{id: id, users: users, direct: &order})
+func (g *Gate) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decisions(ctx, &claims{id: id, users: users, direct: &order})
 }
 
 // Serve issues coupons to those next in line: see gate.Line.
-func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
-	if l.rows.remote() {
-		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, l.rows.gate)
+func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
+	if g.rows.remote() {
+		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, g.rows.gate)
 	}
 	var served gate.Served
-	err := l.db.update(ctx, func(t *tx) (err error) {
-		served, err = l.serve(t, id, min(limit, maxServe))
+	err := g.db.update(ctx, func(t *tx) (err error) {
+		served, err = g.serve(t, id, min(limit, maxServe))
 		return err
 	})
 	if err != nil { // the writer may still be at served
@@ -162,33 +162,33 @@ func (l *Ledger) Serve(ctx context.Context, id firstcome.CampaignID, limit int) 
 }
 
 // serve is Serve within a transaction.
-func (l *Ledger) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
-	s, err := l.lineInRow(t, id)
+func (g *Gate) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
+	s, err := g.lineInRow(t, id)
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
 	}
-	clock := l.rows.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
+	clock := g.rows.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
 	before, now := s, s.at(clock)
 	if why := s.sendsAway(now); t.endLine(&s, now) {
 		served.Ended = why.String()
 	} else if s.isServed(now) {
-		if served.Coupons, err = l.serveNext(t, &s, int64(limit), now, clock); err != nil {
+		if served.Coupons, err = g.serveNext(t, &s, int64(limit), now, clock); err != nil {
 			return served, err
 		}
 		if why := s.sendsAway(now); t.endLine(&s, now) {
 			served.Ended = why.String()
 		}
 	}
-	served.Waiting, served.Again = s.line.Waiting, l.again(&s, now, clock)
+	served.Waiting, served.Again = s.line.Waiting, g.again(&s, now, clock)
 	t.stage(before, s, served.Coupons, now)
 	return served, t.flush()
 }
 
 // lineInRow reads the row from the database, not from memory. If the remembered row were wrong, serving would fail until the
 // next claim, which may never come.
-func (l *Ledger) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
+func (g *Gate) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
 	delete(t.stocks, id)
-	return l.rows.stock(t, id)
+	return g.rows.stock(t, id)
 }
 
 // isServed tells whether the line is served at now: the campaign has opened and is not paused.
@@ -200,7 +200,7 @@ func (s *stock) isServed(now time.Time) bool {
 func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.quarantined.coupons) }
 
 // serveNext takes turns from the pace's bucket, and serves as many tickets.
-func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
+func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
 	turns, due := s.seen().Pace.Take(s.line.Due, clock, min(limit, s.free(), s.line.Waiting))
 	if turns == 0 {
 		if due.Before(s.line.Due) { // pulled back: it is kept, else it would be pulled back for ever
@@ -224,7 +224,7 @@ func (l *Ledger) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) (
 	for _, n := range next {
 		outcome := alreadyIssued
 		if holders[s.ID][n.user] == nil {
-			coupon := l.issue(s, n.user, now)
+			coupon := g.issue(s, n.user, now)
 			coupon.Generation, coupon.Ticket = n.generation, n.number
 			coupons, outcome = append(coupons, coupon), issued
 		}
@@ -254,14 +254,14 @@ func (t *tx) nextTickets(s *stock, limit int64) ([]ticket, error) {
 }
 
 // again returns when somebody in line can be served: see gate.Served.
-func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
+func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
 	campaign := s.seen()
 	why := firstcome.Decide(campaign, now, -1, false, false)
 	var wait time.Duration
 	switch {
 	case s.line.Waiting == 0 || why == firstcome.Paused:
 		return 0
-	case l.db.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
+	case g.db.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
 		wait = s.quarantined.until.Sub(clock)
 	case why == firstcome.NotOpen:
 		wait = campaign.OpensAt.Sub(now)
@@ -274,18 +274,18 @@ func (l *Ledger) again(s *stock, now, clock time.Time) time.Duration {
 }
 
 // Leave takes a user out of the line: see gate.Places.
-func (l *Ledger) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
-	err = l.db.repeat(ctx, func(t *tx) error { return l.leave(t, id, user) })
+func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
+	err = g.db.repeat(ctx, func(t *tx) error { return g.leave(t, id, user) })
 	return left, wrap(err, "leave the line of %s", id)
 }
 
 // leave is Leave within its transaction.
-func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) error {
-	s, err := l.lineInRow(t, id)
+func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) error {
+	s, err := g.lineInRow(t, id)
 	if err != nil {
 		return err
 	}
-	now := l.rows.decidesAt(s)
+	now := g.rows.decidesAt(s)
 	number, err := t.ticketOf(&s, user)
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (l *Ledger) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) er
 		t.stage(before, s, nil, now)
 		return t.flush()
 	}
-	rows, err := t.query(l.db.dialect.couponOf, string(user), string(id))
+	rows, err := t.query(g.db.dialect.couponOf, string(user), string(id))
 	switch _, err := only(rows, err); {
 	case err == nil:
 		return firstcome.ErrServed

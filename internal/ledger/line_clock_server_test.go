@@ -21,13 +21,13 @@ func TestF72ANodeWhoseClockIsWrongServesAtThePaceOfTheServers(t *testing.T) {
 		name := kind.Database(t)
 		right := start(t, name, nil)
 		paced(t, right, 1000, perSecond)
-		_, err := right.Claim(t.Context(), "c", people(150))
+		_, err := right.Gate.Claim(t.Context(), "c", people(150))
 		stage.Must(t, err)
 		begun := status(t, right).Now
 		have := 0
 		serveUntil := func(l *ledger.Ledger, coupons int) {
 			for have < coupons {
-				served, err := l.Serve(t.Context(), "c", 7)
+				served, err := l.Gate.Serve(t.Context(), "c", 7)
 				stage.Must(t, err)
 				have += len(served.Coupons)
 			}
@@ -38,7 +38,7 @@ func TestF72ANodeWhoseClockIsWrongServesAtThePaceOfTheServers(t *testing.T) {
 				t.Fatalf("the bubble is in the year %d", year)
 			}
 			wrong := start(t, name, nil)
-			d, err := wrong.Claim(t.Context(), "c", []firstcome.UserID{"late"})
+			d, err := wrong.Gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
 			stage.Must(t, err)
 			if at := d[0].At; at.Before(begun) || d[0].Place.Ticket != 151 {
 				t.Errorf("who joins there has ticket %d, at %v", d[0].Place.Ticket, at)

@@ -20,10 +20,10 @@ func TestAServiceTakesItsTurnsAtTheInstantAtWhichItIssues(t *testing.T) {
 		return begun.Add(time.Duration(n*n) * 50 * time.Microsecond) // with the n-th look it goes on by n tenths of a millisecond
 	})
 	paced(t, l, 1000, perSecond)
-	_, err := l.Claim(t.Context(), "c", people(400))
+	_, err := l.Gate.Claim(t.Context(), "c", people(400))
 	stage.Must(t, err)
 	for served := (gate.Served{Waiting: 1}); served.Waiting > 0; {
-		served, err = l.Serve(t.Context(), "c", 99)
+		served, err = l.Gate.Serve(t.Context(), "c", 99)
 		stage.Must(t, err)
 	}
 	var issued []time.Time

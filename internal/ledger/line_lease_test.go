@@ -39,7 +39,7 @@ func TestF74NobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		for what, comeBack := range comebacks {
 			nodes, _ := nodesOn(t, kind, 2, 1)
-			here, there := flow.NewIssuer(nodes[0], flow.Limits{}), flow.NewIssuer(nodes[1], flow.Limits{})
+			here, there := flow.NewIssuer(nodes[0].Gate, flow.Limits{}), flow.NewIssuer(nodes[1].Gate, flow.Limits{})
 			if what == "void" || what == "raised" { // the others begin without a line
 				stage.Must(t, changed(func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })(t.Context(), nodes[0]))
 			}

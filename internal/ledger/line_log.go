@@ -11,14 +11,14 @@ import (
 // Where a line is logged stands in the changes of its campaign: in the terms that had it logged first, and in each rebuild, where its epoch begins.
 
 // LineHistory returns what the changes of a campaign say of the log of its line.
-func (l *Ledger) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
-	all, err := l.lineHistories(ctx, `c.id = ?`, string(id))
+func (e *Epochs) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
+	all, err := e.lineHistories(ctx, `c.id = ?`, string(id))
 	return all[id].LineHistory, wrap(err, "read where the line of %s is logged", id)
 }
 
 // LineLogs calls each with the campaigns of this node's gate whose lines are logged, unless they are closed for good.
-func (l *Ledger) LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error {
-	all, err := l.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+mayBeInLine, l.rows.gate, l.rows.fingerprint)
+func (e *Epochs) LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error {
+	all, err := e.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+mayBeInLine, e.rows.gate, e.rows.fingerprint)
 	for id, history := range all {
 		if history.Log != nil {
 			each(id, *history.Log)
@@ -34,8 +34,8 @@ type lineHistory struct {
 }
 
 // lineHistories returns what the changes of some campaigns say of the logs of their lines.
-func (l *Ledger) lineHistories(ctx context.Context, which string, args ...any) (map[firstcome.CampaignID]lineHistory, error) {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
+func (e *Epochs) lineHistories(ctx context.Context, which string, args ...any) (map[firstcome.CampaignID]lineHistory, error) {
+	rows, err := e.db.conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
 		WHERE `+which+` AND h.kind IN ('terms', 'rebuild', 'reconcile') AND NOT h.refused ORDER BY h.campaign_id, h.version`, args...)
 	all := map[firstcome.CampaignID]lineHistory{}
 	err = eachRow(rows, err, func(take scan) error {

@@ -16,8 +16,8 @@ const reasonLost = "lost"
 
 // LoseLine ends the line of a closed campaign whose gate has lost it, as far as the ledger knows it. Ending it again
 // changes nothing, and neither does ending that of a campaign which is not closed.
-func (l *Ledger) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
-	err := l.rows.locked(ctx, id, func(t *tx, s stock) error { return t.loseLine(&s, l.rows.decidesAt(s)) })
+func (rc *Recorder) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
+	err := rc.rows.locked(ctx, id, func(t *tx, s stock) error { return t.loseLine(&s, rc.rows.decidesAt(s)) })
 	return wrap(err, "end the line of %s", id)
 }
 

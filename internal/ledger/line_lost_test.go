@@ -19,17 +19,17 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		served.Generation, served.Ticket = 1, 2
 		b := given(served)
 		b.Line.Line = firstcome.Line{Generation: 1, LastTicket: 5, ServedThrough: 2, Served: 1, Waiting: 3}
-		_, err := l.Record(t.Context(), b)
+		_, err := l.Recorder.Record(t.Context(), b)
 		stage.Must(t, err)
-		stage.Must(t, l.LoseLine(t.Context(), "c"))
-		if at, err := l.LineOf(t.Context(), "c"); err != nil || len(at.Past) > 0 {
+		stage.Must(t, l.Recorder.LoseLine(t.Context(), "c"))
+		if at, err := l.Gate.LineOf(t.Context(), "c"); err != nil || len(at.Past) > 0 {
 			t.Errorf("the line of a campaign that is not closed is %+v, %v", at, err)
 		}
 		stop()
 		other, stop := serve(t, name, ledger.Options{Gate: "redis:another"})
 		_, err = other.Switch(t.Context(), "op", "c", 0, ledger.Close)
 		stage.Must(t, err)
-		at, err := other.LineOf(t.Context(), "c")
+		at, err := other.Gate.LineOf(t.Context(), "c")
 		stage.Must(t, err)
 		want := gate.PastLine{Generation: 1, Reason: "lost", LastTicket: 5, ServedThrough: 2, Served: 1, Waiting: 3}
 		if len(at.Past) == 1 {
@@ -44,8 +44,8 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		if err != nil || found.Lines != 1 || found.Breaches.Count["P9"] != 0 {
 			t.Errorf("the audit finds %+v, %v", found, err)
 		}
-		stage.Must(t, l.LoseLine(t.Context(), "c")) // the old Redis is back, and has lost it
-		if again, err := l.LineOf(t.Context(), "c"); err != nil || len(again.Past) != 1 {
+		stage.Must(t, l.Recorder.LoseLine(t.Context(), "c")) // the old Redis is back, and has lost it
+		if again, err := l.Gate.LineOf(t.Context(), "c"); err != nil || len(again.Past) != 1 {
 			t.Errorf("then it is %+v, %v", again, err)
 		}
 	})

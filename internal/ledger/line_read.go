@@ -11,8 +11,8 @@ import (
 )
 
 // Lines calls each with the campaigns that have people in line: see gate.Line.
-func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+l.db.dialect.hasLine+` AND gate = ? AND secret = ?`, l.rows.gate, l.rows.fingerprint)
+func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	rows, err := g.db.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.db.dialect.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
 	err = eachRow(rows, err, func(take scan) error {
 		id, err := one[firstcome.CampaignID](take)
 		if err == nil {
@@ -24,19 +24,19 @@ func (l *Ledger) Lines(ctx context.Context, each func(firstcome.CampaignID)) err
 }
 
 // Place returns where a user stands in line: see gate.Places.
-func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
-	err = l.db.conclude.atOnce(ctx, func(at *snapshot) error {
-		rows, err := at.QueryContext(ctx, l.db.dialect.couponOf, string(user), string(id))
+func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
+	err = g.db.conclude.atOnce(ctx, func(at *snapshot) error {
+		rows, err := at.QueryContext(ctx, g.db.dialect.couponOf, string(user), string(id))
 		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
 			return err
 		}
-		s, now, err := l.seeLine(ctx, at, id)
+		s, now, err := g.seeLine(ctx, at, id)
 		if err != nil {
 			return err
 		}
 		var number int64
 		if s.line.Waiting > 0 {
-			err = at.QueryRowContext(ctx, ticketQuery(l.db.dialect), string(user), string(id), s.line.Generation).Scan(&number)
+			err = at.QueryRowContext(ctx, ticketQuery(g.db.dialect), string(user), string(id), s.line.Generation).Scan(&number)
 		}
 		switch {
 		case err != nil && !errors.Is(err, sql.ErrNoRows):
@@ -51,32 +51,32 @@ func (l *Ledger) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 }
 
 // seeLine returns what a campaign's row has at the gate's time now.
-func (l *Ledger) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
-	s, err = l.rows.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
-	if err == nil && l.db.dialect.shared {
-		if l.db.clock != nil {
-			s.clock = l.db.clock().UTC().Truncate(time.Microsecond)
+func (g *Gate) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
+	s, err = g.rows.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
+	if err == nil && g.db.dialect.shared {
+		if g.db.clock != nil {
+			s.clock = g.db.clock().UTC().Truncate(time.Microsecond)
 		} else {
-			err = at.QueryRowContext(ctx, `SELECT `+l.db.dialect.clock).Scan(when(&s.clock))
+			err = at.QueryRowContext(ctx, `SELECT `+g.db.dialect.clock).Scan(when(&s.clock))
 		}
 		s.recallQuarantine()
 	}
 	if err == nil {
-		now = l.rows.decidesAt(s)
+		now = g.rows.decidesAt(s)
 	}
 	return s, now, err
 }
 
 // LineOf returns a campaign's line: see gate.Places.
-func (l *Ledger) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
-	err = l.db.conclude.atOnce(ctx, func(at *snapshot) error {
-		s, now, err := l.seeLine(ctx, at, id)
+func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
+	err = g.db.conclude.atOnce(ctx, func(at *snapshot) error {
+		s, now, err := g.seeLine(ctx, at, id)
 		if err != nil {
 			return err
 		}
 		state = gate.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
 		state.Campaign.Pace = s.Pace
-		if why := s.sendsAway(now); why != 0 && !l.rows.remote() { // the window has passed, and nobody has written so
+		if why := s.sendsAway(now); why != 0 && !g.rows.remote() { // the window has passed, and nobody has written so
 			state.Past, state.Line = []gate.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {

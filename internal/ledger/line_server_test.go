@@ -28,11 +28,11 @@ func TestF75AServiceBehindAChangeGoesByTheChange(t *testing.T) {
 		} {
 			id := firstcome.CampaignID("c-" + change[:4])
 			stage.Must(t, nodes[0].Create(t.Context(), "test", id, withPace(9, 1000)))
-			stage.Same(t, "in line", "waiting:0 waiting:0", claim(t, nodes[0], id, "a", "b"))
+			stage.Same(t, "in line", "waiting:0 waiting:0", claim(t, nodes[0].Gate, id, "a", "b"))
 			hand := begin(t, db, `UPDATE campaigns SET `+change+` WHERE id = '`+string(id)+`'`)
 			served := make(chan string, 1)
 			go func() {
-				s, err := nodes[1].Serve(context.Background(), id, 9)
+				s, err := nodes[1].Gate.Serve(context.Background(), id, 9)
 				if err != nil {
 					t.Error(err)
 				}
@@ -54,13 +54,13 @@ func TestF71AServiceWhoseCommitIsUnknownIsDoneOnceOrNotAtAll(t *testing.T) {
 		paced(t, direct, 1000, 0)
 		proxy, far := through(t, name)
 		l := start(t, far, nil)
-		claims, err := direct.Claim(t.Context(), "c", people(200))
+		claims, err := direct.Gate.Claim(t.Context(), "c", people(200))
 		stage.Must(t, err)
 		stage.Same(t, "the last one's ticket", int64(200), claims[199].Place.Ticket)
 		unknown, ended := 0, false
 		for n, k := 1, 1; n <= 60 && !(ended && unknown > 0); n, k = n+1, k+1 { // see TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain
 			lost := proxy.DropReply(k)
-			if _, err := l.Serve(t.Context(), "c", 3); err != nil {
+			if _, err := l.Gate.Serve(t.Context(), "c", 3); err != nil {
 				unknown++
 			}
 			select {
@@ -96,7 +96,7 @@ func TestTheLineOfACampaignWithoutAPaceCostsNoStatement(t *testing.T) {
 		db := services.Beside(t, name)
 		rename(db, "tickets", "hidden")
 		defer rename(db, "hidden", "tickets")
-		stage.Same(t, "claims", "issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
+		stage.Same(t, "claims", "issued:1 issued:2", claim(t, nodes[0].Gate, "c", "a", "b"))
 		_, err := nodes[0].Void(t.Context(), "test", "c", 1, "test")
 		stage.Must(t, err)
 	})

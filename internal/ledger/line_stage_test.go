@@ -45,7 +45,7 @@ func keepsPlaces(t *testing.T, l *ledger.Ledger) gate.LineState {
 			last = c
 		}
 	}
-	state, err := l.LineOf(t.Context(), "c")
+	state, err := l.Gate.LineOf(t.Context(), "c")
 	stage.Must(t, err)
 	return state
 }
@@ -65,7 +65,7 @@ func nodesOnEach(t *testing.T, test func(t *testing.T, nodes []*ledger.Ledger)) 
 func serveAll(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	for {
-		served, err := l.Serve(t.Context(), "c", 7)
+		served, err := l.Gate.Serve(t.Context(), "c", 7)
 		stage.Must(t, err)
 		if served.Waiting == 0 {
 			return

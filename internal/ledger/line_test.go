@@ -31,7 +31,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 		for _, l := range nodes {
 			servers.Go(func() {
 				for !done.Load() {
-					if err := inTime(func() error { return stage.Err(l.Serve(ctx, "c", 3)) }); err != nil {
+					if err := inTime(func() error { return stage.Err(l.Gate.Serve(ctx, "c", 3)) }); err != nil {
 						t.Error(err)
 						return
 					}
@@ -45,16 +45,19 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 			crowd.Go(func() error {
 				l := nodes[n%len(nodes)]
 				var d []firstcome.Decision
-				claim := func() (err error) { d, err = l.Claim(ctx, "c", users(user, user)); return err }
+				claim := func() (err error) { d, err = l.Gate.Claim(ctx, "c", users(user, user)); return err }
 				if err := inTime(claim); err != nil || d[0].Outcome == firstcome.Waiting && d[1].Place.Ticket != d[0].Place.Ticket {
 					t.Errorf("%s: %v, %v", user, d, err)
 				}
 				left[n] = errors.New("did not")
 				switch n % 4 {
 				case 0:
-					left[n] = inTime(func() error { return stage.Err(l.Leave(ctx, "c", user)) })
+					left[n] = inTime(func() error { return stage.Err(l.Gate.Leave(ctx, "c", user)) })
 				case 1:
-					issue := func() (err error) { d, err = l.Issue(ctx, gate.Order{Actor: "test"}, "c", users(user)); return err }
+					issue := func() (err error) {
+						d, err = l.Gate.Issue(ctx, gate.Order{Actor: "test"}, "c", users(user))
+						return err
+					}
 					if err := inTime(issue); err != nil {
 						return err
 					}
@@ -72,7 +75,7 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 		state := keepsPlaces(t, nodes[0])
 		stage.Same(t, "in line", int64(0), state.Line.Waiting)
 		for n, user := range all {
-			_, err := nodes[0].CouponOf(ctx, "c", user)
+			_, err := nodes[0].Gate.CouponOf(ctx, "c", user)
 			holds := err == nil
 			if gone := left[n] == nil; gone && holds || errors.Is(left[n], firstcome.ErrServed) != (holds && n%4 == 0) {
 				t.Errorf("%s left: %v, and has a coupon: %v", user, left[n], err)
@@ -90,14 +93,14 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 	nodesOnEach(t, func(t *testing.T, nodes []*ledger.Ledger) {
 		ctx := context.Background()
 		paced(t, nodes[0], 5, 0)
-		_, err := nodes[0].Claim(ctx, "c", people(60)) // more than there will be coupons
+		_, err := nodes[0].Gate.Claim(ctx, "c", people(60)) // more than there will be coupons
 		stage.Must(t, err)
 		var all, servers sync.WaitGroup
 		var done atomic.Bool
 		for _, l := range nodes {
 			servers.Go(func() {
 				for !done.Load() {
-					if err := inTime(func() error { return stage.Err(l.Serve(ctx, "c", 2)) }); err != nil {
+					if err := inTime(func() error { return stage.Err(l.Gate.Serve(ctx, "c", 2)) }); err != nil {
 						t.Error(err)
 						return
 					}
@@ -107,7 +110,9 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 		for k, l := range nodes {
 			all.Go(func() {
 				for n, user := range people(40) {
-					claim := func() error { return stage.Err(l.Claim(ctx, "c", users(firstcome.UserID(fmt.Sprint(user, "-", k))))) }
+					claim := func() error {
+						return stage.Err(l.Gate.Claim(ctx, "c", users(firstcome.UserID(fmt.Sprint(user, "-", k)))))
+					}
 					if err := inTime(claim); err != nil {
 						t.Error(err)
 					}
@@ -149,12 +154,12 @@ func TestF72TheLineGoesOnWhereverTheClockGoes(t *testing.T) {
 		clock.Store(conform.Epoch.UnixMicro())
 		l := start(t, name, func() time.Time { return time.UnixMicro(clock.Load()) })
 		paced(t, l, 1000, 10)
-		_, err := l.Claim(t.Context(), "c", people(60))
+		_, err := l.Gate.Claim(t.Context(), "c", people(60))
 		stage.Must(t, err)
 		served := func(jump time.Duration, seconds int) (coupons int) {
 			clock.Add(jump.Microseconds())
 			for range seconds * 10 {
-				s, err := l.Serve(t.Context(), "c", 99)
+				s, err := l.Gate.Serve(t.Context(), "c", 99)
 				stage.Must(t, err)
 				coupons += len(s.Coupons)
 				clock.Add(100_000)
@@ -175,11 +180,11 @@ func TestF78AFullLineRefusesNewcomersAndHurtsNobodyInIt(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, _ := serve(t, name, ledger.Options{MaxLine: 3})
 		paced(t, l, 9, 0)
-		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0 Outcome(0):0 waiting:0 Outcome(0):0", claim(t, l, "c", "a", "b", "c", "d", "a", "e"))
-		stage.Must(t, stage.Err(l.Leave(t.Context(), "c", "b")))
-		stage.Same(t, "joining again", "waiting:0 waiting:0 Outcome(0):0", claim(t, l, "c", "d", "c", "b"))
+		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0 Outcome(0):0 waiting:0 Outcome(0):0", claim(t, l.Gate, "c", "a", "b", "c", "d", "a", "e"))
+		stage.Must(t, stage.Err(l.Gate.Leave(t.Context(), "c", "b")))
+		stage.Same(t, "joining again", "waiting:0 waiting:0 Outcome(0):0", claim(t, l.Gate, "c", "d", "c", "b"))
 		serveAll(t, l)
-		stage.Same(t, "served", "already_issued:1 already_issued:2 already_issued:3 waiting:0", claim(t, l, "c", "a", "c", "d", "b"))
+		stage.Same(t, "served", "already_issued:1 already_issued:2 already_issued:3 waiting:0", claim(t, l.Gate, "c", "a", "c", "d", "b"))
 		keepsPlaces(t, l)
 	})
 }
@@ -195,14 +200,14 @@ func TestAPaceIsKeptByOneNodeAndByThree(t *testing.T) {
 			for n := range people {
 				crowd = append(crowd, firstcome.UserID(fmt.Sprint("u-", count, "-", n)))
 			}
-			_, err := l.Claim(t.Context(), "c", crowd)
+			_, err := l.Gate.Claim(t.Context(), "c", crowd)
 			stage.Must(t, err)
 			var all sync.WaitGroup
 			for _, l := range nodes[:count+1] {
 				all.Go(func() {
 					for served := (gate.Served{Waiting: 1}); served.Waiting > 0; {
 						var err error
-						if served, err = l.Serve(context.Background(), "c", 99); err != nil {
+						if served, err = l.Gate.Serve(context.Background(), "c", 99); err != nil {
 							t.Error(err)
 							return
 						}

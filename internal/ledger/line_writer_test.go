@@ -17,16 +17,16 @@ func TestClaimsAndADirectIssueOfALineShareATransaction(t *testing.T) {
 		l := haltingLedger(t, file(t))
 		paced(t, l.Ledger, 9, 1)
 		create(t, l.Ledger, "other", 1)
-		l.during(func() { claim(t, l.Ledger, "other", "a") },
-			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
+		l.during(func() { claim(t, l.Ledger.Gate, "other", "a") },
+			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger.Gate, "c", "a", "b")) },
 			func() {
-				d, err := l.Issue(context.Background(), gate.Order{Actor: "test"}, "c", users("b", "x"))
+				d, err := l.Gate.Issue(context.Background(), gate.Order{Actor: "test"}, "c", users("b", "x"))
 				if err != nil || d[0].Outcome != firstcome.Issued || d[1].Coupon.Number != 2 || d[1].InLine != 1 {
 					t.Errorf("direct: %+v, %v", d, err)
 				}
 			},
 			func() {
-				stage.Same(t, "again", "waiting:0 already_issued:1 waiting:0", claim(t, l.Ledger, "c", "a", "b", "d"))
+				stage.Same(t, "again", "waiting:0 already_issued:1 waiting:0", claim(t, l.Ledger.Gate, "c", "a", "b", "d"))
 			})
 		stage.Same(t, "calls in the last transaction", 3, l.committed[len(l.committed)-1])
 		if state := keepsPlaces(t, l.Ledger); state.Line.Waiting != 2 || state.Line.LastTicket != 3 || state.Line.Served != 1 {
@@ -44,14 +44,14 @@ func TestWhoJoinsBesideADamagedCampaignJoinsOnce(t *testing.T) {
 		create(t, l.Ledger, "d", 9)
 		create(t, l.Ledger, "other", 1)
 		execute(t, db, `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('d', 1, 'z', 'x', 1, 1, 1, 1)`)
-		l.during(func() { claim(t, l.Ledger, "other", "a") },
-			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "a", "b")) },
+		l.during(func() { claim(t, l.Ledger.Gate, "other", "a") },
+			func() { stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Ledger.Gate, "c", "a", "b")) },
 			func() {
-				if d, err := l.Claim(context.Background(), "d", users("a")); err == nil {
+				if d, err := l.Gate.Claim(context.Background(), "d", users("a")); err == nil {
 					t.Errorf("the damaged one decided %+v", d)
 				}
 			},
-			func() { stage.Same(t, "joining behind", "waiting:0 waiting:0", claim(t, l.Ledger, "c", "b", "e")) })
+			func() { stage.Same(t, "joining behind", "waiting:0 waiting:0", claim(t, l.Ledger.Gate, "c", "b", "e")) })
 		if state := keepsPlaces(t, l.Ledger); state.Line.Waiting != 3 || state.Line.LastTicket != 3 {
 			t.Errorf("%+v", state.Line)
 		}
@@ -63,9 +63,9 @@ func TestAJoinIsCountedInTheLineThatIsThere(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	paced(t, l, 9, 0)
-	stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l, "c", "a", "b"))
+	stage.Same(t, "joining", "waiting:0 waiting:0", claim(t, l.Gate, "c", "a", "b"))
 	execute(t, services.Beside(t, path), `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket = 1`, `UPDATE campaigns SET waiting = 1`)
-	stage.Same(t, "joining behind", "waiting:0", claim(t, l, "c", "d"))
+	stage.Same(t, "joining behind", "waiting:0", claim(t, l.Gate, "c", "d"))
 	stage.Same(t, "in line", int64(2), keepsPlaces(t, l).Line.Waiting)
 }
 
@@ -74,18 +74,18 @@ func TestWhoHoldsACouponAlreadyIsNotServed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := start(t, name, nil)
 		paced(t, l, 9, 0)
-		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
+		stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l.Gate, "c", "a", "b", "d"))
 		execute(t, services.Beside(t, name),
 			`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 1, 'b', 'x', 1, 1, 1, 1)`,
 			`UPDATE campaigns SET in_force = 1, issued = 1, last_number = 1, position = 1 WHERE id = 'c'`)
-		served, err := l.Serve(t.Context(), "c", 9)
+		served, err := l.Gate.Serve(t.Context(), "c", 9)
 		if err != nil || served.Waiting != 0 || len(served.Coupons) != 2 || served.Coupons[1].Number != 3 || served.Coupons[1].Ticket != 3 {
 			t.Errorf("%+v, %v", served, err)
 		}
-		state, err := l.LineOf(t.Context(), "c")
+		state, err := l.Gate.LineOf(t.Context(), "c")
 		stage.Must(t, err)
 		stage.Same(t, "served", int64(3), state.Line.Served)
-		stage.Same(t, "claims", "already_issued:2 already_issued:1 already_issued:3", claim(t, l, "c", "a", "b", "d"))
+		stage.Same(t, "claims", "already_issued:2 already_issued:1 already_issued:3", claim(t, l.Gate, "c", "a", "b", "d"))
 	})
 }
 
@@ -96,16 +96,16 @@ func TestTheLinesOfAnotherGateAreNotServed(t *testing.T) {
 	for _, id := range []firstcome.CampaignID{"c", "gate", "secret", "empty"} {
 		stage.Must(t, l.Create(t.Context(), "test", id, withPace(9, 0)))
 		if id != "empty" {
-			stage.Same(t, "joining", "waiting:0", claim(t, l, id, "a"))
+			stage.Same(t, "joining", "waiting:0", claim(t, l.Gate, id, "a"))
 		}
 	}
 	execute(t, services.Beside(t, path), `UPDATE campaigns SET gate = 'redis:x' WHERE id = 'gate'`, `UPDATE campaigns SET secret = 'x' WHERE id = 'secret'`)
 	var found []firstcome.CampaignID
-	stage.Must(t, l.Lines(t.Context(), func(id firstcome.CampaignID) { found = append(found, id) }))
+	stage.Must(t, l.Gate.Lines(t.Context(), func(id firstcome.CampaignID) { found = append(found, id) }))
 	stage.Same(t, "lines", 1, len(found))
 	stage.Same(t, "the line", firstcome.CampaignID("c"), found[0])
 	for _, id := range []firstcome.CampaignID{"gate", "secret"} {
-		if served, err := l.Serve(t.Context(), id, 9); err == nil {
+		if served, err := l.Gate.Serve(t.Context(), id, 9); err == nil {
 			t.Errorf("%s: %+v", id, served)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // lined expects those campaigns that may have people in line at another gate.
 func lined(t testing.TB, l *ledger.Ledger, want ...firstcome.CampaignID) {
 	t.Helper()
-	got, err := l.Lined(t.Context())
+	got, err := l.Recorder.Lined(t.Context())
 	stage.Must(t, err)
 	var ids []firstcome.CampaignID
 	for _, r := range got {
@@ -39,7 +39,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 		create(t, l, "drains", 5)
 		tell := func(waiting int64) {
 			line := firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 3 - waiting, Served: 3 - waiting, Waiting: waiting}
-			stage.Must(t, stage.Err(l.Record(t.Context(), flow.Batch{Campaign: "drains", Epoch: 1, Line: gate.LineReport{Line: line}})))
+			stage.Must(t, stage.Err(l.Recorder.Record(t.Context(), flow.Batch{Campaign: "drains", Epoch: 1, Line: gate.LineReport{Line: line}})))
 		}
 		tell(2)
 		db := services.Beside(t, name)
@@ -55,7 +55,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 func TestEachDirectIssueAtAnotherGateIsInTheAuditLog(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, g := remoteAt(t, name), stage.NewGate(0)
-		over := &gate.Router{Gate: g, Book: l}
+		over := &gate.Router{Gate: g, Retired: l.Gate, Kept: l.Recorder}
 		for _, id := range []firstcome.CampaignID{"c", "empty"} {
 			stage.Must(t, l.Create(t.Context(), "test", id, withPace(5, 1)))
 			stage.Must(t, stage.Err(g.Apply(t.Context(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Terms: withPace(5, 1), Epoch: 1})))
@@ -76,7 +76,7 @@ func TestEachDirectIssueIsInTheAuditLog(t *testing.T) {
 		l := start(t, name, nil)
 		create(t, l, "c", 5)
 		for range 2 { // the second time x has it already
-			stage.Must(t, stage.Err(l.Issue(t.Context(), gate.Order{Actor: "somebody", Reason: "sorry"}, "c", users("x"))))
+			stage.Must(t, stage.Err(l.Gate.Issue(t.Context(), gate.Order{Actor: "somebody", Reason: "sorry"}, "c", users("x"))))
 		}
 		logged(t, l, "c", `somebody x 1 {"issued":1,"last_number":1,"reason":"sorry","waiting":0}`)
 	})

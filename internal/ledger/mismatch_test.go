@@ -62,10 +62,10 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 		lost("pause", err)
 		_, err = l.SetTerms(ctx, "test", "c", 0, func(to *firstcome.Terms) { to.Quantity = 9 })
 		lost("terms", err)
-		_, err = l.Retire(ctx, "c", gate.State{}, 0)
+		_, err = l.Epochs.Retire(ctx, "c", gate.State{}, 0)
 		lost("retire", err)
 		lost("applied", l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
-		if _, err := l.Record(ctx, given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
+		if _, err := l.Recorder.Record(ctx, given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("record: %v", err)
 		}
 
@@ -87,7 +87,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 
 		// A retired campaign is the ledger's, whatever became of its gate.
 		execute(t, db, `UPDATE campaigns SET retired_at = 1 WHERE id = 'c'`)
-		decisions, err := l.ClaimRetired(ctx, "c", users("a"))
+		decisions, err := l.Gate.ClaimRetired(ctx, "c", users("a"))
 		if err != nil || len(decisions) != 1 || decisions[0].Outcome != firstcome.Closed {
 			t.Errorf("once it is retired, it decides %v: %v", decisions, err)
 		}

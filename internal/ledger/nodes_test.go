@@ -36,7 +36,7 @@ func TestF25OneUserWhoClaimsAtEveryNodeAtOnceIsIssuedOnce(t *testing.T) {
 		for n := range 100 {
 			all.Go(func() {
 				var d []firstcome.Decision
-				err := inTime(func() (err error) { d, err = nodes[n%3].Claim(context.Background(), "c", users("a")); return err })
+				err := inTime(func() (err error) { d, err = nodes[n%3].Gate.Claim(context.Background(), "c", users("a")); return err })
 				if err != nil || d[0].Coupon.Number != 1 || d[0].Lease != 0 {
 					t.Errorf("got %+v, %v", d, err)
 					return
@@ -63,11 +63,11 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 		later := terms(9)
 		later.OpensAt = noon.Add(time.Minute)
 		stage.Must(t, early.Create(t.Context(), "test", "c", later))
-		stage.Same(t, "before opening", "not_open:0", claim(t, early, "c", "a"))
-		stage.Same(t, "open", "issued:1", claim(t, late, "c", "a"))
-		stage.Same(t, "it does not un-open", "issued:2", claim(t, early, "c", "b"))
+		stage.Same(t, "before opening", "not_open:0", claim(t, early.Gate, "c", "a"))
+		stage.Same(t, "open", "issued:1", claim(t, late.Gate, "c", "a"))
+		stage.Same(t, "it does not un-open", "issued:2", claim(t, early.Gate, "c", "b"))
 		ahead.Store(-int64(time.Hour))
-		stage.Same(t, "nor after a jump", "issued:3", claim(t, late, "c", "c"))
+		stage.Same(t, "nor after a jump", "issued:3", claim(t, late.Gate, "c", "c"))
 		for n, c := range allCoupons(t, early) {
 			if at := noon.Add(5 * time.Minute); c.Number != int64(n+1) || !c.IssuedAt.Equal(at) {
 				t.Errorf("number %d was issued at %v", c.Number, c.IssuedAt)
@@ -91,7 +91,7 @@ func TestF16TheServersClockDecides(t *testing.T) {
 			return at
 		}
 		before := server()
-		claim(t, nodes[0], "c", "a")
+		claim(t, nodes[0].Gate, "c", "a")
 		after := server()
 		if at := allCoupons(t, nodes[0])[0].IssuedAt.UnixMicro(); at < before || at > after {
 			t.Errorf("issued at %d, between %d and %d of the server", at, before, after)
@@ -119,7 +119,7 @@ func TestF51ManyBatchesAndChangesAtOnceFinish(t *testing.T) {
 						users[n] = firstcome.UserID(fmt.Sprint("user-", (batch*size+n*(worker+1))%(batches*size)))
 					}
 					l := nodes[worker%3]
-					if err := inTime(func() error { return stage.Err(l.Claim(context.Background(), id, users)) }); err != nil {
+					if err := inTime(func() error { return stage.Err(l.Gate.Claim(context.Background(), id, users)) }); err != nil {
 						t.Errorf("worker %d: %v", worker, err)
 					}
 					if err := inTime(func() error {
@@ -156,9 +156,9 @@ func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
 			}))
 			switch {
 			case seen == 0:
-				claim(t, nodes[0], "c", "a", "b")
+				claim(t, nodes[0].Gate, "c", "a", "b")
 			case seen == 2 && before < 2:
-				claim(t, nodes[0], "c", "d")
+				claim(t, nodes[0].Gate, "c", "d")
 				void(t, nodes[0], "c", 1)
 			}
 			if seen < 4 {
@@ -175,8 +175,8 @@ func TestWhatOneNodeWroteEveryNodeReads(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 2, 10)
 		create(t, nodes[0], "d", firstcome.Unlimited)
-		claim(t, nodes[0], "c", "a", "b", "c")
-		claim(t, nodes[1], "d", "a")
+		claim(t, nodes[0].Gate, "c", "a", "b", "c")
+		claim(t, nodes[1].Gate, "d", "a")
 		void(t, nodes[0], "c", 2)
 		key := firstcome.Key{ID: "k", Name: "test", Role: firstcome.Admin, Hash: [32]byte{0, 255, 39, 92}, CreatedAt: time.Now()}
 		stage.Must(t, nodes[0].Desk.AddKey(t.Context(), "test", key))
@@ -237,7 +237,7 @@ func claimBehind(t *testing.T, kind services.Kind, statements ...string) (decisi
 	claimed := make(chan error, 1)
 	go func() {
 		var err error
-		decisions, err = nodes[0].Claim(context.Background(), "c", []firstcome.UserID{"a", "b"})
+		decisions, err = nodes[0].Gate.Claim(context.Background(), "c", []firstcome.UserID{"a", "b"})
 		claimed <- err
 	}()
 	waitUntilBlocked(t, kind, db)

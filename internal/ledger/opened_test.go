@@ -37,7 +37,7 @@ func quantity(t *testing.T, l *Ledger, quantity int64) {
 // at returns what a user gets.
 func at(t *testing.T, l *Ledger, user firstcome.UserID) firstcome.Outcome {
 	t.Helper()
-	d, err := l.Claim(t.Context(), "c", []firstcome.UserID{user})
+	d, err := l.Gate.Claim(t.Context(), "c", []firstcome.UserID{user})
 	stage.Must(t, err)
 	return d[0].Outcome
 }

@@ -26,12 +26,12 @@ func TestTheFirstOfTwoHostsMayBeSilent(t *testing.T) {
 	u.Host = proxy.Address() + "," + u.Host
 	l := start(t, u.String(), nil)
 	create(t, l, "c", 5)
-	claim(t, l, "c", "a")
+	claim(t, l.Gate, "c", "a")
 	proxy.Cut()
 	proxy.Freeze()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if d, err := l.Claim(ctx, "c", users("b")); err != nil || d[0].Outcome != firstcome.Issued {
+	if d, err := l.Gate.Claim(ctx, "c", users("b")); err != nil || d[0].Outcome != firstcome.Issued {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -45,12 +45,12 @@ func TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce(t *testing.T) {
 		create(t, direct, "c", firstcome.Unlimited)
 		proxy, far := through(t, name)
 		l := start(t, far, nil)
-		claim(t, l, "c", "warm")
+		claim(t, l.Gate, "c", "warm")
 		survived, dropped := 0, true
 		for k := 1; dropped; k++ {
 			user := firstcome.UserID(fmt.Sprint("user-", k))
 			lost := proxy.DropReply(k)
-			first, err := l.Claim(t.Context(), "c", []firstcome.UserID{user})
+			first, err := l.Gate.Claim(t.Context(), "c", []firstcome.UserID{user})
 			select {
 			case <-lost:
 			default:
@@ -69,7 +69,7 @@ func TestF52AClaimWhoseReplyIsLostAtAnyPointIsDecidedOnce(t *testing.T) {
 				survived++
 			}
 			stage.Same(t, fmt.Sprintf("asked again after reply %d was lost", k),
-				fmt.Sprintf("already_issued:%d", first[0].Coupon.Number), claim(t, direct, "c", user))
+				fmt.Sprintf("already_issued:%d", first[0].Coupon.Number), claim(t, direct.Gate, "c", user))
 		}
 		if survived == 0 {
 			t.Error("no claim of which a reply was lost was answered")
@@ -92,7 +92,7 @@ func TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain(t *testing.T) {
 		unknown, ended := false, false
 		for n, k := int64(1), 1; n <= 1000 && !(ended && unknown); n, k = n+1, k+1 {
 			user := firstcome.UserID(fmt.Sprint("user-", n))
-			claim(t, l, "c", user)
+			claim(t, l.Gate, "c", user)
 			lost := proxy.DropReply(k)
 			_, err := l.Void(t.Context(), "test", "c", n, "test")
 			select {
@@ -105,7 +105,7 @@ func TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain(t *testing.T) {
 				t.Errorf("reply %d lost: %v", k, err)
 			}
 			unknown = unknown || err != nil
-			if _, found := direct.CouponOf(t.Context(), "c", user); err == nil && !errors.Is(found, firstcome.ErrNoCoupon) {
+			if _, found := direct.Gate.CouponOf(t.Context(), "c", user); err == nil && !errors.Is(found, firstcome.ErrNoCoupon) {
 				t.Errorf("reply %d lost, told that it is voided: %v", k, found)
 			}
 		}
@@ -120,7 +120,7 @@ func TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain(t *testing.T) {
 func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 10)
-		claim(t, nodes[0], "c", "a")
+		claim(t, nodes[0].Gate, "c", "a")
 		hand := lockByHand(t, services.Beside(t, name))
 		if kind == services.PostgreSQL { // the first who looks for a dead-lock is its victim
 			execute(t, hand, `SET LOCAL deadlock_timeout = '1min'`)
@@ -173,13 +173,13 @@ func TestF53AKilledServerIsTroubleAtOnceAndHealsWithoutARestart(t *testing.T) {
 		server := kind.Server(t)
 		l := start(t, database(t, server, false), nil)
 		create(t, l, "c", 10)
-		stage.Same(t, "before", "issued:1", claim(t, l, "c", "a"))
+		stage.Same(t, "before", "issued:1", claim(t, l.Gate, "c", "a"))
 		stage.Must(t, server.Kill())
-		if _, err := l.Claim(t.Context(), "c", []firstcome.UserID{"b"}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.Gate.Claim(t.Context(), "c", []firstcome.UserID{"b"}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a claim without a server: %v", err)
 		}
 		stage.Must(t, server.Restart(t.Context()))
-		stage.Same(t, "after", "already_issued:1 issued:2", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "after", "already_issued:1 issued:2", claim(t, l.Gate, "c", "a", "b"))
 	})
 }
 
@@ -192,12 +192,12 @@ func TestF53AFrozenServerIsToldByTheDeadline(t *testing.T) {
 		stage.Must(t, server.Freeze())
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if _, err := l.Claim(ctx, "c", users("a")); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.Gate.Claim(ctx, "c", users("a")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a claim on a frozen server: %v", err)
 		}
 		stage.Must(t, server.Continue())
-		claim(t, l, "c", "a", "b")
-		stage.Same(t, "after", "already_issued:1 already_issued:2", claim(t, l, "c", "a", "b"))
+		claim(t, l.Gate, "c", "a", "b")
+		stage.Same(t, "after", "already_issued:1 already_issued:2", claim(t, l.Gate, "c", "a", "b"))
 	})
 }
 

@@ -19,7 +19,7 @@ func TestALedgerBehindAPoolerOfSessionsServes(t *testing.T) {
 	found.Want(t, doctor.OK, "settings", "sessions", "server", "writes")
 	l, _ := serve(t, pooled, ledger.Options{})
 	stage.Must(t, l.Create(t.Context(), "test", "c", stage.Terms(9)))
-	stage.Same(t, "a claim", "issued:1", claim(t, l, "c", "mina"))
+	stage.Same(t, "a claim", "issued:1", claim(t, l.Gate, "c", "mina"))
 }
 
 // TestAPoolerOfTransactionsIsFound: settings of one session would be those of another, and so would be its locks.

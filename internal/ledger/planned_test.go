@@ -25,7 +25,7 @@ func (p *planned) claims(l *Ledger, size int) {
 		p.last++
 		users[n] = firstcome.UserID(fmt.Sprint("user-", p.last))
 	}
-	stage.Must(p.t, stage.Err(l.Claim(context.Background(), "c", users)))
+	stage.Must(p.t, stage.Err(l.Gate.Claim(context.Background(), "c", users)))
 }
 
 // lines has new users join, ask again and be served, behind 200 who wait.
@@ -38,7 +38,7 @@ func (p *planned) lines(l *Ledger, size int) {
 	p.claims(l, size)
 	p.last -= int64(size)
 	p.claims(l, size)
-	stage.Must(p.t, stage.Err(l.Serve(context.Background(), "c", size)))
+	stage.Must(p.t, stage.Err(l.Gate.Serve(context.Background(), "c", size)))
 }
 
 // records has coupons recorded twice, the second time behind a dead letter.
@@ -50,10 +50,10 @@ func (p *planned) records(l *Ledger, size int) {
 		coupons[n] = stage.Coupon("c", p.last)
 	}
 	if p.last == int64(size) { // the first ones
-		stage.Must(p.t, stage.Err(l.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test")))
+		stage.Must(p.t, stage.Err(l.Recorder.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test")))
 	}
 	for range 2 {
-		stage.Must(p.t, stage.Err(l.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})))
+		stage.Must(p.t, stage.Err(l.Recorder.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})))
 	}
 }
 
@@ -63,13 +63,13 @@ func (p *planned) reads(l *Ledger, size int) {
 	for n := range min(size, 20) {
 		_, err := l.Campaign(context.Background(), "c")
 		if err == nil {
-			_, err = l.CouponOf(context.Background(), "c", firstcome.UserID(fmt.Sprint("user-", p.last-int64(n))))
+			_, err = l.Gate.CouponOf(context.Background(), "c", firstcome.UserID(fmt.Sprint("user-", p.last-int64(n))))
 			if errors.Is(err, firstcome.ErrNoCoupon) { // in line
 				err = nil
 			}
 		}
 		if err == nil {
-			_, err = l.Has(context.Background(), "c", []firstcome.Coupon{{Campaign: "c", Number: p.last}})
+			_, err = l.Recorder.Has(context.Background(), "c", []firstcome.Coupon{{Campaign: "c", Number: p.last}})
 		}
 		stage.Must(p.t, err)
 	}

@@ -127,7 +127,7 @@ func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
 			for n := range users {
 				users[n] = firstcome.UserID(fmt.Sprint("user-", n))
 			}
-			stage.Must(t, stage.Err(l.Claim(t.Context(), "c", users)))
+			stage.Must(t, stage.Err(l.Gate.Claim(t.Context(), "c", users)))
 			args := []any{}
 			for _, user := range users[:64] {
 				args = append(args, string(user))

@@ -60,11 +60,11 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 			if s, err := l.Campaign(t.Context(), "c"); err != nil || s.Version != 2 {
 				t.Errorf("the campaign is at version %d, %v", s.Version, err)
 			}
-			if c, err := l.CouponOf(t.Context(), "c", "b"); err != nil || c.Number != 2 {
+			if c, err := l.Gate.CouponOf(t.Context(), "c", "b"); err != nil || c.Number != 2 {
 				t.Errorf("the holder is told of number %d, %v", c.Number, err)
 			}
 			var holders []firstcome.UserID
-			version, err := l.Holders(t.Context(), "c", func(user firstcome.UserID) { holders = append(holders, user) })
+			version, err := l.Gate.Holders(t.Context(), "c", func(user firstcome.UserID) { holders = append(holders, user) })
 			if slices.Sort(holders); err != nil || version != 2 || len(holders) != 2 {
 				t.Errorf("at version %d %v hold one, %v", version, holders, err)
 			}

@@ -77,7 +77,7 @@ func TestTheServersDefaultIsolationDoesNotMatter(t *testing.T) {
 			db := services.Beside(t, name)
 			hand := begin(t, db, issuedByHand...)
 			claimed := make(chan string, 1)
-			go func() { claimed <- claim(t, l, "c", "a", "b", "d") }()
+			go func() { claimed <- claim(t, l.Gate, "c", "a", "b", "d") }()
 			waitUntilBlocked(t, kind, db)
 			stage.Same(t, level+": transactions of another level", 0, otherLevel(t, kind, db))
 			stage.Must(t, hand.Commit())
@@ -94,12 +94,12 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 		nodes, name := nodesOn(t, kind, 1, 2)
 		proxy, far := through(t, name)
 		l := start(t, far, nil)
-		claim(t, nodes[0], "c", "first")
+		claim(t, nodes[0].Gate, "c", "first")
 		db := services.Beside(t, name)
 		hand := begin(t, db, `SELECT id FROM campaigns WHERE id = 'c' FOR UPDATE`)
 		claimed := make(chan error, 1)
 		go func() {
-			_, err := l.Claim(context.Background(), "c", users("a"))
+			_, err := l.Gate.Claim(context.Background(), "c", users("a"))
 			claimed <- err
 		}()
 		waitUntilBlocked(t, kind, db)
@@ -108,9 +108,9 @@ func TestF52AConnectionThatDiesWhileALockIsWaitedForDecidesNothing(t *testing.T)
 			t.Error("a claim without a connection was answered")
 		}
 		stage.Must(t, hand.Commit())
-		stage.Same(t, "at another node", "issued:2 sold_out:0", claim(t, nodes[0], "c", "b", "a"))
+		stage.Same(t, "at another node", "issued:2 sold_out:0", claim(t, nodes[0].Gate, "c", "b", "a"))
 		proxy.Heal()
-		stage.Same(t, "and at this one", "already_issued:2 sold_out:0", claim(t, l, "c", "b", "a"))
+		stage.Same(t, "and at this one", "already_issued:2 sold_out:0", claim(t, l.Gate, "c", "b", "a"))
 	})
 }
 
@@ -125,7 +125,7 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	execute(t, admin, database+`SET default_transaction_read_only = on`)
 	openError(t, name) // nothing can be decided there
 	execute(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'firstcome'`)
-	if _, err := l.Claim(t.Context(), "c", users("a")); err == nil {
+	if _, err := l.Gate.Claim(t.Context(), "c", users("a")); err == nil {
 		t.Fatal("it was written to")
 	}
 	if _, err := l.Campaign(t.Context(), "c"); err == nil || errors.Is(err, firstcome.ErrNoCampaign) {
@@ -140,7 +140,7 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	for _, statement := range []string{`SET default_transaction_read_only = off`, database + `RESET default_transaction_read_only`} {
 		stage.Must(t, stage.Err(conn.ExecContext(t.Context(), statement)))
 	}
-	stage.Same(t, "it may be written to", "issued:1", claim(t, l, "c", "a"))
+	stage.Same(t, "it may be written to", "issued:1", claim(t, l.Gate, "c", "a"))
 }
 
 // TestF65AColumnThatChangesItsTypeMeetsNoClaim changes one that statements which the
@@ -148,14 +148,14 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 func TestF65AColumnThatChangesItsTypeMeetsNoClaim(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		nodes, name := nodesOn(t, kind, 1, 2)
-		stage.Same(t, "before", "issued:1", claim(t, nodes[0], "c", "a"))
-		stage.Same(t, "prepared", "already_issued:1", claim(t, nodes[0], "c", "a"))
+		stage.Same(t, "before", "issued:1", claim(t, nodes[0].Gate, "c", "a"))
+		stage.Same(t, "prepared", "already_issued:1", claim(t, nodes[0].Gate, "c", "a"))
 		change := map[services.Kind]string{
 			services.MariaDB:    `ALTER TABLE coupons MODIFY code VARBINARY(64) NOT NULL`,
 			services.PostgreSQL: `ALTER TABLE coupons ALTER code TYPE varchar(64)`,
 		}[kind]
 		execute(t, services.Beside(t, name), change)
-		stage.Same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0], "c", "a", "b"))
+		stage.Same(t, "behind it", "already_issued:1 issued:2", claim(t, nodes[0].Gate, "c", "a", "b"))
 	})
 }
 
@@ -165,12 +165,12 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		l := remoteAt(t, name)
-		stage.Must(t, stage.Err(l.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
+		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
 		db := services.Beside(t, name)
 		hand := begin(t, db, `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'voided'`)
 		voided := make(chan error, 1)
 		letter := letters(t, l, ledger.Letters{})[0].ID
-		go func() { voided <- l.VoidLetter(context.Background(), "op", letter, "looked at") }()
+		go func() { voided <- l.Recorder.VoidLetter(context.Background(), "op", letter, "looked at") }()
 		waitUntilBlocked(t, kind, db)
 		stage.Must(t, hand.Commit())
 		if err := <-voided; !errors.Is(err, firstcome.ErrResolvedLetter) {

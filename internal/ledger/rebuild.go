@@ -15,6 +15,13 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
+// Epochs are those of gates beside the ledger: it is recovery's side of the ledger. Rebuilds and reconciles begin the next epoch, and the last one ends
+// when a campaign is retired.
+type Epochs struct {
+	db   *db
+	rows *rows
+}
+
 // attemptTime is how long a rebuild may give no sign of life before another node begins one.
 const attemptTime = 10 * time.Second
 
@@ -22,8 +29,8 @@ const attemptTime = 10 * time.Second
 // coupons. recovery.ErrOutdone says that another attempt is under way, which gave a sign of life within the last ten seconds, or that
 // the campaign is not in the given epoch any more, so somebody was faster. Epoch 0 is any: then a campaign that another Redis decided is this
 // node's gate's from then on. Else that is firstcome.ErrGateMismatch.
-func (l *Ledger) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
-	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) {
+func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
+	r, err := e.begin(ctx, actor, id, func(s stock) (int64, error) {
 		switch {
 		case s.away != nil && epoch != 0:
 			return 0, s.away
@@ -45,23 +52,23 @@ const tokenBits = 24
 func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | rand.Int64N(1<<tokenBits) }
 
 // begin claims the campaign's row for an attempt, whose number next returns, or an error.
-func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
-	err = l.db.update(ctx, func(t *tx) error {
-		s, err := l.rows.rowToChange(t, id)
+func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
+	err = e.db.update(ctx, func(t *tx) error {
+		s, err := e.rows.rowToChange(t, id)
 		if err != nil {
 			return err
 		}
-		if !l.rows.remote() || l.rows.gate == "" {
+		if !e.rows.remote() || e.rows.gate == "" {
 			return ErrUnnamedGate
 		}
 		attempt, err := next(s)
 		if err == nil {
-			err = l.rows.passes(t, id)
+			err = e.rows.passes(t, id)
 		}
 		if err != nil {
 			return err
 		}
-		now, err := l.db.now(t)
+		now, err := e.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -72,16 +79,16 @@ func (l *Ledger) begin(ctx context.Context, actor string, id firstcome.CampaignI
 			return recovery.ErrOutdone
 		}
 		r = recovery.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
-		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), l.rows.gate, string(id))
+		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), e.rows.gate, string(id))
 		return err
 	})
 	return r, err
 }
 
 // GoesOn is a sign of life of a rebuild. recovery.ErrOutdone says that another attempt has begun.
-func (l *Ledger) GoesOn(ctx context.Context, r recovery.Rebuild) error {
-	err := l.db.update(ctx, func(t *tx) error {
-		now, err := l.db.now(t)
+func (e *Epochs) GoesOn(ctx context.Context, r recovery.Rebuild) error {
+	err := e.db.update(ctx, func(t *tx) error {
+		now, err := e.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -96,8 +103,8 @@ func (l *Ledger) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 }
 
 // GiveUpRebuild ends an attempt that failed, so that another may begin at once. The gate stays frozen.
-func (l *Ledger) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
-	err := l.db.update(ctx, func(t *tx) error {
+func (e *Epochs) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
+	err := e.db.update(ctx, func(t *tx) error {
 		_, err := t.change(`UPDATE campaigns SET rebuilding_at = NULL WHERE id = ? AND attempt = ?`, string(r.Campaign), r.Attempt)
 		return err
 	})
@@ -106,10 +113,10 @@ func (l *Ledger) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 
 // LastRebuild returns what the last rebuild of a campaign's gate came to. Of a gate that was never rebuilt that is epoch 1, in which
 // nothing was lost.
-func (l *Ledger) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
+func (e *Epochs) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	was := storedRebuild{Epoch: 1}
 	var payload string
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
+	err := e.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
 		Scan(&payload)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

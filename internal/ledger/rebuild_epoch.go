@@ -15,8 +15,8 @@ import (
 // is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
 // begins the next epoch with. recovery.ErrMoved says that the ledger is not in the state any more that was loaded, recovery.ErrOutdone that another
 // attempt has begun, gate.ErrRetired that the campaign is retired: nothing is done then.
-func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
-	err = l.rows.locked(ctx, r.Campaign, func(t *tx, s stock) error {
+func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
+	err = e.rows.locked(ctx, r.Campaign, func(t *tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
@@ -30,13 +30,13 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 			err = recovery.ErrMoved
 		}
 		if err == nil {
-			err = l.rows.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
+			err = e.rows.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
 		}
 		if err == nil {
-			err = l.concludeRebuilt(t, &s, 0)
+			err = e.concludeRebuilt(t, &s, 0)
 		}
 		if err == nil {
-			fill, err = l.nextEpoch(t, s, r.Actor, frozen, loaded)
+			fill, err = e.nextEpoch(t, s, r.Actor, frozen, loaded)
 			fill.SoldOutAt = loaded.SoldOutAt
 		}
 		return err
@@ -46,7 +46,7 @@ func (l *Ledger) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 
 // concludeRebuilt does the change that has not reached the gate, if there is one. Only a lower quantity may be refused, which is below what is in
 // force by the ledger or by the gate.
-func (l *Ledger) concludeRebuilt(t *tx, s *stock, atGate int64) error {
+func (e *Epochs) concludeRebuilt(t *tx, s *stock, atGate int64) error {
 	if !s.pending() {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (l *Ledger) concludeRebuilt(t *tx, s *stock, atGate int64) error {
 	if err := t.conclude(*s, s.Version, refused); err != nil {
 		return err
 	}
-	concluded, err := l.rows.rowToChange(t, s.ID)
+	concluded, err := e.rows.rowToChange(t, s.ID)
 	*s = concluded
 	return err
 }
@@ -90,7 +90,7 @@ type storedRebuild struct {
 }
 
 // nextEpoch writes the lost numbers, the change, the line and the row.
-func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
+func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
 	if frozen.Through > 0 {
 		ended = max(frozen.Through, s.lastNumber, s.drained)
@@ -110,11 +110,11 @@ func (l *Ledger) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 	s.line.Due = frozen.Line.Due
 	carried := loaded.Carried
 	rebuilt := storedRebuild{s.epoch, ended, lost, carried.People, max(0, s.line.Waiting-carried.People-carried.Passed), (*storedLog)(loaded.Log), loaded.Anew}
-	made, err := l.rows.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
+	made, err := e.rows.addChange(t, s, firstcome.ChangeRebuild, textOf(rebuilt))
 	if err != nil {
 		return fill, err
 	}
-	ceiling := l.rows.grant(&s)
+	ceiling := e.rows.grant(&s)
 	_, err = t.change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 		s.epoch, ended, made.Version, string(s.ID))
 	if err == nil {

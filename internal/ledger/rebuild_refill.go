@@ -13,8 +13,8 @@ import (
 // Refills calls each with what a rebuilt gate of the campaign has to have as holders, at one instant: first the coupons of open dead
 // letters, then the coupons in force. A user may come twice: the later one holds. Among them are coupons that are void, with
 // VoidedAt: their users hold none, and are not in line by an earlier ticket. The mark says which state of the ledger it was.
-func (l *Ledger) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
-	err = l.db.conclude.atOnce(ctx, func(s *snapshot) error {
+func (e *Epochs) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
+	err = e.db.conclude.atOnce(ctx, func(s *snapshot) error {
 		if err := s.QueryRowContext(ctx, markQuery, string(id)).Scan(fieldsOf(&mark)...); err != nil {
 			return err
 		}

@@ -19,34 +19,34 @@ import (
 func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 	onSeasons(t, func(t *testing.T, s *season, name string) {
 		begin := func() recovery.Rebuild {
-			r, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
+			r, err := s.a.Epochs.BeginRebuild(t.Context(), "test", "c", 0)
 			stage.Must(t, err)
 			return r
 		}
 		first := begin()
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET attempt = 0, rebuilding_at = NULL`)
 		second := begin()
-		mark, err := s.a.Refills(t.Context(), "c", func(firstcome.Coupon) error { return nil })
+		mark, err := s.a.Epochs.Refills(t.Context(), "c", func(firstcome.Coupon) error { return nil })
 		stage.Must(t, err)
 		finish := func(r recovery.Rebuild) error {
-			return stage.Err(s.a.FinishRebuild(t.Context(), r, recovery.Loaded{Mark: mark}, recovery.Frozen{}))
+			return stage.Err(s.a.Epochs.FinishRebuild(t.Context(), r, recovery.Loaded{Mark: mark}, recovery.Frozen{}))
 		}
 		b := given(stage.Coupon("c", 4))
 		b.Attempt = first.Attempt
-		stage.Must(t, s.a.GiveUpRebuild(t.Context(), first))
+		stage.Must(t, s.a.Epochs.GiveUpRebuild(t.Context(), first))
 		for what, err := range map[string]error{
-			"a heartbeat": s.a.GoesOn(t.Context(), first), "the end of the epoch": finish(first),
-			"what is adopted": stage.Err(s.a.Adopt(t.Context(), first, recovery.Stopped{}, nil, false)),
+			"a heartbeat": s.a.Epochs.GoesOn(t.Context(), first), "the end of the epoch": finish(first),
+			"what is adopted": stage.Err(s.a.Epochs.Adopt(t.Context(), first, recovery.Stopped{}, nil, false)),
 		} {
 			if !errors.Is(err, recovery.ErrOutdone) {
 				t.Errorf("%s of the first owner: %v", what, err)
 			}
 		}
-		if _, err := s.a.Record(t.Context(), b); !errors.Is(err, flow.ErrRebuilding) {
+		if _, err := s.a.Recorder.Record(t.Context(), b); !errors.Is(err, flow.ErrRebuilding) {
 			t.Errorf("what the first owner records: %v", err)
 		}
 		s.pass(time.Second)
-		stage.Must(t, s.a.GoesOn(t.Context(), second))
+		stage.Must(t, s.a.Epochs.GoesOn(t.Context(), second))
 		stage.Must(t, finish(second))
 	})
 }
@@ -55,11 +55,11 @@ func TestARunIsRecentWhileNodesReportIt(t *testing.T) {
 	onSeasons(t, func(t *testing.T, s *season, _ string) {
 		recent := func(what string, want ...string) {
 			t.Helper()
-			runs, err := s.b.RecentRuns(t.Context(), 10*time.Second)
+			runs, err := s.b.Epochs.RecentRuns(t.Context(), 10*time.Second)
 			stage.Must(t, err)
 			stage.Same(t, "recent runs "+what, want, runs)
 		}
-		see := func(id string) { stage.Must(t, s.a.SeeRun(t.Context(), recovery.Run{ID: id, Durable: true})) }
+		see := func(id string) { stage.Must(t, s.a.Epochs.SeeRun(t.Context(), recovery.Run{ID: id, Durable: true})) }
 		recent("before any report")
 		see("one")
 		see("two")
@@ -68,7 +68,7 @@ func TestARunIsRecentWhileNodesReportIt(t *testing.T) {
 		recent("nine seconds later", "one", "two")
 		s.pass(time.Second)
 		recent("ten seconds behind the report of one", "two")
-		durable, seen, err := s.b.DurableRun(t.Context(), "one")
+		durable, seen, err := s.b.Epochs.DurableRun(t.Context(), "one")
 		stage.Must(t, err)
 		stage.Same(t, "whether the other one is known as durable", []bool{true, true}, []bool{durable, seen})
 	})

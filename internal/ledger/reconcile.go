@@ -11,8 +11,8 @@ import (
 
 // BeginReconcile is BeginRebuild of a campaign whose gate is ahead of the ledger, in whichever epoch. last is the last attempt of which
 // the gate knows: the ledger has forgotten it, and the new one has to be higher.
-func (l *Ledger) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
-	r, err := l.begin(ctx, actor, id, func(s stock) (int64, error) { return nextAttempt(max(s.attempt, last)), s.away })
+func (e *Epochs) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
+	r, err := e.begin(ctx, actor, id, func(s stock) (int64, error) { return nextAttempt(max(s.attempt, last)), s.away })
 	return r, wrap(err, "begin to reconcile %s", id)
 }
 
@@ -40,8 +40,8 @@ type storedReconcile struct {
 // it is pending until FinishRebuild. The coupons of absent are those that the gate does not have. They are voided if the gate is whole, and if they are
 // not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because
 // those that were told after the backup had the positions that others get now. Adopting again does nothing. recovery.ErrOutdone: another attempt has begun.
-func (l *Ledger) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
-	err = l.rows.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
+func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+	err = e.rows.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
@@ -50,7 +50,7 @@ func (l *Ledger) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopp
 			a = done.adopted()
 			return err
 		}
-		a, err = l.adopt(t, s, r.Actor, g, absent, whole)
+		a, err = e.adopt(t, s, r.Actor, g, absent, whole)
 		return err
 	})
 	return a, wrap(err, "adopt what the gate of %s has", r.Campaign)
@@ -75,8 +75,8 @@ func (t *tx) reconciling(s stock) (r storedReconcile, is bool, err error) {
 }
 
 // adopt is Adopt in its transaction.
-func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
-	terms, before, err := l.gateTerms(t, &s, g)
+func (e *Epochs) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+	terms, before, err := e.gateTerms(t, &s, g)
 	if err != nil {
 		return a, err
 	}
@@ -94,7 +94,7 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 	made.ClosedAt = pointer(micros(s.ClosedAt))
 	s.epoch, s.ceiling = made.Epoch, max(s.ceiling, g.Ceiling, g.LastNumber)
 	payload := textOf(made)
-	version, at := max(s.Version, g.Version)+1, l.rows.decidesAt(s)
+	version, at := max(s.Version, g.Version)+1, e.rows.decidesAt(s)
 	if err := t.insertChange(s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
 		return a, err
 	}
@@ -115,9 +115,9 @@ func (l *Ledger) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 
 // gateTerms returns the terms that the gate decides by, and the payload of the ledger's. What no gate has is as the ledger knows it. A change
 // that the ledger numbered and that the gate does not have is done first, as a rebuild does it.
-func (l *Ledger) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
+func (e *Epochs) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
 	if s.Version > g.Version {
-		if err := l.concludeRebuilt(t, s, g.InForce); err != nil {
+		if err := e.concludeRebuilt(t, s, g.InForce); err != nil {
 			return terms, "", err
 		}
 	}

@@ -11,6 +11,12 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
+// A Recorder keeps what a gate beside the ledger issued, and what the ledger refuses of that: see dead letters.
+type Recorder struct {
+	db   *db
+	rows *rows
+}
+
 // Record stores a batch of coupons that a remote gate issued, all or none of them, and returns how far the campaign is
 // drained then. Recording a coupon again changes nothing, even after it was voided, and whatever its epoch. A coupon
 // that is a dead letter stays one, and Record names it. flow.ErrRefused says that the ledger will never take all of
@@ -20,17 +26,17 @@ import (
 // flow.ErrRowLocked says that another transaction has locked the campaign for longer than five seconds. After each of
 // these errors nothing is written. After any other error it is unknown what is recorded, and the caller should record
 // the batch again.
-func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (rc *Recorder) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	var drained flow.Drained
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
-		err = l.db.repeat(ctx, func(t *tx) (err error) {
+		err = rc.db.repeat(ctx, func(t *tx) (err error) {
 			// Only if a gate is wrong does one of the users hold another coupon. Then the schema refuses the
 			// insert, and the second run looks the users up first.
 			runs++
-			drained, err = l.record(t, b, given, runs > 1)
-			return l.ofOne(err)
+			drained, err = rc.record(t, b, given, runs > 1)
+			return rc.ofOne(err)
 		})
 	}
 	if err != nil { // the writer may still be at drained
@@ -41,8 +47,8 @@ func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 
 // ofOne turns a recording's lock time-out into flow.ErrRowLocked, after which a transaction does not run
 // again: waiting again at once would only keep a recorder from other campaigns.
-func (l *Ledger) ofOne(err error) error {
-	if !l.db.dialect.rowLocked(err) {
+func (rc *Recorder) ofOne(err error) error {
+	if !rc.db.dialect.rowLocked(err) {
 		return err
 	}
 	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
@@ -123,8 +129,8 @@ type recording struct {
 
 // recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same id: one of
 // another ledger, or one that this ledger had before a copy replaced it.
-func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
-	s, err := l.rows.rowToChange(t, b.Campaign)
+func (rc *Recorder) recordingOf(t *tx, b flow.Batch) (*recording, error) {
+	s, err := rc.rows.rowToChange(t, b.Campaign)
 	switch {
 	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
 		return nil, err
@@ -134,15 +140,15 @@ func (l *Ledger) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 		return nil, err
 	case s.away != nil: // this node's journal has no coupons of the campaign
 		return nil, s.away
-	case !l.rows.remote():
+	case !rc.rows.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{tx: t, rows: l.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
+	return &recording{tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
 }
 
 // record is Record within its transaction. It writes nothing before it has checked everything.
-func (l *Ledger) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
-	r, err := l.recordingOf(t, b)
+func (rc *Recorder) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
+	r, err := rc.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		err = fmt.Errorf("%w: %w", flow.ErrRefused, err)
 	}

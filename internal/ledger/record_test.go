@@ -19,7 +19,7 @@ import (
 func refused(t testing.TB, l *ledger.Ledger, why string, coupons ...firstcome.Coupon) {
 	t.Helper()
 	before := books(t, l)
-	_, err := l.Record(context.Background(), given(coupons...))
+	_, err := l.Recorder.Record(context.Background(), given(coupons...))
 	if !errors.Is(err, flow.ErrRefused) {
 		t.Errorf("%s: got %v, want a refusal", why, err)
 	}
@@ -46,6 +46,8 @@ func books(t testing.TB, l *ledger.Ledger) (all struct {
 // A book is a ledger as conform.Ledger looks at it.
 type book struct {
 	*ledger.Ledger
+	*ledger.Recorder
+	*ledger.Gate
 	t    *testing.T
 	name string
 }
@@ -65,9 +67,9 @@ func (b book) Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firs
 
 func (b book) Another() flow.Keeper {
 	if ledger.OnServer(b.name) {
-		return remoteAt(b.t, b.name)
+		return remoteAt(b.t, b.name).Recorder
 	}
-	return b.Ledger
+	return b.Ledger.Recorder
 }
 
 func TestF41F42F44F45F51TheLedgerConforms(t *testing.T) {
@@ -77,7 +79,8 @@ func TestF41F42F44F45F51TheLedgerConforms(t *testing.T) {
 			t.Parallel()
 			conform.Ledger(t, func(t *testing.T) conform.Book {
 				name := database(t)
-				return book{remoteAt(t, name), t, name}
+				l := remoteAt(t, name)
+				return book{l, l.Recorder, l.Gate, t, name}
 			})
 		})
 	}
@@ -87,16 +90,16 @@ func TestTheLedgerOfAnotherGateRecordsNothing(t *testing.T) {
 	path := file(t)
 	l, stop := serve(t, path, ledger.Options{})
 	create(t, l, "c", 5)
-	if _, err := l.Record(t.Context(), given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
+	if _, err := l.Recorder.Record(t.Context(), given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("the gate ledger: %v", err)
 	}
 	stop()
 	l = remoteAt(t, path)
-	if _, err := l.Record(t.Context(), given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
+	if _, err := l.Recorder.Record(t.Context(), given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("a campaign of the gate ledger: %v", err)
 	}
 	create(t, l, "mine", 5)
-	if _, err := l.Claim(t.Context(), "mine", users("a")); !errors.Is(err, firstcome.ErrGateMismatch) {
+	if _, err := l.Gate.Claim(t.Context(), "mine", users("a")); !errors.Is(err, firstcome.ErrGateMismatch) {
 		t.Errorf("the ledger decided a claim of a remote gate: %v", err)
 	}
 }

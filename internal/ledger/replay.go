@@ -13,7 +13,7 @@ import (
 )
 
 // openLetter returns an open dead letter, and locks its campaign if the ledger has that.
-func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
+func (rc *Recorder) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	read := func(locking string) (DeadLetter, error) {
 		d, err := scanLetter(t.row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`+locking, id).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -25,13 +25,13 @@ func (l *Ledger) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
 	if err != nil {
 		return d, nil, err
 	}
-	r, err := l.recordingOf(t, flow.Batch{Campaign: d.Campaign})
+	r, err := rc.recordingOf(t, flow.Batch{Campaign: d.Campaign})
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return d, nil, err
 	}
 	// Read the letter again, now that nobody else can resolve it. A letter without a campaign is locked
 	// itself.
-	if d, err = read(l.db.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
+	if d, err = read(rc.db.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
 		err = firstcome.ErrResolvedLetter
 	}
 	return d, r, err
@@ -43,13 +43,13 @@ var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be record
 // Replay records the coupon of a dead letter, and so resolves the letter. If the ledger still refuses the
 // coupon, Replay returns flow.ErrRefused, which says why, and the letter stays open.
 // firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no such open letter.
-func (l *Ledger) Replay(ctx context.Context, actor string, letter int64) error {
-	err := l.db.update(context.WithoutCancel(ctx), func(t *tx) error { return l.replay(t, actor, letter) })
+func (rc *Recorder) Replay(ctx context.Context, actor string, letter int64) error {
+	err := rc.db.update(context.WithoutCancel(ctx), func(t *tx) error { return rc.replay(t, actor, letter) })
 	return wrap(err, "replay the dead letter %d", letter)
 }
 
-func (l *Ledger) replay(t *tx, actor string, letter int64) error {
-	d, r, err := l.openLetter(t, letter)
+func (rc *Recorder) replay(t *tx, actor string, letter int64) error {
+	d, r, err := rc.openLetter(t, letter)
 	if err != nil {
 		return err
 	}
@@ -70,24 +70,24 @@ func (l *Ledger) replay(t *tx, actor string, letter int64) error {
 	if _, err := r.do(); err != nil {
 		return err
 	}
-	return t.resolve(d, Replayed, actor, "", l.rows.decidesAt(r.stock))
+	return t.resolve(d, Replayed, actor, "", rc.rows.decidesAt(r.stock))
 }
 
 // VoidLetter resolves a dead letter for good: its coupon will never be in the ledger. If the letter has a
 // number of one of this node's campaigns, a numbered change returns the stock, as with Void.
 // firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending say that nothing was done.
-func (l *Ledger) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
-	err := l.db.update(context.WithoutCancel(ctx), func(t *tx) error { return l.voidLetter(t, actor, letter, reason) })
+func (rc *Recorder) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
+	err := rc.db.update(context.WithoutCancel(ctx), func(t *tx) error { return rc.voidLetter(t, actor, letter, reason) })
 	return wrap(err, "void the dead letter %d", letter)
 }
 
-func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) error {
-	d, r, err := l.openLetter(t, letter)
+func (rc *Recorder) voidLetter(t *tx, actor string, letter int64, reason string) error {
+	d, r, err := rc.openLetter(t, letter)
 	if err != nil {
 		return err
 	}
 	if r == nil || d.Number == 0 || d.User == "" {
-		now, err := l.db.now(t)
+		now, err := rc.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (l *Ledger) voidLetter(t *tx, actor string, letter int64, reason string) er
 	if r.pending() {
 		return firstcome.ErrPending
 	}
-	made, err := l.rows.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
+	made, err := rc.rows.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
 	if err != nil {
 		return err
 	}

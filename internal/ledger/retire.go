@@ -17,14 +17,14 @@ func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
 
 // Retiring returns the campaigns of this node's gate that have been closed for an age, by an operator or by their
 // window, and whose changes the gate has; and those that were retired an age ago and not forgotten. Retire looks closer.
-func (l *Ledger) Retiring(ctx context.Context, closed, retired time.Duration) ([]recovery.Retiring, error) {
-	now, err := l.db.readNow(ctx)
+func (e *Epochs) Retiring(ctx context.Context, closed, retired time.Duration) ([]recovery.Retiring, error) {
+	now, err := e.db.readNow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
 	by := now.Add(-closed).UnixMicro()
-	over, err1 := l.rows.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
-	marked, err2 := l.rows.atGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
+	over, err1 := e.rows.atGate(ctx, `c.retired_at IS NULL AND c.applied = c.version AND (c.closes_at <= ? OR c.closed_at <= ?)`, by, by)
+	marked, err2 := e.rows.atGate(ctx, `c.retired_at <= ?`, now.Add(-retired).UnixMicro())
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
@@ -51,17 +51,17 @@ const retiredBy = "firstcome"
 // Retire marks a campaign as retired, and tells whether it is. The campaign has to be closed for an age, by the ledger's
 // time and by the gate's. Nothing may have changed since the gate was in the state seen, all numbers have to be drained, and none
 // may be an open dead letter. From then on the ledger answers for the campaign, and the gate may forget it. It may be repeated.
-func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
-	err = l.rows.locked(ctx, id, func(t *tx, s stock) (err error) {
+func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
+	err = e.rows.locked(ctx, id, func(t *tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
 			return nil
 		}
-		now := l.rows.decidesAt(s)
+		now := e.rows.decidesAt(s)
 		by := now
 		if seen.Now.Before(by) {
 			by = seen.Now
 		}
-		if retired, err = l.mayRetire(t, s, seen, by.Add(-age)); err != nil || !retired {
+		if retired, err = e.mayRetire(t, s, seen, by.Add(-age)); err != nil || !retired {
 			return err
 		}
 		// decided_at keeps the window closed if the clock goes back.
@@ -77,10 +77,10 @@ func (l *Ledger) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.
 
 // mayRetire tells whether a campaign whose row is locked was closed by an instant,
 // and nothing of it is under way.
-func (l *Ledger) mayRetire(t *tx, s stock, seen gate.State, by time.Time) (bool, error) {
+func (e *Epochs) mayRetire(t *tx, s stock, seen gate.State, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
-	if !l.rows.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
+	if !e.rows.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
 		return false, nil
 	}
 	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))
@@ -93,12 +93,12 @@ func (s *stock) closedBy(by time.Time) bool {
 }
 
 // Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.
-func (l *Ledger) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
-	err := l.rows.locked(ctx, id, func(t *tx, s stock) error {
+func (e *Epochs) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
+	err := e.rows.locked(ctx, id, func(t *tx, s stock) error {
 		if s.retiredAt.IsZero() {
 			return errNotRetired
 		}
-		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, l.rows.decidesAt(s).UnixMicro(), string(id))
+		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, e.rows.decidesAt(s).UnixMicro(), string(id))
 		return err
 	})
 	return wrap(err, "note that the gate has forgotten %s", id)
@@ -109,10 +109,10 @@ var errNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrLost)
 
 // ClaimRetired decides claims of a retired campaign as its gate did: it names the coupons of holders
 // and issues none. For any other campaign it returns gate.ErrLost.
-func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (g *Gate) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
-	err := l.db.repeat(ctx, func(t *tx) (err error) {
-		decisions, err = l.decideRetired(t, id, users)
+	err := g.db.repeat(ctx, func(t *tx) (err error) {
+		decisions, err = g.decideRetired(t, id, users)
 		return err
 	})
 	if err != nil { // the writer may still be at decisions
@@ -122,8 +122,8 @@ func (l *Ledger) ClaimRetired(ctx context.Context, id firstcome.CampaignID, user
 }
 
 // decideRetired is ClaimRetired within its transaction.
-func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	s, err := l.rows.stock(t, id)
+func (g *Gate) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	s, err := g.rows.stock(t, id)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 	if err != nil {
 		return nil, err
 	}
-	now := l.rows.decidesAt(s)
+	now := g.rows.decidesAt(s)
 	decisions := make([]firstcome.Decision, len(users))
 	for n, user := range users {
 		coupon := holders[id][user]
@@ -152,8 +152,8 @@ func (l *Ledger) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome
 
 // StateRetired returns the counters of a retired campaign, as its gate told them while
 // it knew it. For any other campaign it returns gate.ErrLost.
-func (l *Ledger) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
-	s, err := l.rows.status(ctx, id)
+func (g *Gate) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
+	s, err := g.rows.status(ctx, id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
 		return gate.State{}, err

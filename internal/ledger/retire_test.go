@@ -72,7 +72,7 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 			s.issue(1)
 			bury(t, s.a.Ledger, "refused", s.Course("c").Journal...)
 			return func() {
-				stage.Must(t, s.a.VoidLetter(t.Context(), "test", letters(t, s.a.Ledger, ledger.Letters{})[0].ID, "test"))
+				stage.Must(t, s.a.Recorder.VoidLetter(t.Context(), "test", letters(t, s.a.Ledger, ledger.Letters{})[0].ID, "test"))
 				finish(t, s.a, 0)
 			}
 		},
@@ -81,9 +81,9 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 			return func() { finish(t, s.a, 0) }
 		},
 		"a rebuild that has begun": func(t *testing.T, s *season) func() {
-			attempt, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
+			attempt, err := s.a.Epochs.BeginRebuild(t.Context(), "test", "c", 0)
 			stage.Must(t, err)
-			return func() { stage.Must(t, s.a.GiveUpRebuild(t.Context(), attempt)) }
+			return func() { stage.Must(t, s.a.Epochs.GiveUpRebuild(t.Context(), attempt)) }
 		},
 		"a gate that is seen at another version": tells(func(g *gate.State) { g.Version-- }),
 		"a gate of another epoch":                tells(func(g *gate.State) { g.Epoch++ }),
@@ -108,10 +108,10 @@ func TestWhatIsUnderWayKeepsACampaignAtItsGate(t *testing.T) {
 
 func TestARebuildOfARetiredCampaignDoesNotEndItsEpoch(t *testing.T) {
 	onSeasons(t, func(t *testing.T, s *season, name string) {
-		attempt, err := s.a.BeginRebuild(t.Context(), "test", "c", 0)
+		attempt, err := s.a.Epochs.BeginRebuild(t.Context(), "test", "c", 0)
 		stage.Must(t, err)
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET retired_at = 1`)
-		if _, err := s.a.FinishRebuild(t.Context(), attempt, recovery.Loaded{}, recovery.Frozen{}); !errors.Is(err, gate.ErrRetired) {
+		if _, err := s.a.Epochs.FinishRebuild(t.Context(), attempt, recovery.Loaded{}, recovery.Frozen{}); !errors.Is(err, gate.ErrRetired) {
 			t.Errorf("the rebuild of a retired campaign is %v", err)
 		}
 	})
@@ -134,7 +134,7 @@ func TestAChangeBetweenTheLookAtTheGateAndTheLedgerKeepsACampaign(t *testing.T) 
 				s.pass(2 * week)
 				seen := s.seen()
 				change(s)
-				if retired, err := s.a.Retire(t.Context(), "c", seen, week); err != nil || retired {
+				if retired, err := s.a.Epochs.Retire(t.Context(), "c", seen, week); err != nil || retired {
 					t.Errorf("retired: %v, %v", retired, err)
 				}
 				s.expect("by what was seen before", false, false)
@@ -164,7 +164,7 @@ func TestANodeMayDieBetweenAnyTwoStepsOfRetiring(t *testing.T) {
 		s.expect("deleted, and dead", true, true)
 		stage.Same(t, "failed", int64(1), s.retirer.Stats().Failed)
 
-		s.retirer = recovery.NewRetirer(s.b, s, 0, nil)
+		s.retirer = recovery.NewRetirer(s.b.Epochs, s, 0, nil)
 		s.look("another node deletes again", true, true)
 		s.look("and no more", true, true)
 		stage.Same(t, "the gate was told", 2, s.forgot)
@@ -180,7 +180,7 @@ func TestNodesThatRetireAtOnceDoItOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for _, n := range []node{s.a, s.b, s.a, s.b} {
 			all.Go(func() {
-				if retired, err := n.Retire(context.Background(), "c", seen, week); err != nil || !retired {
+				if retired, err := n.Epochs.Retire(context.Background(), "c", seen, week); err != nil || !retired {
 					t.Errorf("retired: %v, %v", retired, err)
 				}
 			})
@@ -295,8 +295,8 @@ func TestAGateThatLostACampaignWhichIsNotRetiredIsNotAnsweredFor(t *testing.T) {
 			"the state":             stage.Err(s.over.State(ctx, "c")),
 			"a coupon":              stage.Err(s.over.CouponOf(ctx, "c", "user-2")),
 			"drained":               stage.Err(s.over.DrainedThrough(ctx, "c")),
-			"the ledger's decision": stage.Err(s.a.ClaimRetired(ctx, "c", users("user-2"))),
-			"forgotten":             s.a.Forgotten(ctx, "c"),
+			"the ledger's decision": stage.Err(s.a.Gate.ClaimRetired(ctx, "c", users("user-2"))),
+			"forgotten":             s.a.Epochs.Forgotten(ctx, "c"),
 		} {
 			if !errors.Is(err, gate.ErrLost) {
 				t.Errorf("%s: %v", what, err)
@@ -316,7 +316,7 @@ func TestAChangeThatTheGateHasAndTheLedgerDoesNotKnowOfKeepsACampaign(t *testing
 		s.pass(week)
 		s.void(1)
 		stage.Must(t, stage.Err(s.Apply(t.Context(), s.pending())))
-		if retired, err := s.a.Retire(t.Context(), "c", s.seen(), week); err != nil || retired {
+		if retired, err := s.a.Epochs.Retire(t.Context(), "c", s.seen(), week); err != nil || retired {
 			t.Errorf("retired: %v, %v", retired, err)
 		}
 		finish(t, s.b, 0)

@@ -11,19 +11,19 @@ import (
 )
 
 // SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see recovery.Run.
-func (l *Ledger) SeeRun(ctx context.Context, run recovery.Run) error {
-	err := l.db.repeat(ctx, func(t *tx) error {
-		now, err := l.db.now(t)
+func (e *Epochs) SeeRun(ctx context.Context, run recovery.Run) error {
+	err := e.db.repeat(ctx, func(t *tx) error {
+		now, err := e.db.now(t)
 		if err != nil {
 			return err
 		}
 		var durable bool
-		err = t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+l.db.dialect.forUpdate, l.rows.gate, run.ID).Scan(&durable)
+		err = t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+e.db.dialect.forUpdate, e.rows.gate, run.ID).Scan(&durable)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, l.rows.gate, run.ID, run.Durable, now.UnixMicro())
+			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, e.rows.gate, run.ID, run.Durable, now.UnixMicro())
 		case err == nil:
-			_, err = t.change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), l.rows.gate, run.ID)
+			_, err = t.change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), e.rows.gate, run.ID)
 		}
 		return err
 	})
@@ -31,18 +31,18 @@ func (l *Ledger) SeeRun(ctx context.Context, run recovery.Run) error {
 }
 
 // RecentRuns returns the runs of servers of this node's gate that a node saw within an age.
-func (l *Ledger) RecentRuns(ctx context.Context, within time.Duration) (runs []string, err error) {
-	now, err := l.db.readNow(ctx)
+func (e *Epochs) RecentRuns(ctx context.Context, within time.Duration) (runs []string, err error) {
+	now, err := e.db.readNow(ctx)
 	if err == nil {
-		rows, err2 := l.db.conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, l.rows.gate, now.Add(-within).UnixMicro())
+		rows, err2 := e.db.conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, e.rows.gate, now.Add(-within).UnixMicro())
 		runs, err = allRows(rows, err2, one[string])
 	}
 	return runs, wrap(err, "read which runs of the gate's servers were seen")
 }
 
 // DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked, and whether anybody did.
-func (l *Ledger) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, l.rows.gate, run).Scan(&durable)
+func (e *Epochs) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
+	err = e.db.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, e.rows.gate, run).Scan(&durable)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, nil
 	}
@@ -50,8 +50,8 @@ func (l *Ledger) DurableRun(ctx context.Context, run string) (durable, seen bool
 }
 
 // Numbered calls each with every number of a campaign above one that is a coupon or a dead letter, in their order.
-func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
+func (e *Epochs) Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error {
+	rows, err := e.db.conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? ORDER BY number`, campaign, above, campaign, above)
 	err = eachRow(rows, err, func(take scan) error {
 		number, err := one[int64](take)
@@ -64,26 +64,26 @@ func (l *Ledger) Numbered(ctx context.Context, campaign string, above int64, eac
 }
 
 // Standard returns what the gate of a campaign has to be in, with terms, pause and close as of a version that the gate has.
-func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
-	s, err := l.rows.campaign(ctx, id)
+func (e *Epochs) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
+	s, err := e.rows.campaign(ctx, id)
 	if err != nil {
 		return recovery.Standard{}, err
 	}
 	standard := recovery.Standard{Campaign: s.Campaign, Applied: s.Applied, Epoch: s.Epoch, LastNumber: s.LastNumber, DrainedThrough: s.Drained}
-	if standard.Terms, err = l.rows.terms(ctx, id, version); err != nil {
+	if standard.Terms, err = e.rows.terms(ctx, id, version); err != nil {
 		return standard, err
 	}
-	if err = l.before(ctx, &standard.Campaign, version); err == nil {
-		standard.IssuedAt, err = l.lastIssue(ctx, id)
+	if err = e.before(ctx, &standard.Campaign, version); err == nil {
+		standard.IssuedAt, err = e.lastIssue(ctx, id)
 	}
 	return standard, wrap(err, "read what the gate of %s has to be in", id)
 }
 
 // before takes from a campaign the pause, its end or the close that waits after a version. There is never a second one, and none that
 // changes nothing.
-func (l *Ledger) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
+func (e *Epochs) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
 	var kind firstcome.ChangeKind
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
+	err := e.db.conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
 		string(c.ID), version, c.Version).Scan(&kind)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -103,8 +103,8 @@ func (l *Ledger) before(ctx context.Context, c *firstcome.Campaign, version int6
 }
 
 // lastIssue returns when the coupon with a campaign's highest number was issued, the zero time if there is none.
-func (l *Ledger) lastIssue(ctx context.Context, id firstcome.CampaignID) (at time.Time, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
+func (e *Epochs) lastIssue(ctx context.Context, id firstcome.CampaignID) (at time.Time, err error) {
+	err = e.db.conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

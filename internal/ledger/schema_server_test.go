@@ -54,7 +54,7 @@ func TestF56AMigrationThatIsCutAtAnyPointGoesOn(t *testing.T) {
 			}
 			l, stop := serve(t, name, ledger.Options{})
 			create(t, l, "c", 1)
-			stage.Same(t, "after a cut", "issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
+			stage.Same(t, "after a cut", "issued:1 sold_out:0", claim(t, l.Gate, "c", "a", "b"))
 			stop()
 		}
 		if cut < 10 {
@@ -117,12 +117,12 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 		migrated(t, name)
 		l := start(t, services.User(t, name, "SELECT", "INSERT", "UPDATE"), nil)
 		create(t, l, "c", 2)
-		stage.Same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l, "c", "a"))
+		stage.Same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l.Gate, "c", "a"))
 		if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {
 			t.Error(err)
 		}
 		reader := start(t, services.User(t, name, "SELECT"), nil)
-		_, err := reader.Claim(t.Context(), "c", []firstcome.UserID{"c"})
+		_, err := reader.Gate.Claim(t.Context(), "c", []firstcome.UserID{"c"})
 		wantAdvice(t, fmt.Sprint(err), "lacks the right to "+map[services.Kind]string{
 			services.MariaDB: "INSERT", services.PostgreSQL: "SELECT and UPDATE",
 		}[kind])

@@ -54,9 +54,9 @@ func TestF57F28UsersAreTheirBytesInTheTablesToo(t *testing.T) {
 		l, db := start(t, name, nil), services.Beside(t, name)
 		create(t, l, "c", firstcome.Unlimited)
 		ids := users("user1", "User1", "user1 ", "us\u00e9r", "use\u0301r", "007", "7", firstcome.UserID(strings.Repeat("\U0001F380", 32)))
-		claim(t, l, "c", ids...)
+		claim(t, l.Gate, "c", ids...)
 		for n, user := range ids {
-			c, err := l.CouponOf(t.Context(), "c", user)
+			c, err := l.Gate.CouponOf(t.Context(), "c", user)
 			if err != nil || c.Number != int64(n+1) || c.User != user {
 				t.Errorf("%q has %+v, %v", user, c, err)
 			}

@@ -45,8 +45,8 @@ func newSeason(t testing.TB, name string) *season {
 	s.over = &gate.Router{Gate: s}
 	s.open(name, s.over, s.now)
 	create(t, s.a.Ledger, "c", 5)
-	s.over.Book = s.b
-	s.retirer = recovery.NewRetirer(s.a, s, 0, nil)
+	s.over.Retired, s.over.Kept = s.b.Gate, s.b.Recorder
+	s.retirer = recovery.NewRetirer(s.a.Epochs, s, 0, nil)
 	finish(t, s.a, 1)
 	s.issue(3)
 	s.record()
@@ -100,7 +100,7 @@ func (s *season) look(what string, retired, gone bool) {
 
 func (s *season) expect(what string, retired, gone bool) {
 	s.t.Helper()
-	active, err := s.b.Active(context.Background())
+	active, err := s.b.Recorder.Active(context.Background())
 	stage.Must(s.t, err)
 	stage.Same(s.t, what+": retired, inactive, gone from the gate", []bool{retired, retired, gone}, []bool{
 		!status(s.t, s.b.Ledger).RetiredAt.IsZero(),

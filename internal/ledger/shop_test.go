@@ -128,13 +128,13 @@ func given(coupons ...firstcome.Coupon) flow.Batch {
 // recordIn records coupons, and returns what is drained then.
 func recordIn(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Drained {
 	t.Helper()
-	return must(t, l)(l.Record(context.Background(), given(coupons...)))
+	return must(t, l)(l.Recorder.Record(context.Background(), given(coupons...)))
 }
 
 // bury buries coupons, and returns what is drained.
 func bury(t testing.TB, l *ledger.Ledger, cause string, coupons ...firstcome.Coupon) flow.Drained {
 	t.Helper()
-	return must(t, l)(l.Bury(context.Background(), given(coupons...), cause))
+	return must(t, l)(l.Recorder.Bury(context.Background(), given(coupons...), cause))
 }
 
 // must returns what a call said, and looks whether the ledger says the same of how far it is drained.
@@ -142,7 +142,7 @@ func must(t testing.TB, l *ledger.Ledger) func(flow.Drained, error) flow.Drained
 	return func(said flow.Drained, err error) flow.Drained {
 		t.Helper()
 		stage.Must(t, err)
-		through, err := l.DrainedThrough(context.Background(), "c")
+		through, err := l.Recorder.DrainedThrough(context.Background(), "c")
 		if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) || through != said.Through {
 			t.Errorf("it is drained through %d, and the call said %+v: %v", through, said, err)
 		}

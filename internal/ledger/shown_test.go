@@ -75,7 +75,7 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 			}
 		}
 		for _, id := range []firstcome.CampaignID{"b-gone", "y-open", "z-endless"} {
-			claim(t, l, id, "mina")
+			claim(t, l.Gate, id, "mina")
 		}
 		want := []firstcome.CampaignID{
 			"y-open", "x-open", "z-endless", "d-tomorrow", "e-paused-next", "b-next-week", "c-december", "b-gone", "b-paused", "a-closed", "a-over",

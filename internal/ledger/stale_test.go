@@ -100,15 +100,15 @@ func claimBehindTheWriter(t *testing.T, quantity int64, behind []string, want st
 	path := file(t)
 	l, db := haltingLedger(t, path), services.Beside(t, path)
 	create(t, l.Ledger, "c", quantity)
-	claim(t, l.Ledger, "c", "a", "b")
-	waiting := []func(){func() { stage.Same(t, "answers", want, claim(t, l.Ledger, "c", "d", "e")) }}
+	claim(t, l.Ledger.Gate, "c", "a", "b")
+	waiting := []func(){func() { stage.Same(t, "answers", want, claim(t, l.Ledger.Gate, "c", "d", "e")) }}
 	for n := range others {
 		id := firstcome.CampaignID(fmt.Sprint("other-", n))
 		create(t, l.Ledger, id, 3)
-		waiting = append(waiting, func() { stage.Same(t, "of others", "issued:1 issued:2", claim(t, l.Ledger, id, "d", "e")) })
+		waiting = append(waiting, func() { stage.Same(t, "of others", "issued:1 issued:2", claim(t, l.Ledger.Gate, id, "d", "e")) })
 	}
 	create(t, l.Ledger, "first", 1)
-	l.during(func() { claim(t, l.Ledger, "first", "a") }, append([]func(){func() { execute(t, db, behind...) }}, waiting...)...)
+	l.during(func() { claim(t, l.Ledger.Gate, "first", "a") }, append([]func(){func() { execute(t, db, behind...) }}, waiting...)...)
 
 	var inForce, most, coupons int
 	err := db.QueryRow(`SELECT in_force, quantity, (SELECT count(*) FROM coupons WHERE campaign_id = 'c') FROM campaigns WHERE id = 'c'`).Scan(&inForce, &most, &coupons)
@@ -123,7 +123,7 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	create(t, l, "c", 3)
-	claim(t, l, "c", "a", "b")
+	claim(t, l.Gate, "c", "a", "b")
 	execute(t, services.Beside(t, path),
 		`INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position) VALUES ('c', 3, 'z', 'x', 1, 1, 1, 3)`,
 		`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3`,
@@ -133,7 +133,7 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 	if err != nil || s.InForce != 2 || s.Issued != 3 || s.LastNumber != 3 || s.Position != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	stage.Same(t, "claims", "issued:4 sold_out:0", claim(t, l, "c", "d", "e"))
+	stage.Same(t, "claims", "issued:4 sold_out:0", claim(t, l.Gate, "c", "d", "e"))
 }
 
 // TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs replays a dead letter that another
@@ -151,16 +151,16 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 		terms := firstcome.Terms{Name: "Test", Quantity: 5, ClosesAt: closes, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
 		stage.Must(t, l.Create(t.Context(), "test", "c", terms))
 		create(t, l.Ledger, "other", 5)
-		claim(t, l.Ledger, "c", "a", "b")
+		claim(t, l.Ledger.Gate, "c", "a", "b")
 		time.Sleep(time.Minute)
-		l.during(func() { claim(t, l.Ledger, "other", "a") }, func() {
-			stage.Same(t, "at the end of the window", "closed:0", claim(t, l.Ledger, "c", "d")) // which writes the row
+		l.during(func() { claim(t, l.Ledger.Gate, "other", "a") }, func() {
+			stage.Same(t, "at the end of the window", "closed:0", claim(t, l.Ledger.Gate, "c", "d")) // which writes the row
 		}, func() {
-			if err := l.Replay(context.Background(), "test", letter); !errors.Is(err, firstcome.ErrGateMismatch) {
+			if err := l.Recorder.Replay(context.Background(), "test", letter); !errors.Is(err, firstcome.ErrGateMismatch) {
 				t.Errorf("the letter was replayed: %v", err)
 			}
 		})
-		stage.Same(t, "afterwards", "already_issued:1 closed:0", claim(t, l.Ledger, "c", "a", "e"))
+		stage.Same(t, "afterwards", "already_issued:1 closed:0", claim(t, l.Ledger.Gate, "c", "a", "e"))
 		if s, err := l.Campaign(t.Context(), "c"); err != nil || s.InForce != 2 || s.LastNumber != 2 || s.Now.Before(closes) {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -172,15 +172,15 @@ func TestALineIsServedAsItIsInTheRow(t *testing.T) {
 	path := file(t)
 	l, db := start(t, path, nil), services.Beside(t, path)
 	paced(t, l, 9, 0)
-	stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l, "c", "a", "b", "d"))
+	stage.Same(t, "joining", "waiting:0 waiting:0 waiting:0", claim(t, l.Gate, "c", "a", "b", "d"))
 	execute(t, db, `UPDATE tickets SET ended_at = joined_at, outcome = 'left' WHERE ticket < 3`, `UPDATE campaigns SET waiting = 1`)
-	served, err := l.Serve(t.Context(), "c", 9)
+	served, err := l.Gate.Serve(t.Context(), "c", 9)
 	if err != nil || len(served.Coupons) != 1 || served.Coupons[0].Ticket != 3 {
 		t.Errorf("of three, two of whom left: %+v, %v", served, err)
 	}
 	execute(t, db, `INSERT INTO tickets (campaign_id, generation, ticket, user_id, joined_at) SELECT campaign_id, 1, 4, 'e', max(joined_at) FROM tickets`,
 		`UPDATE campaigns SET last_ticket = 4, waiting = 1`)
-	if served, err = l.Serve(t.Context(), "c", 9); err != nil || len(served.Coupons) != 1 || served.Coupons[0].Ticket != 4 {
+	if served, err = l.Gate.Serve(t.Context(), "c", 9); err != nil || len(served.Coupons) != 1 || served.Coupons[0].Ticket != 4 {
 		t.Errorf("of one who joined behind: %+v, %v", served, err)
 	}
 	keepsPlaces(t, l)

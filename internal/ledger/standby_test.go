@@ -190,7 +190,7 @@ func TestF61WhereANameLeadsToAStandbyNothingIsConcluded(t *testing.T) {
 		p := newPair(t, kind)
 		l := start(t, p.name, nil)
 		create(t, l, "c", 1)
-		stage.Same(t, "at the primary", "issued:1", claim(t, l, "c", "a"))
+		stage.Same(t, "at the primary", "issued:1", claim(t, l.Gate, "c", "a"))
 		stage.Must(t, errors.Join(p.standby.CatchUp(t.Context()), p.standby.Lag(t.Context())))
 		p.lead(p.standby.Server)
 		p.proxy.Cut() // the next connections are new ones
@@ -211,7 +211,7 @@ func TestF61WhereANameLeadsToAStandbyNothingIsConcluded(t *testing.T) {
 				t.Errorf("%s of the standby that was promoted: %v", name, err)
 			}
 		}
-		stage.Same(t, "promoted", "already_issued:1 sold_out:0", claim(t, l, "c", "a", "b"))
+		stage.Same(t, "promoted", "already_issued:1 sold_out:0", claim(t, l.Gate, "c", "a", "b"))
 	})
 }
 

@@ -39,7 +39,7 @@ type stock struct {
 	// Of a campaign with a remote gate:
 	applied int64 // the last change that the gate has
 	epoch   int64
-	ceiling int64  // the highest number that the gate may give: see Ledger.grant
+	ceiling int64  // the highest number that the gate may give: see rows.grant
 	drained int64  // see flow.Drained.Through
 	letters int64  // dead letters with a number, resolved ones too
 	marker  string // see firstcome.Change

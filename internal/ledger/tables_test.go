@@ -179,16 +179,16 @@ func fill(t *testing.T, name string) {
 		done(err)
 	}
 	at("10:00:00.25")
-	claim(t, l, "autumn", "user-1", "user-2", "user-3")
-	claim(t, l, "winter", "user-1")
+	claim(t, l.Gate, "autumn", "user-1", "user-2", "user-3")
+	claim(t, l.Gate, "winter", "user-1")
 	at("10:01:02")
-	claim(t, l, "autumn", "user-4")
+	claim(t, l.Gate, "autumn", "user-4")
 	at("10:05:30")
 	_, err := l.Void(t.Context(), "key:4be1f0c2a97d", "autumn", 2, "order cancelled")
 	done(err)
 	at("10:06:00")
-	claim(t, l, "autumn", "user-5", "user-6", "user-7")
-	_, err = l.Bury(context.Background(), flow.Batch{Campaign: "spring", Epoch: 1, Coupons: []firstcome.Coupon{
+	claim(t, l.Gate, "autumn", "user-5", "user-6", "user-7")
+	_, err = l.Recorder.Bury(context.Background(), flow.Batch{Campaign: "spring", Epoch: 1, Coupons: []firstcome.Coupon{
 		{Campaign: "spring", Number: 7, User: "user-8", Code: stage.Secret().Code("spring", 7), IssuedAt: now(), TermsVersion: 1},
 	}}, "no such campaign")
 	done(err)

@@ -29,7 +29,7 @@ func claimed(t *testing.T, k int) batch {
 	both := users(firstcome.UserID(fmt.Sprint("a-", k)), firstcome.UserID(fmt.Sprint("b-", k)))
 	return batch{
 		func(l *ledger.Ledger) error {
-			decisions, err := l.Claim(t.Context(), "c", both)
+			decisions, err := l.Gate.Claim(t.Context(), "c", both)
 			for _, d := range decisions {
 				if !d.Outcome.HasCoupon() {
 					t.Errorf("batch %d: somebody is told %v", k, d.Outcome)
@@ -38,7 +38,7 @@ func claimed(t *testing.T, k int) batch {
 			return err
 		},
 		func(l *ledger.Ledger) (bool, error) {
-			_, err := l.CouponOf(t.Context(), "c", both[1])
+			_, err := l.Gate.CouponOf(t.Context(), "c", both[1])
 			if errors.Is(err, firstcome.ErrNoCoupon) {
 				return false, nil
 			}
@@ -51,9 +51,9 @@ func claimed(t *testing.T, k int) batch {
 func recorded(t *testing.T, k int) batch {
 	coupons := stage.Coupons("c", int64(2*k-1), int64(2*k))
 	return batch{
-		func(l *ledger.Ledger) error { _, err := l.Record(t.Context(), given(coupons...)); return err },
+		func(l *ledger.Ledger) error { _, err := l.Recorder.Record(t.Context(), given(coupons...)); return err },
 		func(l *ledger.Ledger) (bool, error) {
-			has, err := l.Has(t.Context(), "c", coupons[1:])
+			has, err := l.Recorder.Has(t.Context(), "c", coupons[1:])
 			return err == nil && has[0], err
 		}, 2,
 	}

@@ -23,9 +23,9 @@ func TestEverybodyInABatchOfAnySizeIsFoundWhenTheyAskAgain(t *testing.T) {
 			users[n] = firstcome.UserID(fmt.Sprintf("%d of %d", n, size))
 		}
 		for id, want := range map[firstcome.CampaignID]firstcome.Outcome{"coupons": firstcome.AlreadyIssued, "line": firstcome.Waiting} {
-			first, err := l.Claim(t.Context(), id, users)
+			first, err := l.Gate.Claim(t.Context(), id, users)
 			stage.Must(t, err)
-			second, err := l.Claim(t.Context(), id, users)
+			second, err := l.Gate.Claim(t.Context(), id, users)
 			stage.Must(t, err)
 			same := slices.EqualFunc(first, second, func(a, b firstcome.Decision) bool {
 				return b.Outcome == want && a.Coupon.Number == b.Coupon.Number && a.Place.Ticket == b.Place.Ticket

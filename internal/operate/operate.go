@@ -28,20 +28,24 @@ type Campaigns interface {
 	Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error)
 }
 
-// Letters is the part of a ledger that resolves dead letters for an Operator. ledger.Ledger implements it.
+// Letters is the part of a ledger that resolves dead letters for an Operator. ledger.Recorder implements it.
 type Letters interface {
-	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
-	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	Replay(ctx context.Context, actor string, letter int64) error
 	VoidLetter(ctx context.Context, actor string, letter int64, reason string) error
 }
 
 // A Ledger is the part of a ledger that an Operator needs.
-type Ledger interface {
+type Ledger struct {
 	Campaigns
 	Letters
-	// Campaign returns a campaign's state in the ledger.
+	Reads
+}
+
+// Reads is the part of a ledger that an Operator reads. ledger.Ledger implements it.
+type Reads interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
+	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)
+	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 }
 
 // An Issuer makes a change while the node forgets cached answers. flow.Issuer implements it.

@@ -145,10 +145,12 @@ func (d *desk) Rebuild(context.Context, string, firstcome.CampaignID, recovery.O
 }
 
 // local and remote return an Operator at the desk.
-func (d *desk) local() *operate.Operator { return operate.New(d, d, d) }
+func (d *desk) local() *operate.Operator {
+	return operate.New(operate.Ledger{Campaigns: d, Letters: d, Reads: d}, d, d)
+}
 
 func (d *desk) remote() *operate.Operator {
-	return operate.NewRemote(d, d, d, flow.NewChanger(d, d, nil), d, d)
+	return operate.NewRemote(operate.Ledger{Campaigns: d, Letters: d, Reads: d}, d, d, flow.NewChanger(d, d, nil), d, d)
 }
 
 // do calls a method of an Operator with a context and zero values.

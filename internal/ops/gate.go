@@ -232,7 +232,7 @@ func (m *Monitor) results(name, help string, results map[string]func() int64) {
 // watchBacklog asks the gate how many coupons the ledger does not have yet. Every node reports the backlog,
 // because the recorders may be down.
 func (m *Monitor) watchBacklog(lag func(context.Context, []gate.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
-	b := &backlog{named: m.ledger.Active, lag: lag}
+	b := &backlog{named: m.ledger.Recorder.Active, lag: lag}
 	m.registry.MustRegister(&question{
 		metrics: []*prometheus.Desc{
 			describe("firstcome_gate_up", "Whether the gate answered this scrape."),

@@ -28,7 +28,7 @@ func lost() *stage.Gate {
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
-		Recovery: recovery.New(nil, nil, recovery.Events{}),
+		Recovery: recovery.New(nil, nil, nil, recovery.Events{}),
 		Lag:      func(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil },
 	}
 }

@@ -93,7 +93,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	w.create("endless", firstcome.Unlimited)
 	w.create("over", 3)
 	stage.Must(t, stage.Err(w.ledger.Switch(t.Context(), "test", "over", 0, ledger.Close)))
-	stage.Must(t, stage.Err(w.ledger.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
+	stage.Must(t, stage.Err(w.ledger.Gate.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
 	stage.Must(t, stage.Err(w.ledger.Void(t.Context(), "test", "c", 1, "test")))
 	w.want(`firstcome_quantity_coupons{campaign="c"} 3`, `firstcome_in_force_coupons{campaign="c"} 0`, `firstcome_issued_coupons{campaign="c"} 1`,
 		`firstcome_issued_coupons{campaign="endless"} 0`, `firstcome_campaigns_without_series 0`, `firstcome_ledger_up 1`, `firstcome_commit_seconds_count `,
@@ -105,7 +105,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 // what is not there, by asking too often, or by leaving.
 func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 	w := watch(t, "")
-	w.WatchClaims(flow.NewIssuer(w.ledger, flow.Limits{}), func() (open, evicted, shed int64) { return 3, 2, 1 })
+	w.WatchClaims(flow.NewIssuer(w.ledger.Gate, flow.Limits{}), func() (open, evicted, shed int64) { return 3, 2, 1 })
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	w.Undecided(t.Context(), "spring", errors.New("no answer"))
@@ -136,7 +136,7 @@ func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 
 func TestTheMetricsSayWhatTheIssuerDoesAtTheGate(t *testing.T) {
 	w := watch(t, "")
-	issuer := flow.NewIssuer(w.ledger, flow.Limits{OnBatch: w.Batch})
+	issuer := flow.NewIssuer(w.ledger.Gate, flow.Limits{OnBatch: w.Batch})
 	w.WatchClaims(issuer, func() (open, evicted, shed int64) { return 0, 0, 0 })
 	w.create("c", 3)
 	if _, err := issuer.Claim(t.Context(), "c", "mina"); err != nil {

@@ -115,7 +115,7 @@ func (r *Machine) Newest(ctx context.Context, id firstcome.CampaignID) error {
 func (r *Machine) LookBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
-	active, _ := r.book.Active(ctx) // the next look checks the others
+	active, _ := r.records.Active(ctx) // the next look checks the others
 	r.begun(active)
 	for _, a := range first(active, nil) {
 		_ = r.isOlder(ctx, a)

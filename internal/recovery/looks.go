@@ -28,7 +28,7 @@ func (r *Machine) Run(ctx context.Context) error {
 	var looked time.Time
 	var silent map[firstcome.CampaignID]bool
 	for {
-		active, unread := r.book.Active(ctx)
+		active, unread := r.records.Active(ctx)
 		if unread == nil {
 			r.begun(active)
 		}

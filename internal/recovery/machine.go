@@ -13,9 +13,16 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// A Ledger is the part of a ledger that a Machine needs. ledger.Ledger implements it.
-type Ledger interface {
+// Records keeps what a gate issued, and lists the gate's campaigns. ledger.Recorder implements it.
+type Records interface {
 	flow.Keeper
+	Active(ctx context.Context) ([]gate.Revision, error)
+	// Has reports for each coupon whether the ledger has it, voided or not.
+	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
+}
+
+// A Ledger keeps the epochs of gates. ledger.Epochs implements it.
+type Ledger interface {
 	Runs
 	Attempts
 	Contents
@@ -44,12 +51,9 @@ type Attempts interface {
 
 // Contents are the ledger's data about campaigns.
 type Contents interface {
-	Active(ctx context.Context) ([]gate.Revision, error)
 	Standard(ctx context.Context, id firstcome.CampaignID, version int64) (Standard, error)
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
-	// Has reports for each coupon whether the ledger has it, voided or not.
-	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 	// Adopt copies the state of a frozen gate into the ledger. It may be repeated.
 	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, whole bool) (Adopted, error)
 	// LineHistory returns where the log of a campaign's line is, and where its epochs begin there.
@@ -137,11 +141,12 @@ type Machine struct {
 	// Log, set before Run, has the logs of lines. If nil, this node cannot read them, and rebuilds no campaign whose line has a log.
 	Log LineLogs
 
-	book   Ledger
-	gate   Gate
-	sink   flow.Sink // finds the coupons that the ledger refuses, and makes them dead letters
-	events Events
-	sight  sight
+	records Records
+	book    Ledger
+	gate    Gate
+	sink    flow.Sink // finds the coupons that the ledger refuses, and makes them dead letters
+	events  Events
+	sight   sight
 	*Watch
 	stats struct{ verified, begun, finished, failed, lost atomic.Int64 }
 }
@@ -202,8 +207,8 @@ type Events struct {
 }
 
 // New returns a Machine of a gate and its ledger.
-func New(book Ledger, gate Gate, events Events) *Machine {
-	return &Machine{book: book, gate: gate, sink: flow.NewSink(book), events: events, sight: sight{book: book}, Watch: newWatch(events.Refused)}
+func New(records Records, book Ledger, gate Gate, events Events) *Machine {
+	return &Machine{records: records, book: book, gate: gate, sink: flow.NewSink(records), events: events, sight: sight{book: book}, Watch: newWatch(events.Refused)}
 }
 
 // Stats returns the counters.
@@ -287,7 +292,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 
 // revision returns the campaign's state in the ledger. It is not known if the campaign has ended, or if another gate decides it.
 func (r *Machine) revision(ctx context.Context, id firstcome.CampaignID) (now gate.Revision, known bool, err error) {
-	active, err := r.book.Active(ctx)
+	active, err := r.records.Active(ctx)
 	n := slices.IndexFunc(active, func(a gate.Revision) bool { return a.Campaign == id })
 	if err != nil || n < 0 {
 		return gate.Revision{}, false, err

@@ -52,6 +52,7 @@ func (g *fragileGate) Stopped(context.Context, gate.Revision) (recovery.Stopped,
 
 // A slowBook has campaigns. A rebuild that it begins never ends until its context does.
 type slowBook struct {
+	recovery.Records
 	recovery.Ledger
 	active []gate.Revision
 	begun  chan firstcome.CampaignID
@@ -90,7 +91,7 @@ func TestF01OpenCampaignsAreRebuiltFirst(t *testing.T) {
 				for n := range 1000 {
 					b.active = append(b.active, gate.Revision{Campaign: id(n), Epoch: 1, Open: slices.Contains(c.open, n)})
 				}
-				r := recovery.New(b, g, recovery.Events{})
+				r := recovery.New(b, b, g, recovery.Events{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -128,7 +129,7 @@ func TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &loggedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID, 1)}}, &fragileGate{}
 		told := make(chan recovery.Rebuilt, 1)
-		r := recovery.New(b, g, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
+		r := recovery.New(b, b, g, recovery.Events{Rebuilt: func(one recovery.Rebuilt) {
 			select {
 			case told <- one:
 			default:
@@ -181,7 +182,7 @@ func (b *plainBook) GiveUpRebuild(context.Context, recovery.Rebuild) error { ret
 func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &plainBook{}, &crampedGate{asked: make(chan bool), answer: make(chan bool)}
-		r := recovery.New(b, g, recovery.Events{})
+		r := recovery.New(b, b, g, recovery.Events{})
 		knows := func(when string, broken, rebuilding int, why error) {
 			t.Helper()
 			s, trouble := r.Stats(), r.Troubles()["c"]
@@ -207,7 +208,7 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}, begun: make(chan firstcome.CampaignID)}
-		r := recovery.New(b, &fragileGate{}, recovery.Events{})
+		r := recovery.New(b, b, &fragileGate{}, recovery.Events{})
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
@@ -288,7 +289,7 @@ func TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain(t *testing.T) {
 				b, g := &countingBook{left: c.left}, &lateGate{frozen: c.frozen}
 				g.switched.Store(c.as.Rebuilding)
 				b.active = []gate.Revision{c.as}
-				r := recovery.New(b, g, recovery.Events{})
+				r := recovery.New(b, b, g, recovery.Events{})
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
@@ -312,7 +313,7 @@ func TestF05WhoWantsALostGateRebuiltIsNotMisledByAnAttemptThatIsGivenUp(t *testi
 	b, g := &countingBook{}, &lateGate{}
 	g.switched.Store(true)
 	b.active = []gate.Revision{{Campaign: "c", Epoch: 2, Rebuilding: true}}
-	r := recovery.New(b, g, recovery.Events{})
+	r := recovery.New(b, b, g, recovery.Events{})
 	done, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 	if err != nil || done.Epoch != 7 || r.Stats().Begun != 0 {
 		t.Errorf("%+v, %v; %+v", done, err, r.Stats())
@@ -337,7 +338,7 @@ func (g *shyGate) Standing(ctx context.Context, a gate.Revision) error {
 func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, g := &slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}, &shyGate{}
-		r := recovery.New(b, g, recovery.Events{})
+		r := recovery.New(b, b, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
 		defer stop()
 		synctest.Wait()
@@ -362,7 +363,7 @@ func (b *fencedBook) Record(context.Context, flow.Batch) (flow.Drained, error) {
 func TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &fencedBook{slowBook{active: []gate.Revision{{Campaign: "c", Epoch: 1}}, begun: make(chan firstcome.CampaignID)}}
-		r := recovery.New(b, &fragileGate{}, recovery.Events{})
+		r := recovery.New(b, b, &fragileGate{}, recovery.Events{})
 		defer stage.Run(t, r.Run)()
 		synctest.Wait()
 		b.active = []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}

@@ -180,7 +180,7 @@ const giveAtOnce = 2000
 func (r *Machine) lacking(ctx context.Context, attempt Rebuild) (lacking []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon
 	ask := func() error {
-		has, err := r.book.Has(ctx, attempt.Campaign, some)
+		has, err := r.records.Has(ctx, attempt.Campaign, some)
 		for n := range has {
 			if !has[n] {
 				lacking = append(lacking, some[n])

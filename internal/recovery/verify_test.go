@@ -81,6 +81,7 @@ func (g *toldGate) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopp
 
 // A cutBook has the coupons 1 to 3 of a campaign.
 type cutBook struct {
+	recovery.Records
 	recovery.Ledger
 	answer firstcome.AnswerWhen
 	gate   *cutGate
@@ -151,7 +152,8 @@ func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) 
 				defer end()
 				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
 					reached := &toldGate{g, c.told[node]}
-					r := recovery.New(&cutBook{answer: c.answer, gate: g, begun: begun, node: node}, reached, recovery.Events{})
+					book := &cutBook{answer: c.answer, gate: g, begun: begun, node: node}
+					r := recovery.New(book, book, reached, recovery.Events{})
 					go func() {
 						time.Sleep(after)
 						if err := r.Run(ctx); err != nil {
@@ -195,7 +197,8 @@ func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
 				rebuilder := func(node string, told int64) *recovery.Machine {
-					return recovery.New(&cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}, &toldGate{g, told}, recovery.Events{})
+					book := &cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}
+					return recovery.New(book, book, &toldGate{g, told}, recovery.Events{})
 				}
 				ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
 				defer end()

@@ -97,11 +97,11 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.J
 	state := value(p.gate.Gate.State(ctx, id))
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	journal := p.gate.Journal.Consumer(redis.ConsumerOptions{Active: p.ledger.Active, Relay: by != nil})
-	recorder := flow.NewRecorder(journal, p.ledger, flow.RecorderLimits{})
+	journal := p.gate.Journal.Consumer(redis.ConsumerOptions{Active: p.ledger.Recorder.Active, Relay: by != nil})
+	recorder := flow.NewRecorder(journal, p.ledger.Recorder, flow.RecorderLimits{})
 	runs := []*flow.Recorder{recorder}
 	if by != nil {
-		recorder = flow.NewRecorder(by, p.ledger, flow.RecorderLimits{})
+		recorder = flow.NewRecorder(by, p.ledger.Recorder, flow.RecorderLimits{})
 		runs = []*flow.Recorder{recorder, flow.NewRecorder(journal, by, flow.RecorderLimits{})}
 	}
 	began := time.Now()

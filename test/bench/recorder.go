@@ -59,7 +59,7 @@ func (b *bench) recorderByTopic(ctx context.Context, kind services.Kind) {
 	p := b.parts(ctx, h.database(ctx, services.Redis), h.database(ctx, kind))
 	defer p.close()
 	journal := value(kafka.OpenJournal(ctx, topic, kafka.JournalOptions{
-		Name: p.ledger.JournalName(), Secret: value(firstcome.NewSecret([]byte(secret))), Owns: p.ledger.Owns, Ledger: p.ledger, Gate: p.gate.Journal,
+		Name: p.ledger.JournalName(), Secret: value(firstcome.NewSecret([]byte(secret))), Owns: p.ledger.Owns, Ledger: p.ledger.Recorder, Gate: p.gate.Journal,
 	}))
 	defer journal.Close()
 	recording := func(by *kafka.Journal) func() figure {

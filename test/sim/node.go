@@ -69,7 +69,7 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	machine := recovery.New(book, end, recovery.Events{})
+	machine := recovery.New(book, book, end, recovery.Events{})
 	machine.Auto = t.auto()
 	var places flow.LineLog
 	if t.topic != nil && t.unable != name {
@@ -81,7 +81,7 @@ func (t *town) boot(name string) *node {
 	}
 	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), gate.ErrStaleEpoch) }
 	n.epoch = func() int64 { return machine.Epoch(campaign) }
-	over := &gate.Router{Book: book, Watch: machine}
+	over := &gate.Router{Retired: book, Kept: book, Watch: machine}
 	end.epoch = n.epoch
 	if b.deaf {
 		over.Watch, end.epoch = deaf{machine}, func() int64 { return 0 }
@@ -96,9 +96,9 @@ func (t *town) boot(name string) *node {
 	n.issuer = flow.NewIssuer(put(b.claims, at, gate.Decider(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
 	n.places = teller
 	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
-	n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, g, unasked{machine})
+	n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, unasked{machine})
 	if b.kind.putsBack {
-		n.operator = operate.NewRemote(book, n.issuer, n.answerer, changer, g, asking{machine})
+		n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, asking{machine})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel

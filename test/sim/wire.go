@@ -153,6 +153,7 @@ func spellDecision(d firstcome.Decision) string {
 
 // rebuilds is a ledger as a Machine needs it, but for what its recorder asks.
 type rebuilds interface {
+	Active(ctx context.Context) ([]gate.Revision, error)
 	recovery.Runs
 	recovery.Attempts
 	recovery.Contents
@@ -352,7 +353,8 @@ type paper struct {
 	*wire
 	rebuilds        rebuilds
 	operate.Letters // nobody asks for them
-	gate.Book       // nor for campaigns that are over, but for what follows
+	operate.Reads
+	gate.Retired // nor for campaigns that are over, but for what follows
 }
 
 // Record is flow.Keeper's.
@@ -365,28 +367,28 @@ func (p paper) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drain
 	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (flow.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
 }
 
-// Has is gate.Book's.
+// Has is gate.Kept's.
 func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether it has", numbers(coupons)), func() ([]bool, error) { return p.Ledger.Has(ctx, id, coupons) })
 }
 
-// StateRetired is gate.Book's: no campaign is.
+// StateRetired is gate.Retired's: no campaign is.
 func (paper) StateRetired(context.Context, firstcome.CampaignID) (gate.State, error) {
 	return gate.State{}, gate.ErrLost
 }
 
-// LoseLine is gate.Book's.
+// LoseLine is gate.Kept's.
 func (p paper) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 	_, err := ask(ctx, p.wire, "the ledger", "to end the line as lost", func() (struct{}, error) { return struct{}{}, p.Ledger.LoseLine(ctx, id) })
 	return err
 }
 
-// CouponOf and Holders are gate.Book's.
+// CouponOf and Holders are gate.Retired's.
 func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return p.Book.CouponOf(ctx, id, user)
+	return p.Retired.CouponOf(ctx, id, user)
 }
 
-// LogDirect is gate.Book's: nobody reads the audit log.
+// LogDirect is gate.Kept's: nobody reads the audit log.
 func (paper) LogDirect(context.Context, gate.Order, firstcome.CampaignID, []firstcome.Decision) error {
 	return nil
 }
