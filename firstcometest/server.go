@@ -105,13 +105,13 @@ func start(dir string, warnings io.Writer) (*Server, error) {
 func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
 	lines := flow.NewDispatcher(s.ledger.Gate, flow.DispatchLimits{})
 	s.issuer = flow.NewIssuer(s.ledger.Gate, flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
-	terms := api.NewTermsCache(s.ledger.Terms)
+	terms := api.NewTermsCache(s.ledger.Reads.Terms)
 	claims := &flow.Answerer{Issuer: s.issuer, Coupons: s.ledger.Gate, Terms: terms.Terms}
 	s.auth = auth.New(auth.Config{Keys: s.ledger.Desk, Log: log})
 	monitor := ops.New(log, "test", "")
 	monitor.WatchLedger(s.ledger)
 	s.api = api.New(api.Config{
-		Ledger: s.ledger, Keys: s.ledger.Desk, Terms: terms, Claims: claims, Places: s.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: s.ledger, Letters: s.ledger.Recorder, Reads: s.ledger}, s.issuer, claims), Auth: s.auth,
+		Ledger: s.ledger.Reads, Keys: s.ledger.Desk, Terms: terms, Claims: claims, Places: s.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, claims), Auth: s.auth,
 		Audit: s.audit, Log: log, Observer: monitor, Health: monitor.Health,
 	})
 	s.http = httpd.New(s.api.HTTP())

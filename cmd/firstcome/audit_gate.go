@@ -18,7 +18,7 @@ import (
 // another one decided those which are closed.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
 	gate, err := c.Gate.kind().inspect(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
-		campaign, err := l.Campaign(ctx, id)
+		campaign, err := l.Reads.Campaign(ctx, id)
 		return campaign.Marker, err
 	})
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		defer topic.Close()
 	}
 	for _, c := range all {
-		campaign, err := l.Campaign(ctx, c.ID) // again: it may have been retired meanwhile
+		campaign, err := l.Reads.Campaign(ctx, c.ID) // again: it may have been retired meanwhile
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ type auditedGate interface {
 // whose gate cannot be told.
 func (r *auditReport) atGates(ctx context.Context, l *ledger.Ledger, ids []firstcome.CampaignID) (all []ledger.Status, err error) {
 	for n, id := range ids {
-		campaign, err := l.Campaign(ctx, id)
+		campaign, err := l.Reads.Campaign(ctx, id)
 		switch {
 		case err != nil && r.Campaigns[n].Breaches.Total > 0:
 			r.addGate(audit.NotCompared(id, "what the ledger says of it cannot be used: %v", err))

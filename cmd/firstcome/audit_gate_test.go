@@ -30,7 +30,7 @@ func newCounter(t *testing.T) *counter {
 	name := services.Ledgers[services.SQLite](t)
 	c := &counter{scene: &scene{t: t}}
 	marker := func(ctx context.Context, id firstcome.CampaignID) (string, error) {
-		campaign, err := c.Ledger.Campaign(ctx, id)
+		campaign, err := c.Ledger.Reads.Campaign(ctx, id)
 		return campaign.Marker, err
 	}
 	gate, err := redis.Open(t.Context(), redis.Options{URL: services.Redis.Database(t), Secret: plantSecret, Marker: marker})
@@ -47,18 +47,18 @@ func newCounter(t *testing.T) *counter {
 
 // bring brings the gate the changes that it lacks.
 func (c *counter) bring() {
-	pending, err := c.Pending(c.t.Context(), "drop")
+	pending, err := c.Campaigns.Pending(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	for _, change := range pending {
 		refused, err := c.gate.Gate.Apply(c.t.Context(), change)
 		stage.Must(c.t, err)
-		stage.Must(c.t, c.Applied(c.t.Context(), change, refused))
+		stage.Must(c.t, c.Campaigns.Applied(c.t.Context(), change, refused))
 	}
 }
 
 // compared returns the breaches that the audit finds between the gate and the ledger.
 func (c *counter) compared() (lines []string) {
-	campaign, err := c.Campaign(c.t.Context(), "drop")
+	campaign, err := c.Reads.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	report, err := compareWithGate(c.t.Context(), c.Books().Source(), inspectedRedis{c.gate.Inspector}, nil, &campaign, &plantSecret)
 	stage.Must(c.t, err)
@@ -88,13 +88,13 @@ func (c *counter) someone(random *rand.Rand) {
 // operate voids a coupon, pauses the campaign or lets it go on, and raises its quantity when it is sold out, which ends a
 // generation.
 func (c *counter) operate(n int64) {
-	if _, err := c.Void(c.t.Context(), "op", "drop", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) && !errors.Is(err, firstcome.ErrNotRecorded) {
+	if _, err := c.Campaigns.Void(c.t.Context(), "op", "drop", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) && !errors.Is(err, firstcome.ErrNotRecorded) {
 		c.t.Error(err)
 	}
 	c.bring()
 	c.turn("drop", []ledger.Switch{ledger.Pause, ledger.Resume}[n%2])
 	c.bring()
-	campaign, err := c.Campaign(c.t.Context(), "drop")
+	campaign, err := c.Reads.Campaign(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	if s := c.state(); s.InForce >= campaign.Quantity {
 		c.quantity("drop", s.InForce+50)

@@ -71,7 +71,7 @@ func (a *auditor) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.
 	if a.remote == nil {
 		return nil, nil
 	}
-	campaign, err := l.Campaign(ctx, id)
+	campaign, err := l.Reads.Campaign(ctx, id)
 	if err != nil || !campaign.Remote() || !campaign.RetiredAt.IsZero() {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // TestANodeAuditsOneCampaignAtATime: the API says so, and the console waits.
 func TestANodeAuditsOneCampaignAtATime(t *testing.T) {
 	name := services.Ledgers[services.SQLite](t)
-	stage.Must(t, decider(t, name).Create(t.Context(), "op", "c", stage.Terms(1)))
+	stage.Must(t, decider(t, name).Campaigns.Create(t.Context(), "op", "c", stage.Terms(1)))
 	n := &auditor{running: make(chan struct{}, audits), base: &base{secret: plantSecret, flags: &serveCmd{}}}
 	n.flags.Ledger = ledgerName("sqlite:" + name)
 	n.running <- struct{}{}

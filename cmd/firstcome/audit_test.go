@@ -68,7 +68,7 @@ func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 			}
 			all.Go(func() {
 				for n := int64(1); !over.Load(); n++ {
-					if _, err := l.Void(t.Context(), "op", "spring", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) {
+					if _, err := l.Campaigns.Void(t.Context(), "op", "spring", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) {
 						t.Error(err)
 					}
 					s.quantity("spring", 1_000_000+n)

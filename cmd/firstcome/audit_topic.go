@@ -29,7 +29,7 @@ func (c *auditCmd) auditTopic(ctx context.Context, t terminal, l *ledger.Ledger,
 				return each(f)
 			})
 		},
-		Facts: l.Facts,
+		Facts: l.Reads.Facts,
 	}, ids, c.Campaign == "")
 	if err != nil {
 		return fmt.Errorf("--facts: %w", err)

@@ -55,19 +55,19 @@ func (w *walker) farRecord() {
 
 // farApply brings the gate what it lacks.
 func (w *walker) farApply() {
-	pending, err := w.Pending(w.t.Context(), w.id)
+	pending, err := w.Campaigns.Pending(w.t.Context(), w.id)
 	stage.Must(w.t, err)
 	for _, c := range pending {
 		refused, err := w.far.Apply(w.t.Context(), c)
 		stage.Must(w.t, err)
 		w.said("far apply %d %s, refused %v", c.Version, c.Kind, refused)
-		stage.Must(w.t, w.Applied(w.t.Context(), c, refused))
+		stage.Must(w.t, w.Campaigns.Applied(w.t.Context(), c, refused))
 	}
 }
 
 // farLetters replays and voids some dead letters, or all.
 func (w *walker) farLetters(all bool) {
-	letters, err := w.DeadLetters(w.t.Context(), ledger.Letters{Campaign: w.id})
+	letters, err := w.Reads.DeadLetters(w.t.Context(), ledger.Letters{Campaign: w.id})
 	stage.Must(w.t, err)
 	for _, d := range letters {
 		if !all && w.rand.IntN(3) > 0 {
@@ -99,15 +99,15 @@ func (w *walker) farStep() {
 		w.farLetters(false)
 	case n < 17:
 		k := 1 + w.rand.Int64N(12)
-		_, err := w.Void(ctx, "op", w.id, k, "sold")
+		_, err := w.Campaigns.Void(ctx, "op", w.id, k, "sold")
 		w.said("void %d: %v", k, err)
 		w.allowed(err)
 	case n == 17:
-		_, err := w.Switch(ctx, "op", w.id, 0, []ledger.Switch{ledger.Pause, ledger.Resume}[w.rand.IntN(2)])
+		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, []ledger.Switch{ledger.Pause, ledger.Resume}[w.rand.IntN(2)])
 		w.allowed(err)
 	default:
 		q := w.rand.Int64N(9)
-		_, err := w.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) { t.Quantity = q })
+		_, err := w.Campaigns.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) { t.Quantity = q })
 		w.said("quantity %d: %v", q, err)
 		w.allowed(err)
 	}
@@ -116,7 +116,7 @@ func (w *walker) farStep() {
 // farEnd closes the campaign, and retires it when all of it is drained.
 func (w *walker) farEnd() {
 	w.farApply()
-	_, err := w.Switch(w.t.Context(), "op", w.id, 0, ledger.Close)
+	_, err := w.Campaigns.Switch(w.t.Context(), "op", w.id, 0, ledger.Close)
 	stage.Must(w.t, err)
 	w.farApply()
 	for len(w.far.Course(w.id).Journal) > 0 {
@@ -151,7 +151,7 @@ func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
 			}
 			w.farEnd()
 			w.sound(reader)
-			_, err := w.Void(t.Context(), "op", w.id, 1, "late")
+			_, err := w.Campaigns.Void(t.Context(), "op", w.id, 1, "late")
 			w.allowed(err)
 			w.sound(reader)
 			w.farApply()

@@ -88,23 +88,23 @@ func (w *walker) step() {
 		w.said("claim %v: %v", users, d[0].Outcome)
 	case n < 11:
 		k := 1 + w.rand.Int64N(12)
-		_, err := w.Void(ctx, "op", w.id, k, "sold <&>")
+		_, err := w.Campaigns.Void(ctx, "op", w.id, k, "sold <&>")
 		w.allowed(err)
 		w.said("void %d: %v", k, err)
 	case n < 13:
-		_, err := w.Switch(ctx, "op", w.id, 0, ledger.Pause)
+		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, ledger.Pause)
 		w.allowed(err)
 		w.said("pause")
 	case n < 16:
-		_, err := w.Switch(ctx, "op", w.id, 0, ledger.Resume)
+		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, ledger.Resume)
 		w.allowed(err)
 		w.said("resume")
 	case n == 16 && w.rand.IntN(8) == 0:
-		_, err := w.Switch(ctx, "op", w.id, 0, ledger.Close)
+		_, err := w.Campaigns.Switch(ctx, "op", w.id, 0, ledger.Close)
 		w.allowed(err)
 		w.said("close")
 	default:
-		_, err := w.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) {
+		_, err := w.Campaigns.SetTerms(ctx, "op", w.id, 0, func(t *firstcome.Terms) {
 			switch w.rand.IntN(3) {
 			case 0:
 				t.Quantity = w.rand.Int64N(7)

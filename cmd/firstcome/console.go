@@ -29,10 +29,10 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	if !own && !beside {
 		return
 	}
-	n.watcher = figures.NewWatcher(n.ledger, n.remote.decides(), n.board)
+	n.watcher = figures.NewWatcher(n.ledger.Reads, n.remote.decides(), n.board)
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.remote.shown(), Watcher: n.watcher, Prove: n.auditor.prove, Doctor: n.examine, Excel: n.api.Excel,
-		Ledger: n.ledger, Desk: n.ledger.Desk, LastRebuild: n.ledger.Epochs.LastRebuild, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
+		Ledger: n.ledger.Reads, Desk: n.ledger.Desk, LastRebuild: n.ledger.Epochs.LastRebuild, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log,
 		Decided: observers{n.monitor, n.counter}.Decided, AllowAddress: n.api.AllowAddress,
 	})
 	pages := n.people.Handler()
@@ -56,7 +56,7 @@ func (b *base) examine(ctx context.Context) (found doctor.Findings) {
 	if topic := b.flags.Journal.url(); topic != "" {
 		found = append(found, kafka.Examine(ctx, topic, kafka.Waits, b.ledger.JournalName())...)
 	}
-	last, err := b.ledger.LastDecision(ctx)
+	last, err := b.ledger.Reads.LastDecision(ctx)
 	if err == nil {
 		found.MachineClock(last)
 	}

@@ -51,7 +51,7 @@ func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	stage.Must(t, d.ledger.UseGate(t.Context(), ledger.Beside{Gate: d.far.Name()}))
 	stage.Serve(t, d.ledger)
 	for _, id := range campaigns {
-		d.reaches(id, d.ledger.Create(t.Context(), "test", id, stage.Terms(100)))
+		d.reaches(id, d.ledger.Campaigns.Create(t.Context(), "test", id, stage.Terms(100)))
 	}
 	return d
 }
@@ -71,7 +71,7 @@ func (d *desk) opened(url string) *redis.Redis {
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
 	d.t.Helper()
 	stage.Must(d.t, did)
-	stage.Must(d.t, flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
+	stage.Must(d.t, flow.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
 }
 
 // issue returns the coupons of a campaign's new users.
@@ -107,7 +107,7 @@ func (d *desk) bury(coupons ...firstcome.Coupon) flow.Drained {
 // letter returns the first open dead letter.
 func (d *desk) letter() int64 {
 	d.t.Helper()
-	open, err := d.ledger.DeadLetters(d.t.Context(), ledger.Letters{Limit: 1})
+	open, err := d.ledger.Reads.DeadLetters(d.t.Context(), ledger.Letters{Limit: 1})
 	if err != nil || len(open) == 0 {
 		d.t.Fatal("no dead letter", err)
 	}
@@ -123,7 +123,7 @@ func (d *desk) replay() {
 // void voids the first open dead letter, at the gate too.
 func (d *desk) void() {
 	d.t.Helper()
-	letter, err := d.ledger.DeadLetter(d.t.Context(), d.letter())
+	letter, err := d.ledger.Reads.DeadLetter(d.t.Context(), d.letter())
 	stage.Must(d.t, err)
 	d.reaches(letter.Campaign, d.ledger.Recorder.VoidLetter(d.t.Context(), "op", letter.ID, "a trial"))
 }

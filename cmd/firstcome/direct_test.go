@@ -21,11 +21,11 @@ func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 		r := &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}
 		terms := stage.Terms(10)
 		terms.OpensAt = time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-		r.reaches("c", r.ledger.Create(t.Context(), "test", "c", terms))
+		r.reaches("c", r.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 		stage.Same(t, "a claim before the opening", []string{"not_open:0"}, r.claims("a"))
 		r.directly("a")
 		r.records()
-		r.reaches("c", stage.Err(r.ledger.Switch(t.Context(), "op", "c", 0, ledger.Pause)))
+		r.reaches("c", stage.Err(r.ledger.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Pause)))
 		r.directly("b")
 		direct := func(at string, c firstcome.Coupon) string { return fmt.Sprint(c.User, " ", c.Direct, " ", at) }
 		look := func() (all []string) {
@@ -34,7 +34,7 @@ func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 				stage.Must(t, err)
 				all = append(all, direct("at the gate", c))
 			}
-			stage.Must(t, r.ledger.Coupons(t.Context(), "c", ledger.Page{}, func(c firstcome.Coupon) error {
+			stage.Must(t, r.ledger.Reads.Coupons(t.Context(), "c", ledger.Page{}, func(c firstcome.Coupon) error {
 				all = append(all, direct("in the ledger", c))
 				return nil
 			}))

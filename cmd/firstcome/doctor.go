@@ -107,7 +107,7 @@ func (c *doctorCmd) configuration(t terminal, found *doctor.Findings) {
 // lastDecision returns when a campaign was last decided, zero if there is none.
 func lastDecision(ctx context.Context, path string) (last time.Time) {
 	_ = readLedger(ctx, path, func(l *ledger.Ledger) (err error) { // the ledger's own finding says why not
-		last, err = l.LastDecision(ctx)
+		last, err = l.Reads.LastDecision(ctx)
 		return err
 	})
 	return last

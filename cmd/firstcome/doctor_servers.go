@@ -18,7 +18,7 @@ import (
 // be read of the ledger has been reported before.
 func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Findings) {
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
-		all, err := l.Campaigns(ctx, "", math.MaxInt32)
+		all, err := l.Reads.Campaigns(ctx, "", math.MaxInt32)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 		if !c.Remote() || isClosed(&c) {
 			continue
 		}
-		ranges, err := l.Lost(ctx, c.ID)
+		ranges, err := l.Reads.Lost(ctx, c.ID)
 		if err != nil || len(ranges) == 0 { // the audit says what cannot be read
 			continue
 		}
@@ -197,7 +197,7 @@ func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters m
 	if has < at.DrainedThrough {
 		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), nil
 	}
-	now, err := l.Campaign(ctx, c.ID)
+	now, err := l.Reads.Campaign(ctx, c.ID)
 	switch {
 	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // of terms that cannot be read the audit says so
 		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at %d of %d", at.Version, at.Epoch, now.Version, now.Epoch), nil

@@ -81,7 +81,7 @@ func TestDoctorHoldsTheClockAgainstEveryCampaign(t *testing.T) {
 		stage.Must(t, err)
 		defer stage.Serve(t, l)()
 		for _, id := range ids {
-			stage.Must(t, l.Create(t.Context(), "test", firstcome.CampaignID(id), firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)}))
+			stage.Must(t, l.Campaigns.Create(t.Context(), "test", firstcome.CampaignID(id), firstcome.Terms{Name: "n", Answer: firstcome.Recorded, Benefit: []byte(`{}`)}))
 		}
 	}
 	many := make([]string, 1000)

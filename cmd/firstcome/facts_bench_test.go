@@ -27,7 +27,7 @@ func factsLedger(b *testing.B) *ledger.Ledger {
 	l, err := ledger.Open(b.Context(), filepath.Join(b.TempDir(), "firstcome.db"), ledger.Options{Owner: "a benchmark", Secret: stage.Secret()})
 	stage.Must(b, err)
 	stage.Serve(b, l)
-	stage.Must(b, l.Create(b.Context(), "test", "c", firstcome.Terms{Name: "c", Quantity: 10_000_000, Answer: firstcome.Recorded}))
+	stage.Must(b, l.Campaigns.Create(b.Context(), "test", "c", firstcome.Terms{Name: "c", Quantity: 10_000_000, Answer: firstcome.Recorded}))
 	return l
 }
 
@@ -46,7 +46,7 @@ func issueFacts(b *testing.B, l *ledger.Ledger, from, count int) {
 // publishFacts publishes the facts of a ledger until b ends.
 func publishFacts(b *testing.B, l *ledger.Ledger, at string) {
 	b.Helper()
-	p, err := kafka.NewPublisher(at, kafka.Options{Book: l.Followers, Facts: l.Facts, Ledger: l.Identity(), OnFail: func(err error) { b.Log(err) }})
+	p, err := kafka.NewPublisher(at, kafka.Options{Book: l.Followers, Facts: l.Reads.Facts, Ledger: l.Identity(), OnFail: func(err error) { b.Log(err) }})
 	stage.Must(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)

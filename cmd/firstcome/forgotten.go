@@ -22,7 +22,7 @@ type creatingGate interface {
 // forgotten returns the campaigns that a ledger made at a gate and does not know any more, in the order of their ids: they were made behind a
 // backup that was restored.
 func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []string, err error) {
-	all, err := l.Campaigns(ctx, "", math.MaxInt32)
+	all, err := l.Reads.Campaigns(ctx, "", math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []
 			return nil
 		}
 		known[id] = true
-		_, not := l.Campaign(ctx, id) // which lags behind nothing: the list may
+		_, not := l.Reads.Campaign(ctx, id) // which lags behind nothing: the list may
 		if errors.Is(not, firstcome.ErrNoCampaign) {
 			ids = append(ids, string(id))
 		}

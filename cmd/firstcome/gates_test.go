@@ -138,7 +138,7 @@ func TestANodeServesAGateThatOneConstructorOpens(t *testing.T) {
 	campaign, err := calls.Campaign(t.Context(), "spring")
 	stage.Must(t, err)
 	stage.Same(t, "the gate's state, and who counts", "ok 3 recorded, 2 in force", fmt.Sprintf("%s %d recorded, %d in force", campaign.GateState, campaign.Recorded, *campaign.InForce))
-	status, err := n.ledger.Campaign(t.Context(), "spring")
+	status, err := n.ledger.Reads.Campaign(t.Context(), "spring")
 	stage.Must(t, err)
 	stage.Same(t, "whose campaign it is", "model:test", status.Gate)
 }

@@ -31,7 +31,7 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 			stage.Must(t, err)
 			stop := stage.Serve(t, l)
 			if c.campaigns {
-				stage.Must(t, l.Create(t.Context(), "test", "c", stage.Terms(1)))
+				stage.Must(t, l.Campaigns.Create(t.Context(), "test", "c", stage.Terms(1)))
 			}
 			stop()
 			var nodes [4]*remoteGate

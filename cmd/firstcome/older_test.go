@@ -49,7 +49,7 @@ func TestALedgerThatHasForgottenCouponsIsNoticed(t *testing.T) {
 	r.settleByHand(r.record(r.issue("c", "user-2", "user-3")...))
 	o := restore()
 	doctored := func(d *desk) string {
-		all, err := d.ledger.Campaigns(t.Context(), "", 10)
+		all, err := d.ledger.Reads.Campaigns(t.Context(), "", 10)
 		stage.Must(t, err)
 		found := gateCampaigns(t.Context(), gateName(r.url), d.ledger, all)
 		if len(found) != 1 {

@@ -66,7 +66,7 @@ func (s *scene) as(name, gate string, do func()) {
 
 func (s *scene) create(id firstcome.CampaignID, terms firstcome.Terms) {
 	terms.Name, terms.Answer, terms.Benefit = "Test", firstcome.Recorded, []byte(`{}`)
-	stage.Must(s.t, s.Create(s.t.Context(), "op", id, terms))
+	stage.Must(s.t, s.Campaigns.Create(s.t.Context(), "op", id, terms))
 }
 
 func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
@@ -80,14 +80,14 @@ func (s *scene) claim(id firstcome.CampaignID, users ...firstcome.UserID) {
 }
 
 func (s *scene) quantity(id firstcome.CampaignID, n int64) {
-	_, err := s.SetTerms(s.t.Context(), "op", id, 0, func(t *firstcome.Terms) {
+	_, err := s.Campaigns.SetTerms(s.t.Context(), "op", id, 0, func(t *firstcome.Terms) {
 		t.Quantity = n
 	})
 	stage.Must(s.t, err)
 }
 
 func (s *scene) turn(id firstcome.CampaignID, to ledger.Switch) {
-	_, err := s.Switch(s.t.Context(), "op", id, 0, to)
+	_, err := s.Campaigns.Switch(s.t.Context(), "op", id, 0, to)
 	stage.Must(s.t, err)
 }
 
@@ -100,7 +100,7 @@ func (s *scene) spring() {
 	s.turn("spring", ledger.Pause)
 	s.turn("spring", ledger.Resume)
 	s.claim("spring", "e")
-	_, err := s.Void(s.t.Context(), "op", "spring", 2, "sold")
+	_, err := s.Campaigns.Void(s.t.Context(), "op", "spring", 2, "sold")
 	stage.Must(s.t, err)
 	s.claim("spring", "b")
 }
@@ -118,7 +118,7 @@ func (s *scene) soldOut() {
 	s.create("lowered", firstcome.Terms{Quantity: 9})
 	s.claim("lowered", "a", "b", "c")
 	for _, n := range []int64{1, 3} {
-		_, err := s.Void(s.t.Context(), "op", "lowered", n, "sold")
+		_, err := s.Campaigns.Void(s.t.Context(), "op", "lowered", n, "sold")
 		stage.Must(s.t, err)
 	}
 	s.quantity("lowered", 1)
@@ -180,9 +180,9 @@ func (s *scene) keys() {
 
 // applied notes that the gate has the campaign's last change, or refused it.
 func (s *scene) applied(id firstcome.CampaignID, refused bool) {
-	c, err := s.Campaign(s.t.Context(), id)
+	c, err := s.Reads.Campaign(s.t.Context(), id)
 	stage.Must(s.t, err)
-	stage.Must(s.t, s.Applied(s.t.Context(), firstcome.Change{Campaign: id, Version: c.Version}, refused))
+	stage.Must(s.t, s.Campaigns.Applied(s.t.Context(), firstcome.Change{Campaign: id, Version: c.Version}, refused))
 }
 
 // old ended long ago.
@@ -239,12 +239,12 @@ func (s *scene) summer() {
 	}
 	keep(batch(1, s.issued(1, 1, "u1"), s.issued(2, 1, "u2"), s.issued(3, 1, "u3")))
 	bury(batch(1, s.issued(4, 1, "u4"), s.issued(5, 1, "u5")))
-	letters, err := s.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
+	letters, err := s.Reads.DeadLetters(ctx, ledger.Letters{Campaign: "summer"})
 	stage.Must(s.t, err)
 	stage.Must(s.t, s.Recorder.Replay(ctx, "op", letters[0].ID))
 	stage.Must(s.t, s.Recorder.VoidLetter(ctx, "op", letters[1].ID, "gone")) // version 2
 	s.applied("summer", false)
-	_, err = s.Void(ctx, "op", "summer", 1, "sold") // 3
+	_, err = s.Campaigns.Void(ctx, "op", "summer", 1, "sold") // 3
 	stage.Must(s.t, err)
 	s.applied("summer", false)
 	for _, n := range []int64{20, 9, 15, 16} { // 4, 5, which is refused, 6 and 7

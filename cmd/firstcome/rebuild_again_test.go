@@ -64,7 +64,7 @@ func TestF18DoctorSaysWhatIsBeingRebuilt(t *testing.T) {
 // examined returns what doctor says of the campaigns at a gate, but for what is well.
 func (d *desk) examined(url string) (says string) {
 	d.t.Helper()
-	all, err := d.ledger.Campaigns(d.t.Context(), "", 10)
+	all, err := d.ledger.Reads.Campaigns(d.t.Context(), "", 10)
 	stage.Must(d.t, err)
 	for _, f := range gateCampaigns(d.t.Context(), gateName(url), d.ledger, all) {
 		if f.Grade != doctor.OK {

@@ -49,10 +49,10 @@ func BenchmarkRebuild(b *testing.B) {
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil)
+		changes := flow.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
-			stage.Must(b, l.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
+			stage.Must(b, l.Campaigns.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
 			stage.Must(b, changes.Finish(b.Context(), id, 0))
 		}
 		for b.Loop() {
@@ -96,8 +96,8 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	stage.Serve(b, l)
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
-	stage.Must(b, l.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, flow.NewChanger(l, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, l.Campaigns.Create(b.Context(), "test", "c", terms))
+	stage.Must(b, flow.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

@@ -19,12 +19,12 @@ func TestAnEmptiedRedisSaysWhenTheCampaignSoldOutFirst(t *testing.T) {
 	}
 	void := func(number int64) func(*desk) {
 		return func(d *desk) {
-			d.reaches("c", stage.Err(d.ledger.Void(d.t.Context(), "op", "c", number, "a trial")))
+			d.reaches("c", stage.Err(d.ledger.Campaigns.Void(d.t.Context(), "op", "c", number, "a trial")))
 		}
 	}
 	quantity := func(n int64) func(*desk) {
 		return func(d *desk) {
-			d.reaches("c", stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = n })))
+			d.reaches("c", stage.Err(d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = n })))
 		}
 	}
 	buried := func(d *desk) { d.settle(d.bury(d.issue("c", "buried")...)) }
@@ -48,7 +48,7 @@ func TestAnEmptiedRedisSaysWhenTheCampaignSoldOutFirst(t *testing.T) {
 				d := newDesk(t, services.Redis.Database(t), name, func() time.Time { return at })
 				terms := stage.Terms(3)
 				terms.Answer = firstcome.Decided
-				d.reaches("c", d.ledger.Create(t.Context(), "test", "c", terms))
+				d.reaches("c", d.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 				for _, step := range steps {
 					at = at.Add(time.Minute)
 					step(d)

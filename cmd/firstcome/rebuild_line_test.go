@@ -27,7 +27,7 @@ func newLine(t *testing.T, name string, quantity int64, inLine int) *rewind {
 	r := &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}
 	terms := stage.Terms(quantity)
 	terms.Pace = &firstcome.Pace{}
-	r.reaches("c", r.ledger.Create(t.Context(), "test", "c", terms))
+	r.reaches("c", r.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 	r.joins(people("user-", inLine)...)
 	return r
 }
@@ -73,7 +73,7 @@ func (r *rewind) leaves(user firstcome.UserID) {
 // voids voids a coupon, at the gate too.
 func (r *rewind) voids(number int64) {
 	r.t.Helper()
-	r.reaches("c", stage.Err(r.ledger.Void(r.t.Context(), "op", "c", number, "a trial")))
+	r.reaches("c", stage.Err(r.ledger.Campaigns.Void(r.t.Context(), "op", "c", number, "a trial")))
 }
 
 // places returns where users stand, as GENERATION.TICKET+AHEAD, #NUMBER of who has a coupon, or no.
@@ -283,7 +283,7 @@ func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 	for name, end := range map[string]func(r *rewind){
 		"by a rebuild": func(r *rewind) { r.rebuilt(r.rebuilder()) },
 		"by a close": func(r *rewind) {
-			stage.Must(r.t, stage.Err(r.ledger.Switch(r.t.Context(), "op", "c", 0, ledger.Close)))
+			stage.Must(r.t, stage.Err(r.ledger.Campaigns.Switch(r.t.Context(), "op", "c", 0, ledger.Close)))
 			stage.Must(r.t, r.ledger.Recorder.LoseLine(r.t.Context(), "c"))
 		},
 	} {
@@ -292,7 +292,7 @@ func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 			ledgers(t, func(t *testing.T, name string) {
 				r := newLine(t, name, 100, 3)
 				paced := func(pace *firstcome.Pace) error {
-					return stage.Err(r.ledger.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Pace = pace }))
+					return stage.Err(r.ledger.Campaigns.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Pace = pace }))
 				}
 				r.reaches("c", paced(nil))
 				r.do("FLUSHALL")
@@ -336,7 +336,7 @@ func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 // TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver has a change wait that the gate has not heard of.
 func TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver(t *testing.T) {
 	r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
-	stage.Must(t, stage.Err(r.ledger.Switch(t.Context(), "op", "c", 0, ledger.Close)))
+	stage.Must(t, stage.Err(r.ledger.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Close)))
 	stage.Same(t, "who kept their places", int64(5), r.rebuilt(r.rebuilder()).Carried)
 	stage.Same(t, "nobody is served", 0, len(r.serves(5)))
 	stage.Same(t, "what ended", []string{"2=closed", "1=lost"}, r.ended()[0])
@@ -404,7 +404,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 		want   want
 	}{
 		"a void": {
-			func(r *rewind) error { return stage.Err(r.ledger.Void(t.Context(), "op", "c", 2, "a trial")) },
+			func(r *rewind) error { return stage.Err(r.ledger.Campaigns.Void(t.Context(), "op", "c", 2, "a trial")) },
 			want{8, []string{"#1", "no", "2.3+0", "2.10+7"}, []string{"1=lost"}},
 		},
 		"the end of the generation": {

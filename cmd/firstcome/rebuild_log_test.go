@@ -77,7 +77,7 @@ func newLogged(t *testing.T, name string, quantity int64, inLine int) *logging {
 	l.tells()
 	terms := stage.Terms(quantity)
 	terms.Pace, terms.Log = &firstcome.Pace{}, &firstcome.LineLog{Topic: "lines", First: 3}
-	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
+	l.reaches("c", l.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 	l.joins(people("user-", inLine)...)
 	return l
 }
@@ -126,7 +126,7 @@ func (l *logging) mends() recovery.Rebuilt {
 func (l *logging) inForce() (all []string) {
 	l.t.Helper()
 	var coupons []firstcome.Coupon
-	stage.Must(l.t, l.ledger.Coupons(l.t.Context(), "c", ledger.Page{}, func(c firstcome.Coupon) error {
+	stage.Must(l.t, l.ledger.Reads.Coupons(l.t.Context(), "c", ledger.Page{}, func(c firstcome.Coupon) error {
 		coupons = append(coupons, c)
 		return nil
 	}))
@@ -387,7 +387,7 @@ func TestF01ALoggedLineGoesOnBehindARestart(t *testing.T) {
 	l.tells()
 	terms := stage.Terms(100)
 	terms.Pace, terms.Log = &firstcome.Pace{}, &firstcome.LineLog{Topic: "lines"}
-	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
+	l.reaches("c", l.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 	r := l.watch()
 	l.joins(people("user-", 6)...)
 	l.serves(2)

@@ -19,7 +19,7 @@ import (
 func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 	server := services.Redis.Server(t)
 	r := &rewind{desk: newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil)}
-	r.reaches("c", r.ledger.Create(t.Context(), "test", "c", stage.Terms(10_000)))
+	r.reaches("c", r.ledger.Campaigns.Create(t.Context(), "test", "c", stage.Terms(10_000)))
 	for n := range 50 {
 		r.issue("c", people("user-"+strconv.Itoa(n)+"-", 100)...)
 	}

@@ -74,7 +74,7 @@ func (d *desk) rebuilt(r *recovery.Machine) recovery.Rebuilt {
 
 func (d *desk) status() ledger.Status {
 	d.t.Helper()
-	s, err := d.ledger.Campaign(d.t.Context(), "c")
+	s, err := d.ledger.Reads.Campaign(d.t.Context(), "c")
 	stage.Must(d.t, err)
 	return s
 }
@@ -94,7 +94,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		coupons := d.issue("c", people("user-", 10)...)
 		d.settle(d.record(coupons[:5]...))
 		d.bury(coupons[5])
-		d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", 2, "a trial")))
+		d.reaches("c", stage.Err(d.ledger.Campaigns.Void(t.Context(), "op", "c", 2, "a trial")))
 		d.do("FLUSHALL")
 		d.needs(gate.ErrLost)
 
@@ -262,7 +262,7 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	}
 	stage.Same(t, "the ledger", []int64{15, 2}, []int64{d.status().Issued, d.status().Epoch})
 	stage.Same(t, "all that is left", []string{"issued:190", "sold_out:0"}, d.claims(people("rest-", 90)...)[82:84])
-	if _, err := d.ledger.Void(t.Context(), "op", "c", 16, "it is lost"); !errors.Is(err, firstcome.ErrNoCoupon) {
+	if _, err := d.ledger.Campaigns.Void(t.Context(), "op", "c", 16, "it is lost"); !errors.Is(err, firstcome.ErrNoCoupon) {
 		t.Errorf("a lost number is voided: %v", err)
 	}
 }
@@ -330,7 +330,7 @@ func (g *slowMaker) Standing(ctx context.Context, r gate.Revision) error {
 func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
-		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
+		stage.Must(t, d.ledger.Campaigns.Create(t.Context(), "test", "c", stage.Terms(100)))
 		g := &slowMaker{Gate: d.remote.gate.recovery, making: func() {}, made: sync.OnceFunc(func() { d.reaches("c", nil) })}
 		r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, g, recovery.Events{})
 		stop := stage.Run(t, r.Run)
@@ -355,15 +355,15 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
-		stage.Must(t, d.ledger.Create(t.Context(), "test", "c", stage.Terms(100)))
-		pending, err := d.ledger.Pending(t.Context(), "c")
+		stage.Must(t, d.ledger.Campaigns.Create(t.Context(), "test", "c", stage.Terms(100)))
+		pending, err := d.ledger.Campaigns.Pending(t.Context(), "c")
 		stage.Must(t, err)
 		stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 		d.settle(d.record(d.issue("c", people("user-", 3)...)...))
 		d.do("FLUSHALL")
 		stage.Must(t, d.remote.gate.recovery.Rename(t.Context()))
 		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}
-		if err := flow.NewChanger(d.ledger, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
+		if err := flow.NewChanger(d.ledger.Campaigns, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}
 		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})))

@@ -33,19 +33,19 @@ var waitingChanges = []waitingChange{
 	{
 		name: "a void", fresh: 94, rest: "sold_out:0", users: []string{"sold_out:0", "already_issued:6", "already_issued:7"},
 		number: func(d *desk) (int64, error) {
-			_, err := d.ledger.Void(d.t.Context(), "op", "c", 1, "a trial")
+			_, err := d.ledger.Campaigns.Void(d.t.Context(), "op", "c", 1, "a trial")
 			return d.status().Version, err
 		},
 	},
 }
 
 func switches(to ledger.Switch) func(*desk) (int64, error) {
-	return func(d *desk) (int64, error) { return d.ledger.Switch(d.t.Context(), "op", "c", 0, to) }
+	return func(d *desk) (int64, error) { return d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, to) }
 }
 
 func quantities(to int64) func(*desk) (int64, error) {
 	return func(d *desk) (int64, error) {
-		return d.ledger.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = to })
+		return d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = to })
 	}
 }
 
@@ -63,14 +63,14 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 				before := d.status()
 				version, err := w.number(d)
 				stage.Must(t, err)
-				pending, err := d.ledger.Pending(t.Context(), "c")
+				pending, err := d.ledger.Campaigns.Pending(t.Context(), "c")
 				if err != nil || len(pending) != 1 || pending[0].Version != version {
 					t.Fatalf("%+v wait, %v", pending, err)
 				}
 
 				stage.Same(t, "the epoch", int64(2), d.rebuilt(d.rebuilder()).Epoch)
-				left, err := d.ledger.Pending(t.Context(), "c")
-				refused, err2 := d.ledger.Refused(t.Context(), "c", version)
+				left, err := d.ledger.Campaigns.Pending(t.Context(), "c")
+				refused, err2 := d.ledger.Campaigns.Refused(t.Context(), "c", version)
 				if err := errors.Join(err, err2); err != nil || len(left) > 0 || refused != w.refused {
 					t.Errorf("%+v wait, refused %t, %v", left, refused, err)
 				}
@@ -80,7 +80,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}
 				// Another node had read the change before, and brings it now.
-				changer := flow.NewChanger(d.ledger, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
+				changer := flow.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {
 				case w.refused != errors.Is(err, firstcome.ErrBelowInForce), !w.refused && err != nil:

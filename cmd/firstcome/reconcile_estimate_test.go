@@ -52,7 +52,7 @@ func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.
 			d.kept(people("user-", 10)...)
 			b := d.backup()
 			for number := range int64(3) {
-				d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", number+1, "a trial")))
+				d.reaches("c", stage.Err(d.ledger.Campaigns.Void(t.Context(), "op", "c", number+1, "a trial")))
 			}
 			stage.Must(t, server.Restart(t.Context()))
 			d = b.restore()

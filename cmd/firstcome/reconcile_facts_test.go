@@ -31,7 +31,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		stage.Must(t, notes(d, 8, 8))
 		b := d.backup()
 		d.kept("more")
-		d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", 11, "a trial")))
+		d.reaches("c", stage.Err(d.ledger.Campaigns.Void(t.Context(), "op", "c", 11, "a trial")))
 		d.kept(people("late-", 6)...)
 		stage.Must(t, notes(d, 18, 18))
 		d = b.restore()

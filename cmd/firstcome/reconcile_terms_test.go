@@ -16,7 +16,7 @@ import (
 func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 	void := func(d *desk, numbers ...int64) {
 		for _, n := range numbers {
-			d.reaches("c", stage.Err(d.ledger.Void(d.t.Context(), "op", "c", n, "a trial")))
+			d.reaches("c", stage.Err(d.ledger.Campaigns.Void(d.t.Context(), "op", "c", n, "a trial")))
 		}
 	}
 	for name, test := range map[string]struct {
@@ -36,7 +36,9 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 			d.claims("in-line-0", "in-line-1", "in-line-2")
 		}},
 		"a pause that the backup had only begun": {
-			before: func(d *desk) { stage.Must(d.t, stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, ledger.Pause))) },
+			before: func(d *desk) {
+				stage.Must(d.t, stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Pause)))
+			},
 			do: func(d *desk) {
 				d.kept("user-10")
 				d.reaches("c", nil)
@@ -44,7 +46,7 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 		},
 		"a quantity that the gate refused": {
 			before: func(d *desk) {
-				stage.Must(d.t, stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 10 })))
+				stage.Must(d.t, stage.Err(d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 10 })))
 			},
 			do: func(d *desk) {
 				d.kept("user-10")
@@ -79,7 +81,7 @@ func TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates(t *test
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
 		quantity := d.status().Quantity
 		d.kept("a")
-		stage.Must(t, stage.Err(d.ledger.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Quantity = 2 })))
+		stage.Must(t, stage.Err(d.ledger.Campaigns.SetTerms(t.Context(), "op", "c", 0, func(terms *firstcome.Terms) { terms.Quantity = 2 })))
 		b := d.backup()
 		d.kept("b", "d", "e")
 		d = b.restore()

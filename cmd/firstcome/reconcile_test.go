@@ -94,12 +94,12 @@ func (d *desk) sound() {
 // terms changes the terms of the campaign c.
 func (d *desk) terms(edit func(*firstcome.Terms)) {
 	d.t.Helper()
-	d.reaches("c", stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, edit)))
+	d.reaches("c", stage.Err(d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, edit)))
 }
 
 func (d *desk) turn(to ledger.Switch) {
 	d.t.Helper()
-	d.reaches("c", stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, to)))
+	d.reaches("c", stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, to)))
 }
 
 var closing = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -123,7 +123,7 @@ func behind(t *testing.T, name string) *desk {
 	d.kept(people("more-", 5)...)
 	d.issue("c", people("late-", 5)...)
 	for _, number := range []int64{3, 12} {
-		d.reaches("c", stage.Err(d.ledger.Void(t.Context(), "op", "c", number, "a trial")))
+		d.reaches("c", stage.Err(d.ledger.Campaigns.Void(t.Context(), "op", "c", number, "a trial")))
 	}
 	d.issue("c", "user-2")
 	d.terms(func(terms *firstcome.Terms) { terms.Quantity, terms.ClosesAt = 120, closing })

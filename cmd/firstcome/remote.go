@@ -177,9 +177,9 @@ func (r *remoteGate) compareGate(ctx context.Context) error {
 
 // marker returns what the ledger calls a campaign of this node's gate.
 func (b *base) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
-	c, err := b.ledger.Campaign(ctx, id)
+	c, err := b.ledger.Reads.Campaign(ctx, id)
 	if err == nil {
-		err = b.ledger.Decides(&c)
+		err = b.ledger.Reads.Decides(&c)
 	}
 	return c.Marker, err
 }
@@ -189,12 +189,12 @@ func (r *remoteGate) epoch(id firstcome.CampaignID) int64 { return r.rebuild.Epo
 
 // missing returns what it means that the gate does not have a campaign.
 func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
-	c, err := b.ledger.Campaign(ctx, id)
+	c, err := b.ledger.Reads.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		return nil
 	}
 	if err == nil {
-		err = b.ledger.Decides(&c)
+		err = b.ledger.Reads.Decides(&c)
 	}
 	switch {
 	case err != nil:
@@ -216,7 +216,7 @@ func (r *remoteGate) join() {
 		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}
 	r.router = &gate.Router{Gate: r.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder, Watch: r.rebuild}
-	r.changer = flow.NewChanger(r.ledger, r.router, r.monitor.ChangeFailed)
+	r.changer = flow.NewChanger(r.ledger.Campaigns, r.router, r.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(r.ledger.Epochs, r.gate.retires, 0, r.monitor.RetireFailed)
 	if !r.flags.silent() {
 		r.waiter = flow.NewWaiter(r.router)

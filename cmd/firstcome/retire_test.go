@@ -61,10 +61,10 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 			t.Errorf("%s: the claims got %v, want %v", what, got, outcomes)
 		}
 	}
-	r.reaches("c", r.ledger.Create(ctx, "test", "c", stage.Terms(2)))
+	r.reaches("c", r.ledger.Campaigns.Create(ctx, "test", "c", stage.Terms(2)))
 	want("open", r.claims("a", "b", "d"), firstcome.Issued, firstcome.Issued, firstcome.SoldOut)
 	r.clock.Add(int64(time.Second))
-	r.reaches("c", stage.Err(r.ledger.Switch(ctx, "test", "c", 0, ledger.Close)))
+	r.reaches("c", stage.Err(r.ledger.Campaigns.Switch(ctx, "test", "c", 0, ledger.Close)))
 	for _, pause := range []time.Duration{recovery.DefaultRetireAfter, time.Minute} {
 		r.clock.Add(int64(pause))
 		stage.Must(t, r.remote.retirer.Look(ctx))
@@ -73,7 +73,7 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	if n := len(r.keys("c")); n != 0 {
 		t.Errorf("Redis has %d keys of the campaign", n)
 	}
-	r.reaches("c", stage.Err(r.ledger.Void(ctx, "test", "c", 1, "a refund")))
+	r.reaches("c", stage.Err(r.ledger.Campaigns.Void(ctx, "test", "c", 1, "a refund")))
 	want("voided", r.claims("a", "b"), firstcome.Closed, firstcome.AlreadyIssued)
 	if c, err := r.remote.router.CouponOf(ctx, "c", "b"); err != nil || c.Number != 2 || !c.Recorded {
 		t.Errorf("the coupon of b is %+v, %v", c, err)
@@ -100,10 +100,10 @@ func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 	closesAt := time.Unix(0, r.clock.Load()).Add(time.Hour).UTC()
 	terms := stage.Terms(2)
 	terms.ClosesAt = closesAt
-	r.reaches("c", r.ledger.Create(t.Context(), "test", "c", terms))
+	r.reaches("c", r.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 	r.clock.Store(closesAt.Add(recovery.DefaultRetireAfter).UnixNano())
 	stage.Must(t, r.remote.retirer.Look(t.Context()))
-	if c, err := r.ledger.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {
+	if c, err := r.ledger.Reads.Campaign(t.Context(), "c"); err != nil || c.RetiredAt.IsZero() {
 		t.Fatalf("it is not marked: %+v, %v", c, err)
 	}
 	r.clock.Store(closesAt.Add(-time.Minute).UnixNano())

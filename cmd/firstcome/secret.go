@@ -93,7 +93,7 @@ func openLedger(ctx context.Context, path string, o ledger.Options, text []byte)
 
 // keepSecret keeps a new secret beside a ledger that has no campaigns yet.
 func keepSecret(ctx context.Context, l *ledger.Ledger, path string, text []byte) error {
-	campaigns, err := l.Campaigns(ctx, "", 1)
+	campaigns, err := l.Reads.Campaigns(ctx, "", 1)
 	if err != nil {
 		return err
 	}

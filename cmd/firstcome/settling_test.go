@@ -116,7 +116,7 @@ var errFound = errors.New("found")
 
 // isCoupon expects that the ledger has a coupon, voided or not.
 func (r *trial) isCoupon(d *desk, c firstcome.Coupon) {
-	err := d.ledger.Coupons(context.Background(), "c", ledger.Page{After: c.Number - 1, Limit: 1, Voided: true}, func(known firstcome.Coupon) error {
+	err := d.ledger.Reads.Coupons(context.Background(), "c", ledger.Page{After: c.Number - 1, Limit: 1, Voided: true}, func(known firstcome.Coupon) error {
 		if known.Number == c.Number && known.User == c.User && known.Code == c.Code {
 			return errFound
 		}
@@ -128,7 +128,7 @@ func (r *trial) isCoupon(d *desk, c firstcome.Coupon) {
 }
 
 func (r *trial) letters(p ledger.Letters) []ledger.DeadLetter {
-	all, err := r.nodes[0].ledger.DeadLetters(context.Background(), p)
+	all, err := r.nodes[0].ledger.Reads.DeadLetters(context.Background(), p)
 	if err != nil {
 		r.t.Error(err)
 	}
@@ -153,7 +153,7 @@ func (r *trial) replay(l ledger.DeadLetter) {
 // change makes a numbered change at a node and brings it to the gate.
 func (r *trial) change(do func(*desk) error) {
 	d := r.node()
-	err := flow.NewChanger(d.ledger, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
+	err := flow.NewChanger(d.ledger.Campaigns, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
 	for _, fine := range []error{firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrNotRecorded, firstcome.ErrResolvedLetter} {
 		if errors.Is(err, fine) {
 			return
@@ -181,7 +181,7 @@ func (r *trial) step() {
 	case what < 18 && r.last.Number > 0:
 		number := 1 + r.random.Int64N(r.last.Number)
 		r.change(func(d *desk) error {
-			_, err := d.ledger.Void(ctx, "op", "c", number, "a trial")
+			_, err := d.ledger.Campaigns.Void(ctx, "op", "c", number, "a trial")
 			return err
 		})
 	case what == 18 && r.random.IntN(6) == 0:
@@ -201,7 +201,7 @@ func (r *trial) step() {
 // close has the campaign close at an instant, or never.
 func (r *trial) close(at time.Time) {
 	r.change(func(d *desk) error {
-		_, err := d.ledger.SetTerms(r.t.Context(), "op", "c", 0, func(terms *firstcome.Terms) {
+		_, err := d.ledger.Campaigns.SetTerms(r.t.Context(), "op", "c", 0, func(terms *firstcome.Terms) {
 			terms.ClosesAt = at
 		})
 		return err
@@ -243,7 +243,7 @@ func (r *trial) agree() {
 		r.t.Errorf("the gate is drained through %d of %d, %v", through, r.last.Number, err)
 	}
 	coupons := map[int64]bool{}
-	if err := r.nodes[0].ledger.Coupons(r.t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
+	if err := r.nodes[0].ledger.Reads.Coupons(r.t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
 		coupons[c.Number] = true
 		return nil
 	}); err != nil {

@@ -45,7 +45,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	l := &leadBack{desk: newDesk(t, at, name, nil), pair: p, proxy: proxy}
 	terms := stage.Terms(100)
 	terms.Answer = answer
-	l.reaches("c", l.ledger.Create(t.Context(), "test", "c", terms))
+	l.reaches("c", l.ledger.Campaigns.Create(t.Context(), "test", "c", terms))
 	l.gate = l.opens(at)
 	l.rebuild = recovery.New(l.ledger.Recorder, l.ledger.Epochs, l.gate.Recovery, recovery.Events{Refused: func(err error) {
 		l.mu.Lock()
@@ -278,7 +278,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		if has, err := l.over.Has(t.Context(), "c", given[:2]); err != nil || has[0] || has[1] {
 			t.Errorf("whether they are recorded: %v, %v", has, err)
 		}
-		letters, err := l.ledger.DeadLetters(t.Context(), ledger.Letters{Limit: 10})
+		letters, err := l.ledger.Reads.DeadLetters(t.Context(), ledger.Letters{Limit: 10})
 		s := l.status()
 		if err != nil || len(letters) > 0 || s.Issued != 3 || s.InForce != 3 {
 			t.Errorf("there are %d dead letters, and %d coupons, %d of them in force: %v", len(letters), s.Issued, s.InForce, err)
@@ -291,7 +291,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 // foundBy expects that the audit log has one line that says that a coupon was lost.
 func (l *leadBack) foundBy(user firstcome.UserID, c firstcome.Coupon) {
 	l.t.Helper()
-	lines, err := l.ledger.AuditLog(l.t.Context(), ledger.LogFilter{Campaign: "c", User: user, Limit: 10})
+	lines, err := l.ledger.Reads.AuditLog(l.t.Context(), ledger.LogFilter{Campaign: "c", User: user, Limit: 10})
 	if err != nil || len(lines) != 1 {
 		l.t.Fatalf("of %s the audit log has %+v, %v", user, lines, err)
 	}
@@ -309,7 +309,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	issuer := flow.NewIssuer(l.over, flow.Limits{})
 	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
 	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger.Recorder, flow.RecorderLimits{}).Run) // which tells nobody
-	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Terms, Wait: 500 * time.Millisecond}
+	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Reads.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
 	if !errors.Is(err, flow.ErrNotRecordedYet) && !errors.Is(err, flow.ErrUnrecorded) {
 		t.Errorf("the claim is answered %+v, %v", decision, err)

@@ -89,13 +89,13 @@ func (c *shelf) serves() {
 	over := &gate.Router{Gate: c.gate, Retired: c.ledger.Gate, Kept: c.ledger.Recorder}
 	issuer := flow.NewIssuer(over, flow.Limits{})
 	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
-	terms := api.NewTermsCache(c.ledger.Terms)
+	terms := api.NewTermsCache(c.ledger.Reads.Terms)
 	claims := &flow.Answerer{Issuer: issuer, Coupons: over, Terms: terms.Terms}
 	log := slog.New(slog.DiscardHandler)
 	monitor := ops.New(log, "test", "")
 	served := httptest.NewServer(api.New(api.Config{
-		Ledger: c.ledger, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
-		Operator: operate.NewRemote(operate.Ledger{Campaigns: c.ledger, Letters: c.ledger.Recorder, Reads: c.ledger}, issuer, claims, flow.NewChanger(c.ledger, over, nil), over, nil),
+		Ledger: c.ledger.Reads, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
+		Operator: operate.NewRemote(operate.Ledger{Campaigns: c.ledger.Campaigns, Letters: c.ledger.Recorder, Reads: c.ledger.Reads}, issuer, claims, flow.NewChanger(c.ledger.Campaigns, over, nil), over, nil),
 	}).Handler())
 	t.Cleanup(served.Close)
 	c.url = served.URL

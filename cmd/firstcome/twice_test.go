@@ -117,7 +117,7 @@ func TestWhoHoldsANumberThatIsSomebodyElsesIsNeverToldThatItIsRecorded(t *testin
 	default:
 		t.Error("nobody is told that numbers were given twice")
 	}
-	open, err := r.ledger.DeadLetters(t.Context(), ledger.Letters{})
+	open, err := r.ledger.Reads.DeadLetters(t.Context(), ledger.Letters{})
 	if err != nil || len(open) != 2 {
 		t.Errorf("the dead letters are %+v, %v", open, err)
 	}

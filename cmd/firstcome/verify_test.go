@@ -27,7 +27,7 @@ func (d *desk) forgets(user firstcome.UserID) {
 func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 	hash := func(fields ...string) func(d *desk) { return func(d *desk) { d.has(fields...) } }
 	waits := func(d *desk, fields ...string) {
-		stage.Must(d.t, stage.Err(d.ledger.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 200 })))
+		stage.Must(d.t, stage.Err(d.ledger.Campaigns.SetTerms(d.t.Context(), "op", "c", 0, func(t *firstcome.Terms) { t.Quantity = 200 })))
 		d.has(fields...)
 	}
 	for name, lose := range map[string]func(d *desk){
@@ -57,10 +57,10 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 		"nothing":                       func(*desk) {},
 		"nothing, and a change waits":   func(d *desk) { waits(d, "paused", "1") },
 		"nothing, and the end of its pause waits": func(d *desk) {
-			stage.Must(d.t, stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, ledger.Resume)))
+			stage.Must(d.t, stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Resume)))
 		},
 		"nothing, and its close waits": func(d *desk) {
-			stage.Must(d.t, stage.Err(d.ledger.Switch(d.t.Context(), "op", "c", 0, ledger.Close)))
+			stage.Must(d.t, stage.Err(d.ledger.Campaigns.Switch(d.t.Context(), "op", "c", 0, ledger.Close)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, gate.LineOf)
 	n.issuer = flow.NewIssuer(gate, queue)
-	terms := api.NewTermsCache(n.ledger.Terms)
+	terms := api.NewTermsCache(n.ledger.Reads.Terms)
 	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Waiter: n.remote.waits(), Terms: terms.Terms, Wait: queue.Gate}
 	n.operator = n.operate(claims)
 	if n.remote != nil && n.remote.lineLog != nil {
@@ -137,7 +137,7 @@ func (n *node) openAPI(ctx context.Context) error {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger.Reads, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
 		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
@@ -181,9 +181,9 @@ func (n *node) places() gate.Places {
 // operate makes the one door for changes.
 func (n *node) operate(claims *flow.Answerer) *operate.Operator {
 	if r := n.remote; r != nil {
-		return operate.NewRemote(operate.Ledger{Campaigns: n.ledger, Letters: n.ledger.Recorder, Reads: n.ledger}, n.issuer, claims, r.changer, r.router, r.rebuild)
+		return operate.NewRemote(operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}, n.issuer, claims, r.changer, r.router, r.rebuild)
 	}
-	return operate.New(operate.Ledger{Campaigns: n.ledger, Letters: n.ledger.Recorder, Reads: n.ledger}, n.issuer, claims)
+	return operate.New(operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}, n.issuer, claims)
 }
 
 // compareSecret logs where campaigns have another secret or kind of gate: their claims are

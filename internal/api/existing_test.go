@@ -18,7 +18,7 @@ import (
 
 // A slowLedger answers of made-up ids only when the test lets it.
 type slowLedger struct {
-	*ledger.Ledger
+	*ledger.Reads
 	*ledger.Gate
 	asked, most atomic.Int64 // reads of made-up ids: now, and at once at most
 	begun       sync.Once
@@ -40,7 +40,7 @@ func (l *slowLedger) read(id firstcome.CampaignID) {
 
 func (l *slowLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
 	l.read(id)
-	return l.Ledger.Campaign(ctx, id)
+	return l.Reads.Campaign(ctx, id)
 }
 
 func (l *slowLedger) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
@@ -68,7 +68,7 @@ func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	seen := &undecided{errs: make(chan error, 200)}
 	s := open(t, guarded, func(s *shop, c *api.Config) {
 		seen.Observer, c.Observer = c.Observer, seen
-		slow.Ledger, slow.Gate, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Ledger, s.ledger.Gate, slow, slow, slow
+		slow.Reads, slow.Gate, c.Ledger, c.Places, s.claims.Coupons = s.ledger.Reads, s.ledger.Gate, slow, slow, slow
 	})
 	s.call("POST", "/v1/campaigns", `{"id":"real","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
 	token := s.token("u")

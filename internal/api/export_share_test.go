@@ -12,7 +12,7 @@ import (
 
 // slowExports are a ledger's that end when the test lets them.
 type slowExports struct {
-	*ledger.Ledger
+	*ledger.Reads
 	begun chan struct{}
 	let   chan struct{}
 }
@@ -20,13 +20,13 @@ type slowExports struct {
 func (l *slowExports) Export(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon, string) error) error {
 	l.begun <- struct{}{}
 	<-l.let
-	return l.Ledger.Export(ctx, id, p, each)
+	return l.Reads.Export(ctx, id, p, each)
 }
 
 // TestASlowExportHindersItsOwnKeyAlone, and the key may export again once it has ended.
 func TestASlowExportHindersItsOwnKeyAlone(t *testing.T) {
 	slow := &slowExports{begun: make(chan struct{}, 9), let: make(chan struct{})}
-	s := open(t, guarded, func(s *shop, c *api.Config) { slow.Ledger, c.Ledger = s.ledger.Ledger, slow })
+	s := open(t, guarded, func(s *shop, c *api.Config) { slow.Reads, c.Ledger = s.ledger.Reads, slow })
 	one, other := s.key(firstcome.Operator), s.key(firstcome.Operator)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9}`, one...).want(t, 201, "")
 	export := func(key []string) int {

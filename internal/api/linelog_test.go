@@ -128,7 +128,7 @@ func TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept(t *testing.T) {
 func TestACampaignSaysThatItsLineIsLogged(t *testing.T) {
 	s := openFar(t)
 	terms := firstcome.Terms{Name: "n", Quantity: 9, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}, Log: &firstcome.LineLog{Topic: "t"}}
-	stage.Must(t, s.ledger.Create(t.Context(), "op", "logged", terms))
+	stage.Must(t, s.ledger.Campaigns.Create(t.Context(), "op", "logged", terms))
 	s.create(`{"id":"d","name":"n","quantity":9,"pace":{}}`)
 	for id, logged := range map[string]bool{"logged": true, "d": false} {
 		if r := s.call("GET", "/v1/campaigns/"+id+"/changes", "").items(); r[0]["terms"].(map[string]any)["line_log"] != logged {

@@ -40,12 +40,12 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f.claim("c", "u").want(t, 201, "issued")
 	f.call("PATCH", "/v1/campaigns/c", `{"closes_at":"`+closed+`"}`).want(t, 200, "")
 	// 2. An operator lowers the quantity below what is in force, which the ledger does not know yet, and moves the end: the ledger proposes it.
-	_, err := f.ledger.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
+	_, err := f.ledger.Campaigns.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
 		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)
 	})
 	stage.Must(t, err)
 	// 3. The gate refuses it.
-	pending, err := f.ledger.Pending(ctx, "c")
+	pending, err := f.ledger.Campaigns.Pending(ctx, "c")
 	stage.Must(t, err)
 	refused, err := f.gate.Apply(ctx, pending[0])
 	stage.Must(t, err)
@@ -59,7 +59,7 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 			t.Errorf("%s the note the window closes at %s, want %s; %s was refused", when, r.text("closes_at"), closed, proposed)
 		}
 		// 5. It goes on and notes the refusal.
-		stage.Must(t, f.ledger.Applied(ctx, pending[0], true))
+		stage.Must(t, f.ledger.Campaigns.Applied(ctx, pending[0], true))
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *shop) dial(text string) net.Conn {
 // createInLedger makes a campaign without a request.
 func (s *shop) createInLedger(id firstcome.CampaignID) {
 	s.t.Helper()
-	stage.Must(s.t, s.ledger.Create(context.Background(), "test", id, stage.Terms(firstcome.Unlimited)))
+	stage.Must(s.t, s.ledger.Campaigns.Create(context.Background(), "test", id, stage.Terms(firstcome.Unlimited)))
 }
 
 func TestAClientThatIsTurnedAwayIsToldWhy(t *testing.T) {

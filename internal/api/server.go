@@ -150,7 +150,7 @@ func (s *Server) Drain() {
 	s.drain.Do(func() { close(s.draining) })
 }
 
-// A Ledger is what the API reads of one: see ledger.Ledger. Changes of a campaign go through Config.Operator.
+// A Ledger is what the API reads of one: see ledger.Reads. Changes of a campaign go through Config.Operator.
 type Ledger interface {
 	Campaigns
 	Coupons

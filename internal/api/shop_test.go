@@ -93,21 +93,21 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 
 // wire makes the server of the shop's parts.
 func (s *shop) wire(config api.Config) {
-	terms := api.NewTermsCache(s.ledger.Terms)
+	terms := api.NewTermsCache(s.ledger.Reads.Terms)
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
 	config.Terms, config.Claims, config.Auth = terms, s.claims, s.auth
 	if config.Ledger == nil {
-		config.Ledger = s.ledger
+		config.Ledger = s.ledger.Reads
 	}
 	config.Keys = s.ledger.Desk
-	config.Operator = operate.New(operate.Ledger{Campaigns: s.ledger, Letters: s.ledger.Recorder, Reads: s.ledger}, s.issuer, s.claims)
+	config.Operator = operate.New(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims)
 	if config.Places == nil {
 		config.Places = s.ledger.Gate
 	}
 	if s.far != nil {
 		over := &gate.Router{Gate: s.far, Retired: s.ledger.Gate, Kept: s.ledger.Recorder}
 		config.Gate, config.Places = s.far, over
-		config.Operator = operate.NewRemote(operate.Ledger{Campaigns: s.ledger, Letters: s.ledger.Recorder, Reads: s.ledger}, s.issuer, s.claims, flow.NewChanger(s.ledger, over, nil), s.far, nil)
+		config.Operator = operate.NewRemote(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims, flow.NewChanger(s.ledger.Campaigns, over, nil), s.far, nil)
 	}
 	s.server = api.New(config)
 }

@@ -15,7 +15,7 @@ import (
 // status returns the campaign as the ledger has it.
 func (h *house) status(id firstcome.CampaignID) ledger.Status {
 	h.t.Helper()
-	s, err := h.ledger.Campaign(h.t.Context(), id)
+	s, err := h.ledger.Reads.Campaign(h.t.Context(), id)
 	stage.Must(h.t, err)
 	return s
 }
@@ -104,7 +104,7 @@ func TestThePaceIsChangedAndTakenAway(t *testing.T) {
 
 // TestTheFormsShowTheLine has the number of waiting users from who decides. While that does not answer it is unknown.
 func TestTheFormsShowTheLine(t *testing.T) {
-	blind := func(h *house) { h.config.Watcher.Ledger = &failing{Ledger: h.ledger, err: errAway} }
+	blind := func(h *house) { h.config.Watcher.Ledger = &failing{Reads: h.ledger.Reads, err: errAway} }
 	for source, h := range map[string]*house{"nobody": openHouse(t, blind), "the ledger": openHouse(t), "the gate": openFar(t)} {
 		waiting := "2 "
 		if source == "nobody" {
@@ -134,7 +134,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 			t.Errorf("no %q in %s", want, got.text())
 		}
 	}
-	if _, err := h.ledger.Campaign(t.Context(), "chuseok"); err == nil {
+	if _, err := h.ledger.Reads.Campaign(t.Context(), "chuseok"); err == nil {
 		t.Fatal("checking makes it")
 	}
 	form.Set("step", "create")
@@ -174,7 +174,7 @@ func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
 			t.Errorf("%s %q: %d %s", field, value, got.status, got.text())
 		}
 	}
-	found, err := h.ledger.Campaigns(t.Context(), "", 9)
+	found, err := h.ledger.Reads.Campaigns(t.Context(), "", 9)
 	if stage.Must(t, err); len(found) != 0 {
 		t.Errorf("%d are made", len(found))
 	}

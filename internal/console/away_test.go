@@ -22,7 +22,7 @@ import (
 
 // A lostLedger answers until it is away.
 type lostLedger struct {
-	*ledger.Ledger
+	*ledger.Reads
 	away atomic.Bool
 }
 
@@ -32,21 +32,21 @@ func (l *lostLedger) Campaign(ctx context.Context, id firstcome.CampaignID) (led
 	if l.away.Load() {
 		return ledger.Status{}, errAway
 	}
-	return l.Ledger.Campaign(ctx, id)
+	return l.Reads.Campaign(ctx, id)
 }
 
 func (l *lostLedger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error) {
 	if l.away.Load() {
 		return nil, errAway
 	}
-	return l.Ledger.Campaigns(ctx, after, limit)
+	return l.Reads.Campaigns(ctx, after, limit)
 }
 
 func (l *lostLedger) List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error) {
 	if l.away.Load() {
 		return nil, errAway
 	}
-	return l.Ledger.List(ctx, f)
+	return l.Reads.List(ctx, f)
 }
 
 // lostNodes are those of a lostLedger.
@@ -66,13 +66,13 @@ func (l *lostLedger) DeadLetters(ctx context.Context, p ledger.Letters) ([]ledge
 	if l.away.Load() {
 		return nil, errAway
 	}
-	return l.Ledger.DeadLetters(ctx, p)
+	return l.Reads.DeadLetters(ctx, p)
 }
 
 func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 	var away *lostLedger
 	h := openFar(t, func(h *house) {
-		away = &lostLedger{Ledger: h.ledger}
+		away = &lostLedger{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Watcher.Ledger = away, away
 		h.config.Journal.Recorder = func() flow.RecorderStats { return flow.RecorderStats{Breaker: "open", Retries: 12} }
 	})
@@ -199,7 +199,7 @@ var errings = []erring{
 func TestEachErrorHasWords(t *testing.T) {
 	var failed *failing
 	b := openFar(t, func(h *house) {
-		failed = &failing{Ledger: h.ledger}
+		failed = &failing{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Desk = failed, failingDesk{h.ledger.Desk, failed}
 	}).browser()
 	const unread, undone = "This cannot be told now", "It is not known whether this was done"
@@ -233,7 +233,7 @@ func TestEachErrorHasWords(t *testing.T) {
 
 // A failing ledger has one error for all campaigns.
 type failing struct {
-	*ledger.Ledger
+	*ledger.Reads
 	err    error
 	panics bool
 }

@@ -65,7 +65,7 @@ type Config struct {
 	Clock  func() time.Time // nil: time.Now
 }
 
-// A Ledger is what the pages read of one: see ledger.Ledger. Changes go through Config.Operator.
+// A Ledger is what the pages read of one: see ledger.Reads. Changes go through Config.Operator.
 type Ledger interface {
 	Campaigns
 	Coupons

@@ -99,7 +99,7 @@ func TestTextThatALedgerCannotKeepIsRefused(t *testing.T) {
 	if found, err := h.prove(t.Context(), id, nil); err != nil || found.Breaches() != 0 || h.openLetters() != 0 {
 		t.Errorf("the audit says %+v, %v", found, err)
 	}
-	if s, err := h.ledger.Campaign(t.Context(), id); err != nil || s.InForce != 1 {
+	if s, err := h.ledger.Reads.Campaign(t.Context(), id); err != nil || s.InForce != 1 {
 		t.Errorf("%d are in force, %v", s.InForce, err)
 	}
 }
@@ -121,7 +121,7 @@ func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
 		id := fmt.Sprint("c-", n)
 		form := url.Values{"id": {id}, "name": {"추석"}, "benefit": {c.benefit}, "answer": {"recorded"}, "step": {"create"}}
 		got := h.browser().post("/console/campaigns", form)
-		s, err := h.ledger.Campaign(t.Context(), firstcome.CampaignID(id))
+		s, err := h.ledger.Reads.Campaign(t.Context(), firstcome.CampaignID(id))
 		if c.kept == "" && got.status != http.StatusUnprocessableEntity || string(s.Terms.Benefit) != c.kept {
 			t.Errorf("%s: %d, and kept is %s, %v", c.benefit, got.status, s.Terms.Benefit, err)
 		}

@@ -51,7 +51,7 @@ func TestInTheBrowserAnOperatorsDay(t *testing.T) {
 			t.Parallel()
 			d := &day{look: look, first: make(chan struct{}), second: make(chan struct{})}
 			d.house = openHouse(t, withKeys, func(h *house) {
-				d.read = &lostLedger{Ledger: h.ledger}
+				d.read = &lostLedger{Reads: h.ledger.Reads}
 				h.config.Watcher.Ledger = d.read
 				h.asking = d.asking
 			})

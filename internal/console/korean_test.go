@@ -189,7 +189,7 @@ func TestNoKoreanPageSaysASentenceInEnglish(t *testing.T) {
 func TestNoKoreanErrorSaysASentenceInEnglish(t *testing.T) {
 	var failed *failing
 	b := openFar(t, func(h *house) {
-		failed = &failing{Ledger: h.ledger}
+		failed = &failing{Reads: h.ledger.Reads}
 		h.config.Ledger = failed
 	}).browser()
 	b.lang = "ko"

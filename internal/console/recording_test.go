@@ -144,7 +144,7 @@ func TestAllLettersOfACauseAreResolvedAtOnce(t *testing.T) {
 	if open := h.openLetters(); open != 2 {
 		t.Errorf("%d letters are open, want that of the other cause and the later one", open)
 	}
-	log, err := h.ledger.AuditLog(t.Context(), ledger.LogFilter{Campaign: "spring", Limit: 4})
+	log, err := h.ledger.Reads.AuditLog(t.Context(), ledger.LogFilter{Campaign: "spring", Limit: 4})
 	stage.Must(t, err)
 	for n, line := range log {
 		if line.Action != "dead_letter.void" || line.Number != int64(4-n) || !strings.Contains(string(line.Detail), "a bad entry") {

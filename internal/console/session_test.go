@@ -222,13 +222,13 @@ func TestAnotherSitesFormChangesNothing(t *testing.T) {
 			t.Errorf("%v: %d", head, got.status)
 		}
 	}
-	if s, err := h.ledger.Campaign(context.Background(), id); err != nil || s.Paused {
+	if s, err := h.ledger.Reads.Campaign(context.Background(), id); err != nil || s.Paused {
 		t.Errorf("paused %v, %v", s.Paused, err)
 	}
 	if got := b.do(http.MethodPost, "/console/campaigns/spring/switch", form, http.Header{"Sec-Fetch-Site": {"same-origin"}}); got.status != http.StatusOK {
 		t.Errorf("its own form: %d %s", got.status, got.text())
 	}
-	if s, err := h.ledger.Campaign(context.Background(), id); err != nil || !s.Paused {
+	if s, err := h.ledger.Reads.Campaign(context.Background(), id); err != nil || !s.Paused {
 		t.Errorf("paused %v, %v", s.Paused, err)
 	}
 }

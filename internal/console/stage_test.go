@@ -147,7 +147,7 @@ func openHouseOn(t testing.TB, ledger string, change ...func(*house)) *house {
 	h.openLedger("")
 	h.decides, h.coupons, h.issuer = h.ledger.Gate, h.ledger.Gate, flow.NewIssuer(h.ledger.Gate, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger.Gate}
-	h.config = console.Config{Places: h.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: h.ledger, Letters: h.ledger.Recorder, Reads: h.ledger}, h.issuer, claims)}
+	h.config = console.Config{Places: h.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims)}
 	return h.open(nil, change...)
 }
 
@@ -160,7 +160,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
-	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger, Letters: h.ledger.Recorder, Reads: h.ledger}, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), h.gate, &h.mender)
+	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, flow.NewChanger(h.ledger.Campaigns, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
@@ -182,10 +182,10 @@ func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	t.Helper()
 	t.Cleanup(func() { stage.Must(t, h.issuer.Stop(context.Background())) })
 	h.auth = auth.New(auth.Config{Open: true})
-	h.config.Ledger, h.config.Desk, h.config.LastRebuild, h.config.Secret, h.config.Log, h.config.Clock = h.ledger, h.ledger.Desk, h.ledger.Epochs.LastRebuild, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
+	h.config.Ledger, h.config.Desk, h.config.LastRebuild, h.config.Secret, h.config.Log, h.config.Clock = h.ledger.Reads, h.ledger.Desk, h.ledger.Epochs.LastRebuild, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
-	h.config.Watcher = figures.NewWatcher(h.ledger, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Desk})
+	h.config.Watcher = figures.NewWatcher(h.ledger.Reads, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Desk})
 	h.config.Prove = h.prove
 	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status) error {
 		_, err := io.WriteString(w, "all of "+string(of.ID))
@@ -387,7 +387,7 @@ func (h *house) configWithAuth() console.Config {
 // openLetters returns how many dead letters wait for a person.
 func (h *house) openLetters() int {
 	h.t.Helper()
-	letters, err := h.ledger.DeadLetters(context.Background(), ledger.Letters{Limit: 100})
+	letters, err := h.ledger.Reads.DeadLetters(context.Background(), ledger.Letters{Limit: 100})
 	stage.Must(h.t, err)
 	return len(letters)
 }

@@ -43,13 +43,13 @@ func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
 
 // An edited ledger tells of a campaign as edit changes it, and whether this node decides it.
 type edited struct {
-	*ledger.Ledger
+	*ledger.Reads
 	edit func(*ledger.Status)
 	not  error
 }
 
 func (e *edited) Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error) {
-	s, err := e.Ledger.Campaign(ctx, id)
+	s, err := e.Reads.Campaign(ctx, id)
 	if e.edit != nil {
 		e.edit(&s)
 	}
@@ -60,13 +60,13 @@ func (e *edited) Decides(c *ledger.Status) error {
 	if e.not != nil {
 		return e.not
 	}
-	return e.Ledger.Decides(c)
+	return e.Reads.Decides(c)
 }
 
 // editing has a house read its campaigns from an edited ledger.
 func editing(e *edited) func(*house) {
 	return func(h *house) {
-		e.Ledger = h.ledger
+		e.Reads = h.ledger.Reads
 		h.config.Ledger, h.config.Watcher.Ledger = e, e
 	}
 }
@@ -94,7 +94,7 @@ func TestANodeOfAnotherGateSaysSo(t *testing.T) {
 		}
 		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page + " Since it started, this node has not read it."}, "You have no coupon", "does not answer")
 		b.finds("campaign=spring&user_id=mina", 200, []string{"You got number 1"}, "does not answer")
-		stage.Must(t, stage.Err(h.ledger.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+		stage.Must(t, stage.Err(h.ledger.Campaigns.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
 		if found := badge.FindStringSubmatch(b.get("/console").body); found == nil || found[2] != "closed" {
 			t.Errorf("closed, %v: the list says %q", row.not, found)
 		}

@@ -31,7 +31,7 @@ type node struct {
 func (w *walk) node() *node {
 	issuer := flow.NewIssuer(w.decides, flow.Limits{})
 	w.t.Cleanup(func() { stage.Must(w.t, issuer.Stop(context.Background())) })
-	terms := api.NewTermsCache(w.ledger.Terms)
+	terms := api.NewTermsCache(w.ledger.Reads.Terms)
 	config := api.Config{
 		Ledger: w.away, Keys: w.ledger.Desk, Terms: terms, Claims: &flow.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
 		Places: w.decides, Operator: w.config.Operator, Auth: w.auth, Log: slog.New(slog.DiscardHandler), Observer: deaf{},

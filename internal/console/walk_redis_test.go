@@ -30,11 +30,11 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	g, err := redis.Open(t.Context(), redis.Options{
 		URL: services.Redis.Database(t), Secret: stage.Secret(), Clock: h.clock, Ledger: h.ledger.Identity,
 		Marker: func(ctx context.Context, id firstcome.CampaignID) (string, error) {
-			c, err := h.ledger.Campaign(ctx, id)
+			c, err := h.ledger.Reads.Campaign(ctx, id)
 			return c.Marker, err
 		},
 		Missing: func(ctx context.Context, id firstcome.CampaignID) error {
-			if c, err := h.ledger.Campaign(ctx, id); err != nil || c.RetiredAt.IsZero() {
+			if c, err := h.ledger.Reads.Campaign(ctx, id); err != nil || c.RetiredAt.IsZero() {
 				return err
 			}
 			return gate.ErrRetired
@@ -60,7 +60,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
 	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
-	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger, Letters: h.ledger.Recorder, Reads: h.ledger}, h.issuer, claims, flow.NewChanger(h.ledger, over, nil), over, &h.mender)
+	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, flow.NewChanger(h.ledger.Campaigns, over, nil), over, &h.mender)
 	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil }
 	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}

@@ -221,7 +221,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		if h.gate != nil {
 			h.gate.Clock = h.clock
 		}
-		w.away = &lostLedger{Ledger: h.ledger}
+		w.away = &lostLedger{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Watcher.Ledger = w.away, w.away
 		h.config.Watcher.Nodes.(*figures.Board).Rows = lostNodes{h.ledger.Desk, w.away}
 		if w.far, w.record = h.remote, h.record; h.gate != nil {

@@ -30,7 +30,7 @@ func TestHowManyAskedIsKeptOverARestart(t *testing.T) {
 					at.Counter.Claimed("spring", firstcome.SoldOut, time.Millisecond)
 				}
 				stage.Must(t, at.Run(ended)) // its last row
-				stage.Same(t, when, want, figures.NewWatcher(l, nil, at).Claims(t.Context(), "spring")["sold_out"])
+				stage.Same(t, when, want, figures.NewWatcher(l.Reads, nil, at).Claims(t.Context(), "spring")["sold_out"])
 			}
 			first := boardOn(l.Desk, "a")
 			asks("some asked", first, 3, 3)

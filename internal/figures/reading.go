@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A Ledger is the part of a ledger that figures read. ledger.Ledger implements it.
+// A Ledger is the part of a ledger that figures read. ledger.Reads implements it.
 type Ledger interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Decides(c *ledger.Status) error

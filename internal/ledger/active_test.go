@@ -44,13 +44,13 @@ func TestActiveCampaignsAreThoseOfTheNodesGateThatAreNotRetired(t *testing.T) {
 			execute(t, db, change)
 		}
 		active(t, l, "b", "b-")
-		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "b", 0, ledger.Close)))
+		stage.Must(t, l.Campaigns.Applied(t.Context(), firstcome.Change{Campaign: "b", Version: 1, Kind: firstcome.ChangeTerms}, false))
+		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "b", 0, ledger.Close)))
 		execute(t, db, `UPDATE campaigns SET epoch = 7 WHERE id = 'b-'`)
 		got, err := l.Recorder.Active(t.Context())
 		want := []gate.Revision{{Campaign: "b", Version: 2, Epoch: 1}, {Campaign: "b-", Version: 1, Epoch: 7, Unmade: true, Open: true}}
 		for n := range want {
-			c, err := l.Campaign(t.Context(), want[n].Campaign)
+			c, err := l.Reads.Campaign(t.Context(), want[n].Campaign)
 			stage.Must(t, err)
 			want[n].Marker = c.Marker
 		}

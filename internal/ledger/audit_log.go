@@ -82,7 +82,7 @@ type LogFilter struct {
 }
 
 // AuditLog returns the chosen lines of the audit log, the latest first.
-func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) {
+func (rd *Reads) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) {
 	query, args := `SELECT id, at, actor, action, campaign_id, user_id, number, detail,
 		action = 'campaign.update' AND EXISTS (SELECT 1 FROM changes
 			WHERE changes.campaign_id = audit_log.campaign_id AND changed_at = at AND kind = 'terms' AND refused)
@@ -96,7 +96,7 @@ func (l *Ledger) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 	if f.Before > 0 {
 		query, args = query+` AND id < ?`, append(args, f.Before)
 	}
-	rows, err := l.db.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
+	rows, err := rd.db.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
 	entries, err := allRows(rows, err, func(take scan) (e LogEntry, err error) {
 		err = take(&e.ID, when(&e.At), &e.Actor, &e.Action, orZero(&e.Campaign), orZero(&e.User), orZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
 		return e, err

@@ -10,20 +10,26 @@ import (
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
 const firstEpoch = 1
 
+// Campaigns makes and changes campaigns, and knows which changes their gates lack.
+type Campaigns struct {
+	db   *db
+	rows *rows
+}
+
 // Create makes a campaign, which is its change 1. ErrCampaignExists says that its id is
 // taken, a joined FieldError that its terms are not allowed.
-func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
+func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
 	if err := terms.Check(); err != nil {
 		return err
 	}
-	if l.rows.gate == "" {
+	if cs.rows.gate == "" {
 		return ErrUnnamedGate
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil {
 		return err
 	}
-	err = l.db.update(ctx, func(t *tx) error {
+	err = cs.db.update(ctx, func(t *tx) error {
 		var exists bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`, id).Scan(&exists); err != nil {
 			return err
@@ -31,7 +37,7 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 		if exists {
 			return firstcome.ErrCampaignExists
 		}
-		now, err := l.db.now(t)
+		now, err := cs.db.now(t)
 		if err != nil {
 			return err
 		}
@@ -39,8 +45,8 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			l.rows.appliedAt(1), l.rows.gate, firstEpoch, l.rows.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), l.rows.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(l.rows.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist)
+			cs.rows.appliedAt(1), cs.rows.gate, firstEpoch, cs.rows.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), cs.rows.fingerprint, now.UnixMicro(), now.UnixMicro(),
+			micros(cs.rows.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist)
 		if err != nil {
 			return err
 		}
@@ -60,16 +66,16 @@ func (l *Ledger) Create(ctx context.Context, actor string, id firstcome.Campaign
 // With a remote gate the change is made when Applied says that the gate has it.
 // Until then a lower quantity, and the terms it comes with, are only proposed:
 // the gate may refuse it, because it has more in force than the ledger knows.
-func (l *Ledger) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
-	err = l.rows.change(ctx, id, func(t *tx, s stock) (err error) {
-		made, err = l.setTerms(t, s, actor, version, edit)
+func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
+	err = cs.rows.change(ctx, id, func(t *tx, s stock) (err error) {
+		made, err = cs.setTerms(t, s, actor, version, edit)
 		return err
 	})
 	return made, wrap(err, "change the terms of %s", id)
 }
 
 // setTerms is SetTerms in its transaction; it returns the change's version.
-func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
+func (cs *Campaigns) setTerms(t *tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
 	}
@@ -102,21 +108,21 @@ func (l *Ledger) setTerms(t *tx, s stock, actor string, version int64, edit func
 	if payload == before {
 		return 0, nil
 	}
-	s.quarantineReturned(terms, l.rows.decidesAt(s))
+	s.quarantineReturned(terms, cs.rows.decidesAt(s))
 	raised := s
 	raised.Quantity = max(s.Quantity, terms.Quantity)
-	made, err := l.rows.addChange(t, raised, firstcome.ChangeTerms, payload)
+	made, err := cs.rows.addChange(t, raised, firstcome.ChangeTerms, payload)
 	if err != nil {
 		return 0, err
 	}
-	if proposed := l.rows.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := t.putTerms(s.ID, terms, made.Version, l.rows.soldOutAt(s, terms, made.At)); err != nil {
+	if proposed := cs.rows.remote() && terms.Quantity < s.Quantity; !proposed {
+		if err := t.putTerms(s.ID, terms, made.Version, cs.rows.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}
 	after := s
 	after.Terms = terms
-	if err := l.rows.changeLine(t, s, after, made.At); err != nil {
+	if err := cs.rows.changeLine(t, s, after, made.At); err != nil {
 		return 0, err
 	}
 	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
@@ -137,10 +143,10 @@ const (
 // change has to reach the gate first. A campaign whose gate is another Redis, perhaps gone for good, can be closed
 // too: that Redis hears of it if it comes back. If from is not 0, the campaign has to have this version, or it is
 // ErrStale.
-func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
-	change := l.rows.change
+func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
+	change := cs.rows.change
 	if to == Close {
-		change = l.rows.changeAnywhere
+		change = cs.rows.changeAnywhere
 	}
 	err = change(ctx, id, func(t *tx, s stock) error {
 		version = 0
@@ -154,7 +160,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		made, err := l.rows.addChange(t, s, firstcome.ChangeKind(to), nothing)
+		made, err := cs.rows.addChange(t, s, firstcome.ChangeKind(to), nothing)
 		if err != nil {
 			return err
 		}
@@ -168,7 +174,7 @@ func (l *Ledger) Switch(ctx context.Context, actor string, id firstcome.Campaign
 		}
 		after := s
 		after.Paused, after.Closed = paused, closed
-		if err := l.rows.changeLine(t, s, after, made.At); err != nil {
+		if err := cs.rows.changeLine(t, s, after, made.At); err != nil {
 			return err
 		}
 		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})

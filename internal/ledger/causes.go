@@ -72,9 +72,9 @@ type LetterCause struct {
 const maxCauses = 1000
 
 // LetterCauses returns the campaigns and causes that have open dead letters; of one campaign if it is named.
-func (l *Ledger) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]LetterCause, error) {
+func (rd *Reads) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]LetterCause, error) {
 	where, args := Letters{Campaign: id}.where()
-	rows, err := l.db.read.QueryContext(ctx, `SELECT campaign_id, `+causeCode+`, count(*), max(id) FROM dead_letters
+	rows, err := rd.db.read.QueryContext(ctx, `SELECT campaign_id, `+causeCode+`, count(*), max(id) FROM dead_letters
 		WHERE campaign_id IS NOT NULL AND `+where+` GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ?`, append(args, maxCauses)...)
 	all, err := allRows(rows, err, func(take scan) (c LetterCause, err error) {
 		err = take(&c.Campaign, &c.Code, &c.Open, &c.Through)
@@ -84,11 +84,11 @@ func (l *Ledger) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]L
 }
 
 // LettersToResolve returns a page of dead letters as DeadLetters does, and how many there are in all, from where writes go.
-func (l *Ledger) LettersToResolve(ctx context.Context, p Letters) (some []DeadLetter, all int64, err error) {
-	if some, err = l.db.conclude.deadLetters(ctx, p); err != nil {
+func (rd *Reads) LettersToResolve(ctx context.Context, p Letters) (some []DeadLetter, all int64, err error) {
+	if some, err = rd.db.conclude.deadLetters(ctx, p); err != nil {
 		return nil, 0, err
 	}
 	where, args := p.where()
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM dead_letters WHERE `+where, args...).Scan(&all)
+	err = rd.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM dead_letters WHERE `+where, args...).Scan(&all)
 	return some, max(all, int64(len(some))), wrap(err, "count the dead letters")
 }

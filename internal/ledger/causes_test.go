@@ -63,7 +63,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the codes (-want +got):\n%s", diff)
 		}
-		causes, err := l.LetterCauses(t.Context(), "")
+		causes, err := l.Reads.LetterCauses(t.Context(), "")
 		stage.Must(t, err)
 		for _, c := range causes {
 			if c.Open != counts[c.Code] || c.Campaign == "d" != (c.Code == "unreadable") {
@@ -71,12 +71,12 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 			}
 		}
 		stage.Same(t, "causes", len(counts), len(causes))
-		of, err := l.LetterCauses(t.Context(), "d")
+		of, err := l.Reads.LetterCauses(t.Context(), "d")
 		stage.Must(t, err)
 		stage.Same(t, "causes of another campaign", []ledger.LetterCause{{Campaign: "d", Code: "unreadable", Open: 1, Through: letters(t, l, ledger.Letters{Campaign: "d"})[0].ID}}, of)
 		bad := letters(t, l, ledger.Letters{Cause: "malformed"})
 		stage.Same(t, "of one cause", 3, len(bad))
-		some, all, err := l.LettersToResolve(t.Context(), ledger.Letters{Campaign: "c", Cause: "malformed", After: bad[0].ID, Through: bad[1].ID, Limit: 5})
+		some, all, err := l.Reads.LettersToResolve(t.Context(), ledger.Letters{Campaign: "c", Cause: "malformed", After: bad[0].ID, Through: bad[1].ID, Limit: 5})
 		stage.Must(t, err)
 		if all != 1 || len(some) != 1 || some[0].ID != bad[1].ID {
 			t.Errorf("between the first and the second there are %d: %+v", all, some)

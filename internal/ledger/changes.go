@@ -70,15 +70,15 @@ const maxPending = 1000
 // versions. If id is empty, these are the changes of all campaigns of this node's gate, else of one campaign. A
 // campaign of another gate is an error: see Decides. Changes that cannot be read are an error, too; Pending returns it
 // together with the changes that it could read.
-func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
+func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.ceiling, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 		WHERE c.applied < c.version AND `
-	which, args := `c.gate = ? AND c.secret = ?`, []any{l.rows.gate, l.rows.fingerprint}
+	which, args := `c.gate = ? AND c.secret = ?`, []any{cs.rows.gate, cs.rows.fingerprint}
 	if id != "" {
 		which, args = `c.id = ?`, []any{string(id)}
 	}
-	rows, err := l.db.conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
+	rows, err := cs.db.conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
 	var all []firstcome.Change
 	var unreadable []error
 	err = eachRow(rows, err, func(take scan) error {
@@ -87,12 +87,12 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 		var at, epoch, createdAt int64
 		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &c.Ceiling, &createdAt, &gate, &secret)
 		if err == nil {
-			err = l.rows.decides(gate, secret)
+			err = cs.rows.decides(gate, secret)
 		}
 		if err != nil {
 			return err
 		}
-		c.At, c.Marker = time.UnixMicro(at).UTC(), l.rows.marker(time.UnixMicro(createdAt), l.rows.fingerprint)
+		c.At, c.Marker = time.UnixMicro(at).UTC(), cs.rows.marker(time.UnixMicro(createdAt), cs.rows.fingerprint)
 		if err := decodeChange(&c, payload, epoch); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
 			return nil
@@ -105,8 +105,8 @@ func (l *Ledger) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstc
 
 // Changes calls each for the changes of a campaign with versions above after, in order, and says which of
 // them the gate refused. It stops after limit changes, or when each returns an error.
-func (l *Ledger) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
-	rows, err := l.db.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
+func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
+	rows, err := rd.db.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
 		WHERE campaign_id = ? AND version > ? ORDER BY version LIMIT ?`, id, after, limit)
 	err = eachRow(rows, err, func(take scan) error {
 		c := firstcome.Change{Campaign: id}
@@ -150,8 +150,8 @@ var errRefusal = errors.New("the gate refused a change that is no lower quantity
 
 // Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the
 // campaign's terms, unless the gate refused them. gate.ErrGap says that an earlier change is not noted yet.
-func (l *Ledger) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
-	err := l.rows.locked(ctx, change.Campaign, func(t *tx, s stock) error {
+func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
+	err := cs.rows.locked(ctx, change.Campaign, func(t *tx, s stock) error {
 		switch {
 		case change.Version <= s.applied:
 			return nil
@@ -193,8 +193,8 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 }
 
 // Refused reports whether the gate refused a change of a campaign.
-func (l *Ledger) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
+func (cs *Campaigns) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
+	err = cs.db.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
 	return refused, wrap(err, "read change %d of %s", version, id)
 }

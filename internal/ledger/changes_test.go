@@ -23,7 +23,7 @@ func TestACampaignOfARemoteGateIsMadeThereByItsFirstChange(t *testing.T) {
 		stage.Same(t, "version, applied, epoch, gate", []any{int64(1), int64(0), int64(1), "redis:test"}, []any{c.Version, c.Applied, c.Epoch, c.Gate})
 		first := firstcome.Change{Campaign: "c", Version: 1, Kind: "terms", Epoch: 1, At: c.CreatedAt, Marker: c.Marker, Ceiling: 5, Terms: c.Terms}
 		stage.Same(t, "the change", first, s.pending())
-		if _, err := s.b.Switch(t.Context(), "test", "c", 0, ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := s.b.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("a second change before the first is there: %v", err)
 		}
 		finish(t, s.b, 1)
@@ -54,7 +54,7 @@ func dieAfter(t *testing.T, name string, quantity int64, died int) {
 		}
 	}
 	if died >= 2 {
-		stage.Must(t, s.a.Applied(t.Context(), change, false))
+		stage.Must(t, s.a.Campaigns.Applied(t.Context(), change, false))
 	}
 	s.record()
 	finish(t, s.b, version)
@@ -67,7 +67,7 @@ func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
 		s := newShop(t, name, 5)
 		s.issue(5)
 		s.record()
-		stage.Must(t, stage.Err(s.a.Void(t.Context(), "test", "c", 2, "a mistake")))
+		stage.Must(t, stage.Err(s.a.Campaigns.Void(t.Context(), "test", "c", 2, "a mistake")))
 		// Both read that the change is pending; a brings it to the gate, and before it
 		// notes that, b does all of it, and the next change too.
 		change := s.pending()
@@ -75,7 +75,7 @@ func TestF20TwoNodesThatFinishTheSameChangeDoItOnce(t *testing.T) {
 		finish(t, s.b, 0)
 		s.issue(1) // the stock that came back
 		finish(t, s.b, s.b.quantity(t, 6))
-		stage.Must(t, s.a.Applied(t.Context(), change, false))
+		stage.Must(t, s.a.Campaigns.Applied(t.Context(), change, false))
 		stage.Must(t, stage.Err(s.Apply(t.Context(), change)))
 		s.record()
 		s.agree(6)
@@ -99,7 +99,7 @@ func TestF20AGateWithMoreInForceThanTheLedgerKnowsRefusesALowerQuantity(t *testi
 		}
 		s.record()
 		s.agree(10)
-		terms, err := s.a.Terms(t.Context(), "c", version)
+		terms, err := s.a.Reads.Terms(t.Context(), "c", version)
 		if err != nil || terms.Quantity != 10 {
 			t.Errorf("the terms as of the refused change have the quantity %d, %v", terms.Quantity, err)
 		}
@@ -127,7 +127,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		s := newShop(t, name, 5)
 		s.Changes = errors.New("connection refused")
-		version, err := s.a.Switch(t.Context(), "test", "c", 0, ledger.Close)
+		version, err := s.a.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Close)
 		stage.Must(t, err)
 		if c := status(t, s.a.Ledger); !c.Closed || c.Applied == c.Version {
 			t.Fatalf("%+v", c)
@@ -137,7 +137,7 @@ func TestF20WhileTheGateIsAwayAChangeWaitsAndTheNextIsToldSo(t *testing.T) {
 		if err := s.a.Finish(ctx, "c", version); err == nil {
 			t.Error("the operator is told that it is closed")
 		}
-		if _, err := s.b.Switch(t.Context(), "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := s.b.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("the next operator is told %v", err)
 		}
 		s.Changes = nil
@@ -152,11 +152,11 @@ func TestAChangeIsNotNotedBeforeTheOneBeforeIt(t *testing.T) {
 		s.a.quantity(t, 6)
 		change := s.pending()
 		change.Version++
-		if err := s.a.Applied(t.Context(), change, false); !errors.Is(err, gate.ErrGap) {
+		if err := s.a.Campaigns.Applied(t.Context(), change, false); !errors.Is(err, gate.ErrGap) {
 			t.Errorf("a change that nobody made is noted: %v", err)
 		}
 		change.Version--
-		if err := s.a.Applied(t.Context(), change, true); err == nil {
+		if err := s.a.Campaigns.Applied(t.Context(), change, true); err == nil {
 			t.Error("a refused raise is noted as if it were nothing")
 		}
 	})
@@ -168,13 +168,13 @@ func TestF19AVoidedCouponStaysVoidedWhenItsEntryComesAgain(t *testing.T) {
 		s.issue(5)
 		entries := s.Course("c").Journal
 		s.record()
-		stage.Must(t, stage.Err(s.a.Void(t.Context(), "test", "c", 3, "a mistake")))
+		stage.Must(t, stage.Err(s.a.Campaigns.Void(t.Context(), "test", "c", 3, "a mistake")))
 		before := books(t, s.a.Ledger)
 		finish(t, s.a, 0)
 		recordIn(t, s.a.Ledger, entries...)
 		stage.Same(t, "the books", before, books(t, s.a.Ledger))
 		stage.Same(t, "in force at the gate", 4, len(s.Course("c").Holders))
-		stage.Must(t, s.a.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false))
+		stage.Must(t, s.a.Campaigns.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 2}, false))
 		// The user claims again; the old void comes again and leaves the new coupon alone.
 		void := firstcome.Change{Campaign: "c", Version: 2, Kind: firstcome.ChangeVoid, Number: 3, User: "user-3"}
 		s.Course("c").Holders["user-3"] = stage.Coupon("c", 6)
@@ -191,7 +191,7 @@ func TestF16ACouponIsNotVoidedBeforeItWasIssued(t *testing.T) {
 		s.Course("c").Journal[0].IssuedAt = time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond) // by the gate's clock
 		issued := s.Course("c").Journal[0]
 		s.record()
-		voided, err := s.a.Void(t.Context(), "test", "c", 1, "a mistake")
+		voided, err := s.a.Campaigns.Void(t.Context(), "test", "c", 1, "a mistake")
 		if err != nil || voided.VoidedAt.Before(issued.IssuedAt) {
 			t.Errorf("voided at %v, issued at %v, %v", voided.VoidedAt, issued.IssuedAt, err)
 		}
@@ -204,17 +204,17 @@ func TestAVoidOfANumberThatIsNotRecordedYetSaysSo(t *testing.T) {
 		s.issue(3)
 		s.record()
 		for number, want := range map[int64]error{0: firstcome.ErrNoCoupon, 4: firstcome.ErrNotRecorded} {
-			if _, err := s.a.Void(t.Context(), "test", "c", number, ""); !errors.Is(err, want) {
+			if _, err := s.a.Campaigns.Void(t.Context(), "test", "c", number, ""); !errors.Is(err, want) {
 				t.Errorf("number %d: %v, want %v", number, err, want)
 			}
 		}
 		bury(t, s.a.Ledger, "refused", stage.Coupon("c", 4))
-		if _, err := s.a.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
+		if _, err := s.a.Campaigns.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
 			t.Errorf("a dead letter: %v", err)
 		}
 		here := start(t, file(t), nil)
 		create(t, here, "c", 5)
-		if _, err := here.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
+		if _, err := here.Campaigns.Void(t.Context(), "test", "c", 4, ""); !errors.Is(err, firstcome.ErrNoCoupon) {
 			t.Errorf("the ledger as the gate: %v", err)
 		}
 	})
@@ -225,7 +225,7 @@ func TestAChangeThatCannotBeReadHoldsUpNoOtherCampaigns(t *testing.T) {
 		l := remote(t, name, 5)
 		create(t, l, "d", 5)
 		execute(t, services.Beside(t, name), `UPDATE changes SET payload = '{"quantity":"x"}' WHERE campaign_id = 'c'`)
-		pending, err := l.Pending(t.Context(), "")
+		pending, err := l.Campaigns.Pending(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), "change 1 of c cannot be read") || len(pending) != 1 || pending[0].Campaign != "d" {
 			t.Errorf("pending: %v, %v", pending, err)
 		}

@@ -121,7 +121,7 @@ func TestF52WhoAsksAgainBehindACommitThatIsUnknownFindsWhatItDid(t *testing.T) {
 				}
 			}
 			void := func() string {
-				_, err := l.Void(t.Context(), "test", "c", 1, "r")
+				_, err := l.Campaigns.Void(t.Context(), "test", "c", 1, "r")
 				return fmt.Sprint(err)
 			}
 			want("before", "issued:1", claimed(t, l, "a"))
@@ -142,13 +142,13 @@ func TestF52WhoAsksAgainBehindACommitThatIsUnknownFindsWhatItDid(t *testing.T) {
 // wantOnce wants six coupons, of which one is void, and each fact of them once.
 func wantOnce(t *testing.T, l *Ledger) {
 	t.Helper()
-	s, err := l.Campaign(t.Context(), "c")
+	s, err := l.Reads.Campaign(t.Context(), "c")
 	if err != nil || s.InForce != 5 || s.Issued != 6 || s.LastNumber != 6 || s.Position != 7 || s.Version != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	facts, coupons := 0, 0
-	err = l.Facts(t.Context(), "c", 0, 100, func(firstcome.Fact) error { facts++; return nil })
-	all := l.Coupons(t.Context(), "c", Page{Voided: true}, func(firstcome.Coupon) error { coupons++; return nil })
+	err = l.Reads.Facts(t.Context(), "c", 0, 100, func(firstcome.Fact) error { facts++; return nil })
+	all := l.Reads.Coupons(t.Context(), "c", Page{Voided: true}, func(firstcome.Coupon) error { coupons++; return nil })
 	if err != nil || all != nil || facts != 7 || coupons != 6 {
 		t.Errorf("%d facts of %d coupons: %v, %v", facts, coupons, err, all)
 	}
@@ -163,7 +163,7 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 	}{"it is committed": {theAnswer, 3}, "it is not": {theCommit, 1}} {
 		t.Run(what, func(t *testing.T) {
 			l, disk := losingLedger(t)
-			stage.Must(t, stage.Err(l.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })))
+			stage.Must(t, stage.Err(l.Campaigns.SetTerms(t.Context(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })))
 			unknown := func(do func() error) {
 				t.Helper()
 				disk.loss.Store(c.loss)
@@ -189,7 +189,7 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 				t.Errorf("%+v, %v", served, err)
 			}
 			var order []firstcome.UserID
-			stage.Must(t, l.Coupons(t.Context(), "c", Page{}, func(c firstcome.Coupon) error {
+			stage.Must(t, l.Reads.Coupons(t.Context(), "c", Page{}, func(c firstcome.Coupon) error {
 				order = append(order, c.User)
 				return nil
 			}))

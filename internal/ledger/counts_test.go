@@ -13,17 +13,17 @@ func TestTheCountsAreTheOpenDeadLettersAndTheChangesThatTheGateLacks(t *testing.
 	onEach(t, func(t *testing.T, name string) {
 		counts := func(l *ledger.Ledger, what string, want ledger.Counts) {
 			t.Helper()
-			got, err := l.Counts(t.Context())
+			got, err := l.Reads.Counts(t.Context())
 			stage.Must(t, err)
 			stage.Same(t, what, want, got)
 		}
 		l := remote(t, name, 10)
 		counts(l, "at first", ledger.Counts{Pending: 1})
-		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 1}, false))
+		stage.Must(t, l.Campaigns.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 1}, false))
 		bury(t, l, "refused", stage.Coupon("c", 1))
 		bury(t, l, "refused", stage.Coupon("c", 2))
 		counts(l, "with two letters", ledger.Counts{Letters: 2})
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", 0, ledger.Pause)))
+		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause)))
 		execute(t, services.Beside(t, name), `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'replayed' WHERE number = 1`)
 		counts(l, "with a pause on its way", ledger.Counts{Letters: 1, Pending: 1})
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET gate = 'redis:other'`)

@@ -81,17 +81,17 @@ type Page struct {
 
 // Coupons calls each with the coupons of a page, in number order, as they are at
 // one instant, until it returns an error.
-func (l *Ledger) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, each func(firstcome.Coupon) error) error {
-	return l.Export(ctx, id, p, func(c firstcome.Coupon, _ string) error { return each(c) })
+func (rd *Reads) Coupons(ctx context.Context, id firstcome.CampaignID, p Page, each func(firstcome.Coupon) error) error {
+	return rd.Export(ctx, id, p, func(c firstcome.Coupon, _ string) error { return each(c) })
 }
 
 // Export is Coupons that also tells why each was voided, "" of one in force.
-func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, each func(c firstcome.Coupon, reason string) error) error {
+func (rd *Reads) Export(ctx context.Context, id firstcome.CampaignID, p Page, each func(c firstcome.Coupon, reason string) error) error {
 	if p.Limit == 0 {
 		p.Limit = math.MaxInt
 	}
 	// With voided_at IS NULL, PostgreSQL may take the index of users, which has just these coupons, and sort all of them for a page.
-	rows, err := l.db.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
+	rows, err := rd.db.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
 		WHERE campaign_id = ? AND number > ? AND (? OR COALESCE(voided_at, 0) = 0) AND (voided_at IS NOT NULL OR NOT ?) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.OnlyVoided, p.Limit)
 	var reason sql.NullString
 	err = scanCoupons(rows, err, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
@@ -100,9 +100,9 @@ func (l *Ledger) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 
 // Wallet returns at most limit coupons in force of a user, in the order of their
 // campaigns' ids, from the campaign behind after on.
-func (l *Ledger) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
-		WHERE `+l.db.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+func (rd *Reads) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
+	rows, err := rd.db.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+		WHERE `+rd.db.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	coupons, err := allCoupons(rows, err)
 	return coupons, wrap(err, "read a wallet")
 }

@@ -17,13 +17,13 @@ type Step struct {
 // Course returns how a campaign was issued: at most this many of its coupons, in number order, evenly spread between the first and the one
 // with the number last. Numbers are given in the order of time, so this draws the whole course, and costs as many look-ups however many
 // coupons there are. It skips numbers without a coupon.
-func (l *Ledger) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]Step, error) {
-	lost, err := l.Lost(ctx, id)
+func (rd *Reads) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]Step, error) {
+	lost, err := rd.Lost(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	numbers, nth := spreadAround(lost, last, most)
-	steps, err := l.StepsAt(ctx, id, numbers)
+	steps, err := rd.StepsAt(ctx, id, numbers)
 	for n := range steps {
 		steps[n].Nth = nth[steps[n].Number]
 	}
@@ -31,8 +31,8 @@ func (l *Ledger) Course(ctx context.Context, id firstcome.CampaignID, last int64
 }
 
 // StepsAt returns the steps of these numbers, in number order, without Nth. It skips numbers without a coupon.
-func (l *Ledger) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
-	err = l.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take scan) error {
+func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
+	err = rd.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take scan) error {
 		var s Step
 		err := take(&s.Number, when(&s.IssuedAt), when(&s.RecordedAt))
 		steps = append(steps, s)
@@ -42,13 +42,13 @@ func (l *Ledger) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers [
 }
 
 // atNumbers reads from the coupons of these numbers, in the order of them.
-func (l *Ledger) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(scan) error) error {
+func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(scan) error) error {
 	return inChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := l.db.read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		rows, err := rd.db.read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
 		return eachRow(rows, err, each)
 	})
 }
@@ -61,9 +61,9 @@ type VoidStep struct {
 
 // Voids returns how a campaign's coupons were voided: at most this many of those that were, in that order, evenly spread. The database counts
 // them: no more rows than those come from it.
-func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
+func (rd *Reads) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
 	var voided int64
-	err = l.db.read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
+	err = rd.db.read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
 	if err != nil {
 		return nil, wrap(err, "count what of %s was voided", id)
 	}
@@ -72,7 +72,7 @@ func (l *Ledger) Voids(ctx context.Context, id firstcome.CampaignID, most int) (
 		for _, n := range nth {
 			args = append(args, n)
 		}
-		rows, err := l.db.read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
+		rows, err := rd.db.read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
 			(SELECT number, ROW_NUMBER() OVER (ORDER BY position) AS nth FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided') v
 			JOIN coupons c ON c.campaign_id = ? AND c.number = v.number WHERE v.nth IN (%s) ORDER BY v.nth`, `?`, len(nth)),
 			append([]any{string(id)}, args...)...)

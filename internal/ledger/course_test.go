@@ -42,17 +42,17 @@ func TestTheCourseOfVoidsIsThatOfTheCoupons(t *testing.T) {
 			stage.Run(t, l.Run)
 			quantity(t, l, firstcome.Unlimited)
 			(&planned{t: t}).claims(l, 30)
-			if steps, err := l.Voids(t.Context(), "c", 5); err != nil || len(steps) != 0 {
+			if steps, err := l.Reads.Voids(t.Context(), "c", 5); err != nil || len(steps) != 0 {
 				t.Errorf("before: %v, %v", steps, err)
 			}
 			at := map[int64]time.Time{}
 			for n := int64(10); n > 0; n-- {
-				c, err := l.Void(t.Context(), "test", "c", 3*n, "test")
+				c, err := l.Campaigns.Void(t.Context(), "test", "c", 3*n, "test")
 				stage.Must(t, err)
 				at[11-n] = c.VoidedAt
 			}
 			for most, want := range map[int]string{20: "1 2 3 4 5 6 7 8 9 10 ", 4: "1 4 7 10 "} {
-				steps, err := l.Voids(t.Context(), "c", most)
+				steps, err := l.Reads.Voids(t.Context(), "c", most)
 				stage.Must(t, err)
 				got := ""
 				for _, s := range steps {
@@ -65,7 +65,7 @@ func TestTheCourseOfVoidsIsThatOfTheCoupons(t *testing.T) {
 					t.Errorf("of at most %d: %s, want %s", most, got, want)
 				}
 			}
-			steps, err := l.Course(t.Context(), "c", 30, 4)
+			steps, err := l.Reads.Course(t.Context(), "c", 30, 4)
 			stage.Must(t, err)
 			got := ""
 			for _, s := range steps {

@@ -125,7 +125,7 @@ func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
 		}
 		switches := func(id firstcome.CampaignID, to ledger.Switch) func() {
 			return keep(fmt.Sprint(to, " ", id), func() string {
-				_, err := l.Switch(context.Background(), "test", id, 0, to)
+				_, err := l.Campaigns.Switch(context.Background(), "test", id, 0, to)
 				return fmt.Sprint(err)
 			})
 		}
@@ -141,7 +141,7 @@ func TestClaimsKeepTheirOrderWhateverIsRefusedBesideThem(t *testing.T) {
 			"c7 1": damaged, "c7 2": damaged, "c7 3": damaged,
 		}, answers)
 		for id, want := range map[firstcome.CampaignID][2]int64{"c7": {0, 1}, "good": {3, 3}, "other": {1, 1}} {
-			if s, err := l.Campaign(t.Context(), id); err != nil || [2]int64{s.Issued, s.Version} != want || s.Position != s.Issued || s.Closed || s.Paused {
+			if s, err := l.Reads.Campaign(t.Context(), id); err != nil || [2]int64{s.Issued, s.Version} != want || s.Position != s.Issued || s.Closed || s.Paused {
 				t.Errorf("%s: %+v, %v", id, s, err)
 			}
 		}

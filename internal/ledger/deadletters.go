@@ -275,8 +275,8 @@ func scanLetter(take scan) (d DeadLetter, err error) {
 }
 
 // DeadLetters returns a page of dead letters, the oldest first.
-func (l *Ledger) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
-	return l.db.read.deadLetters(ctx, p)
+func (rd *Reads) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
+	return rd.db.read.deadLetters(ctx, p)
 }
 
 // where returns the condition of SQL that chooses them, apart from Limit.
@@ -309,8 +309,8 @@ func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, err
 }
 
 // DeadLetter returns a dead letter by its id, or firstcome.ErrNoDeadLetter.
-func (l *Ledger) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	found, err := l.db.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
+func (rd *Reads) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
+	found, err := rd.db.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {
 		return DeadLetter{}, err
 	}

@@ -64,7 +64,7 @@ func TestF44ADeadLetterIsReplayedOnce(t *testing.T) {
 		stage.Same(t, "its entry comes again", drained(3), recordIn(t, s.a.Ledger, third))
 		stage.Same(t, "and is buried", drained(3), bury(t, s.a.Ledger, "a trial", third))
 		stage.Same(t, "in force", int64(3), status(t, s.a.Ledger).InForce)
-		log, err := s.a.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
+		log, err := s.a.Reads.AuditLog(t.Context(), ledger.LogFilter{Campaign: "c", Limit: 1})
 		stage.Must(t, err)
 		if last := log[0]; last.Actor != "op" || last.Action != "dead_letter.replay" || last.User != "user-3" || last.Number != 3 {
 			t.Errorf("the audit log ends with %+v", last)

@@ -69,7 +69,7 @@ func issueUntilFull(t *testing.T, l *ledger.Ledger) (answered map[firstcome.User
 func sound(t *testing.T, l *ledger.Ledger, answered map[firstcome.UserID]int64) {
 	t.Helper()
 	last, found := int64(0), 0
-	err := l.Coupons(t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
+	err := l.Reads.Coupons(t.Context(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
 		if last++; c.Number != last {
 			return fmt.Errorf("number %d comes after %d", c.Number, last-1)
 		}

@@ -19,7 +19,7 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		const people, perSecond = 600, 500
 		nodes, _ := nodesOn(t, kind, 3, firstcome.Unlimited)
-		_, err := nodes[0].SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
+		_, err := nodes[0].Campaigns.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
 			terms.Pace = &firstcome.Pace{PerSecond: perSecond}
 		})
 		stage.Must(t, err)
@@ -38,7 +38,7 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 		}
 		issued := func(least int64) func() bool {
 			return func() bool {
-				c, err := nodes[0].Campaign(t.Context(), "c")
+				c, err := nodes[0].Reads.Campaign(t.Context(), "c")
 				stage.Must(t, err)
 				return c.Issued >= least
 			}

@@ -136,8 +136,8 @@ func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []
 type Range struct{ First, Count int64 }
 
 // Lost returns the numbers of a campaign that were skipped because its gate lost its memory.
-func (l *Ledger) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
-	rows, err := l.db.read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
+func (rd *Reads) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
+	rows, err := rd.db.read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 	all, err := allRows(rows, err, func(take scan) (r Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err

@@ -16,8 +16,8 @@ import (
 // Facts calls each for the facts of a campaign with positions above after, in order. It stops after limit
 // facts, or when each returns an error. If the ledger has lost the coupon of a fact, which is a breach, the
 // fact only has the coupon's number.
-func (l *Ledger) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
-	err := l.db.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
+func (rd *Reads) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+	err := rd.db.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
 	return wrap(err, "read the facts of %s", id)
 }
 
@@ -125,20 +125,20 @@ func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
 
 // NewFacts returns a channel that is closed when the campaign has new facts. A reader that may have to wait
 // takes the channel first, and then reads the facts. The reader must call forget when the wait is over.
-func (l *Ledger) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
+func (rd *Reads) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
 	c := make(chan struct{})
-	l.db.mu.Lock()
-	defer l.db.mu.Unlock()
-	if l.db.waiters[id] == nil {
-		l.db.waiters[id] = map[chan struct{}]bool{}
+	rd.db.mu.Lock()
+	defer rd.db.mu.Unlock()
+	if rd.db.waiters[id] == nil {
+		rd.db.waiters[id] = map[chan struct{}]bool{}
 	}
-	l.db.waiters[id][c] = true
+	rd.db.waiters[id][c] = true
 	return c, func() {
-		l.db.mu.Lock()
-		defer l.db.mu.Unlock()
-		delete(l.db.waiters[id], c)
-		if len(l.db.waiters[id]) == 0 {
-			delete(l.db.waiters, id)
+		rd.db.mu.Lock()
+		defer rd.db.mu.Unlock()
+		delete(rd.db.waiters[id], c)
+		if len(rd.db.waiters[id]) == 0 {
+			delete(rd.db.waiters, id)
 		}
 	}
 }

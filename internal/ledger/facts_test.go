@@ -25,7 +25,7 @@ func TestFactsAreBoundedAtEveryPosition(t *testing.T) {
 	} {
 		const limit = 2
 		told := 0
-		err := l.Facts(context.Background(), "c", after, limit, func(firstcome.Fact) error {
+		err := l.Reads.Facts(context.Background(), "c", after, limit, func(firstcome.Fact) error {
 			if told++; told > limit {
 				return fmt.Errorf("it tells more than the %d facts that were asked for", limit)
 			}
@@ -44,7 +44,7 @@ func TestAFollowerWhoWentAwayIsToldNoMore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	told := 0
-	err := l.Facts(ctx, "c", 0, math.MaxInt, func(firstcome.Fact) error {
+	err := l.Reads.Facts(ctx, "c", 0, math.MaxInt, func(firstcome.Fact) error {
 		if told++; told == 1000 {
 			cancel()
 		}
@@ -61,7 +61,7 @@ func TestAFollowerWhoWentAwayIsToldNoMore(t *testing.T) {
 func TestARunOfFactsThatCannotBeIsAnError(t *testing.T) {
 	for _, run := range [][2]int64{{math.MaxInt64, 2}, {math.MaxInt64 - 1, 2}, {3, math.MaxInt64 - 2}} {
 		l := withRun(t, run[0], run[1])
-		err := l.Facts(context.Background(), "c", 1, 9, func(f firstcome.Fact) error {
+		err := l.Reads.Facts(context.Background(), "c", 1, 9, func(f firstcome.Fact) error {
 			return fmt.Errorf("it tells %+v", f)
 		})
 		if err == nil || !strings.Contains(err.Error(), "cannot be") {

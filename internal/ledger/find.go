@@ -31,17 +31,17 @@ var ErrSearching = fmt.Errorf("%w: others are looking for codes, one at a time",
 // the caller asks again with next as After. Searches by code take turns, because they take processor time that
 // claims need; see ErrSearching. Such a search is ErrGateMismatch if the campaign has another secret than this
 // node, which cannot tell whose code it is.
-func (l *Ledger) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
+func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
 	numbers := []int64{c.Number}
 	switch {
 	case c.Number != 0:
 	case c.User != "":
-		numbers, next, err = l.numbersOf(ctx, id, c)
+		numbers, next, err = rd.numbersOf(ctx, id, c)
 	default:
-		numbers, next, err = l.numbersWith(ctx, id, c)
+		numbers, next, err = rd.numbersWith(ctx, id, c)
 	}
 	if err == nil {
-		found, err = l.rows.couponsAt(ctx, id, numbers)
+		found, err = rd.rows.couponsAt(ctx, id, numbers)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for a coupon of %s: %w", id, err)
@@ -61,8 +61,8 @@ func (c Choice) has(f firstcome.Coupon) bool {
 
 // numbersOf returns the numbers of a user's coupons, in force or void. It finds the void ones in the audit
 // log, since an index of void coupons would make every claim dearer on MariaDB.
-func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	held, err := l.rows.couponOf(ctx, id, c.User)
+func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
+	held, err := rd.rows.couponOf(ctx, id, c.User)
 	switch {
 	case err == nil:
 		numbers = append(numbers, held.Number)
@@ -72,7 +72,7 @@ func (l *Ledger) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	if !c.Voided {
 		return numbers, 0, nil
 	}
-	rows, err := l.db.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
+	rows, err := rd.db.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
 	voided, err := allRows(rows, err, one[int64])
 	numbers = append(numbers, voided...)
 	if len(voided) == maxFound { // the next page has the numbers after the last one
@@ -92,24 +92,24 @@ const voidsOfQuery = voidsOf + ` AND number > ? ORDER BY number LIMIT ?`
 const maxFound = 1000
 
 // numbersWith returns the number that has a code, if it is among the next codesAtOnce numbers.
-func (l *Ledger) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	status, err := l.rows.status(ctx, id)
+func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
+	status, err := rd.rows.status(ctx, id)
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case status.Secret != l.rows.fingerprint:
+	case status.Secret != rd.rows.fingerprint:
 		return nil, 0, firstcome.ErrGateMismatch
 	case c.After >= status.LastNumber:
 		return nil, 0, nil
 	}
 	select {
-	case l.search <- struct{}{}:
-		defer func() { <-l.search }()
+	case rd.search <- struct{}{}:
+		defer func() { <-rd.search }()
 	case <-ctx.Done():
 		return nil, 0, ErrSearching
 	}
 	last := min(status.LastNumber, c.After+codesAtOnce)
-	if number := l.rows.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
+	if number := rd.rows.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
 		return []int64{number}, 0, nil
 	}
 	if last < status.LastNumber {

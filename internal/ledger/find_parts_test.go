@@ -38,23 +38,23 @@ func TestACodeIsLookedForInParts(t *testing.T) {
 	var busy sync.WaitGroup
 	busy.Go(func() {
 		for ctx.Err() == nil {
-			_, _, _ = l.Find(ctx, "c", choice)
+			_, _, _ = l.Reads.Find(ctx, "c", choice)
 		}
 	})
 	stage.Await(t, "somebody else's turn", true, func() bool {
 		soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 		defer cancel()
-		_, _, err := l.Find(soon, "c", choice)
+		_, _, err := l.Reads.Find(soon, "c", choice)
 		return errors.Is(err, ledger.ErrSearching) && errors.Is(err, firstcome.ErrBusy)
 	})
 	cancel()
 	busy.Wait()
-	found, next, err := l.Find(t.Context(), "c", choice)
+	found, next, err := l.Reads.Find(t.Context(), "c", choice)
 	if err != nil || len(found) != 0 || next != last-1 {
 		t.Fatalf("at first it finds %v, next %d, %v", found, next, err)
 	}
 	choice.After = next
-	found, next, err = l.Find(t.Context(), "c", choice)
+	found, next, err = l.Reads.Find(t.Context(), "c", choice)
 	if err != nil || len(found) != 1 || found[0].Number != last || next != 0 {
 		t.Errorf("then it finds %v, next %d, %v", found, next, err)
 	}

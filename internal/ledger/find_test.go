@@ -41,7 +41,7 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 			{ledger.Choice{Code: code, Page: ledger.Page{Voided: true}}, "[1]"},
 			{ledger.Choice{Code: stage.Secret().Code("other", 2), Page: ledger.Page{Voided: true}}, "[]"},
 		} {
-			found, next, err := l.Find(t.Context(), "c", c.choice)
+			found, next, err := l.Reads.Find(t.Context(), "c", c.choice)
 			numbers := []int64{}
 			for _, f := range found {
 				numbers = append(numbers, f.Number)
@@ -58,7 +58,7 @@ func TestACodeOfAnotherSecretIsNotGuessedAt(t *testing.T) {
 		l := start(t, name, nil)
 		create(t, l, "c", 100)
 		execute(t, services.Beside(t, name), `UPDATE campaigns SET secret = 'another'`)
-		if _, _, err := l.Find(t.Context(), "c", ledger.Choice{Code: stage.Secret().Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
+		if _, _, err := l.Reads.Find(t.Context(), "c", ledger.Choice{Code: stage.Secret().Code("c", 1)}); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("it is %v", err)
 		}
 	})

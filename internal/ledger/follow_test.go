@@ -129,7 +129,7 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 		f, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute)
 		stage.Must(t, err)
 		stage.Same(t, "a target and ends that are forgotten", " []", fmt.Sprint(f.Target, " ", f.Ends))
-		logged, err := l.AuditLog(t.Context(), ledger.LogFilter{Limit: 99})
+		logged, err := l.Reads.AuditLog(t.Context(), ledger.LogFilter{Limit: 99})
 		stage.Must(t, err)
 		replays := 0
 		for _, e := range logged {

@@ -22,26 +22,26 @@ func (s *subject) now() time.Time        { return time.Unix(0, s.clock.Load()) }
 func (s *subject) SetClock(at time.Time) { s.clock.Store(at.UnixNano()) }
 
 func (s *subject) Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
-	return s.Ledger.Create(ctx, "test", id, terms)
+	return s.Ledger.Campaigns.Create(ctx, "test", id, terms)
 }
 
 func (s *subject) SetTerms(ctx context.Context, id firstcome.CampaignID, edit func(*firstcome.Terms)) error {
-	_, err := s.Ledger.SetTerms(ctx, "test", id, 0, edit)
+	_, err := s.Ledger.Campaigns.SetTerms(ctx, "test", id, 0, edit)
 	return err
 }
 
 func (s *subject) Switch(ctx context.Context, id firstcome.CampaignID, to string) error {
-	_, err := s.Ledger.Switch(ctx, "test", id, 0, ledger.Switch(to))
+	_, err := s.Ledger.Campaigns.Switch(ctx, "test", id, 0, ledger.Switch(to))
 	return err
 }
 
 func (s *subject) Void(ctx context.Context, id firstcome.CampaignID, number int64) error {
-	_, err := s.Ledger.Void(ctx, "test", id, number, "test")
+	_, err := s.Ledger.Campaigns.Void(ctx, "test", id, number, "test")
 	return err
 }
 
 func (s *subject) Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error) {
-	c, err := s.Campaign(ctx, id)
+	c, err := s.Reads.Campaign(ctx, id)
 	return c.Instants, err
 }
 

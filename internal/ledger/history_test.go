@@ -26,7 +26,7 @@ func TestAFactWhoseCouponIsGoneHasItsNumberOnly(t *testing.T) {
 		if after == 6 {
 			after, limit = 0, 100
 		}
-		err := l.Facts(t.Context(), "c", after, limit, func(f firstcome.Fact) error {
+		err := l.Reads.Facts(t.Context(), "c", after, limit, func(f firstcome.Fact) error {
 			got = append(got, fmt.Sprintf("%d %s %d by %q", f.Position, f.Kind, f.Coupon.Number, f.Coupon.User))
 			return nil
 		})
@@ -47,7 +47,7 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 	create(t, l, "other", 9)
 	claim(t, l.Gate, "c", "a", "b")
 	for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "c", 0, to)))
+		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "c", 0, to)))
 	}
 	void(t, l, "c", 2)
 	var got []string
@@ -55,8 +55,8 @@ func TestChangesAreListedInTheirOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %s %t %d %q %d", c.Campaign, c.Version, c.Kind, refused, c.Terms.Quantity, c.User, c.Number))
 		return nil
 	}
-	stage.Must(t, l.Changes(t.Context(), "c", 0, 2, each))
-	stage.Must(t, l.Changes(t.Context(), "c", 2, 9, each))
+	stage.Must(t, l.Reads.Changes(t.Context(), "c", 0, 2, each))
+	stage.Must(t, l.Reads.Changes(t.Context(), "c", 2, 9, each))
 	want := []string{`c 1 terms false 9 "" 0`, `c 2 pause false 0 "" 0`, `c 3 resume false 0 "" 0`, `c 4 void false 0 "b" 2`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

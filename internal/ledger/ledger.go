@@ -31,14 +31,15 @@ import (
 // goroutines; those that write need Run.
 type Ledger struct {
 	Gate      *Gate
+	Campaigns *Campaigns
+	Reads     *Reads
 	Recorder  *Recorder
 	Epochs    *Epochs
 	Followers *Followers
 	Desk      *Desk
 
-	db     *db
-	rows   *rows
-	search chan struct{} // held by who looks for a code
+	db   *db
+	rows *rows
 }
 
 // Options are what Open needs beside the place of the ledger.
@@ -109,10 +110,11 @@ func newLedger(d *db, o Options) *Ledger {
 	}
 	r := &rows{db: d, secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
 	l := &Ledger{
-		Gate:     &Gate{db: d, rows: r, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), existing: existing},
+		Gate:      &Gate{db: d, rows: r, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), existing: existing},
+		Campaigns: &Campaigns{db: d, rows: r}, Reads: &Reads{db: d, rows: r, search: make(chan struct{}, 1)},
 		Recorder: &Recorder{db: d, rows: r}, Epochs: &Epochs{db: d, rows: r},
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
-		db: d, rows: r, search: make(chan struct{}, 1),
+		db: d, rows: r,
 	}
 	d.together = l.Gate.decideAll
 	return l

@@ -45,7 +45,7 @@ func TestAChangeIsNotLeftToComeLater(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	voided := make(chan error, 1)
 	go func() {
-		_, err := l.Void(ctx, "test", "c", 1, "test")
+		_, err := l.Campaigns.Void(ctx, "test", "c", 1, "test")
 		voided <- err
 	}()
 	cancel()
@@ -65,13 +65,13 @@ func TestACouponKeepsTheTermsUnderWhichItWasIssued(t *testing.T) {
 	create(t, l, "c", 10)
 	claim(t, l.Gate, "c", "a")
 	void(t, l, "c", 1) // a change that is not one of terms
-	stage.Must(t, stage.Err(l.SetTerms(t.Context(), "test", "c", 2, func(terms *firstcome.Terms) {
+	stage.Must(t, stage.Err(l.Campaigns.SetTerms(t.Context(), "test", "c", 2, func(terms *firstcome.Terms) {
 		terms.Benefit = []byte(`{"percent":30}`)
 	})))
 	claim(t, l.Gate, "c", "a")
 	benefits := map[int64]string{}
 	for _, c := range allCoupons(t, l) {
-		terms, err := l.Terms(t.Context(), "c", c.TermsVersion)
+		terms, err := l.Reads.Terms(t.Context(), "c", c.TermsVersion)
 		stage.Must(t, err)
 		benefits[c.Number] = string(terms.Benefit)
 	}
@@ -82,7 +82,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 10)
 	for _, made := range []int64{2, 0} {
-		version, err := l.Switch(t.Context(), "test", "c", 0, ledger.Pause)
+		version, err := l.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause)
 		if err != nil || version != made {
 			t.Fatalf("it made version %d, %v, and should make %d", version, err, made)
 		}
@@ -90,7 +90,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 	if c := status(t, l); c.Version != 2 || !c.Paused {
 		t.Fatalf("got %+v", c)
 	}
-	_, err := l.SetTerms(t.Context(), "test", "c", 1, func(terms *firstcome.Terms) { terms.Name = "stale" })
+	_, err := l.Campaigns.SetTerms(t.Context(), "test", "c", 1, func(terms *firstcome.Terms) { terms.Name = "stale" })
 	if !errors.Is(err, firstcome.ErrStale) {
 		t.Errorf("got %v", err)
 	}
@@ -100,7 +100,7 @@ func TestAStaleChangeIsRefusedAndARepeatedOneIsOne(t *testing.T) {
 func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 4)
-	news, forget := l.NewFacts("c")
+	news, forget := l.Reads.NewFacts("c")
 	defer forget()
 	claim(t, l.Gate, "c", "a", "b", "c")
 	<-news
@@ -111,7 +111,7 @@ func TestFactsHaveDensePositionsInTheOrderOfTheLedger(t *testing.T) {
 	for after := range int64(8) {
 		for limit := range 8 {
 			var got []string
-			err := l.Facts(t.Context(), "c", after, limit, func(f firstcome.Fact) error {
+			err := l.Reads.Facts(t.Context(), "c", after, limit, func(f firstcome.Fact) error {
 				got = append(got, fmt.Sprintf("%d %s %d", f.Position, strings.TrimPrefix(string(f.Kind), "coupon."), f.Coupon.Number))
 				return nil
 			})
@@ -128,7 +128,7 @@ func TestWhoWaitsForFactsOfOneCampaignIsNotWokenByAnother(t *testing.T) {
 	l := start(t, file(t), nil)
 	create(t, l, "c", 4)
 	create(t, l, "d", 4)
-	news, forget := l.NewFacts("c")
+	news, forget := l.Reads.NewFacts("c")
 	defer forget()
 	claim(t, l.Gate, "d", "a")
 	select {

@@ -16,7 +16,7 @@ import (
 // comebacks are the changes behind which people join the line of a campaign that was sold out, of one coupon.
 var comebacks = map[string]func(ctx context.Context, l *ledger.Ledger) error{
 	"void": func(ctx context.Context, l *ledger.Ledger) error {
-		return stage.Err(l.Void(ctx, "test", "c", 1, "test"))
+		return stage.Err(l.Campaigns.Void(ctx, "test", "c", 1, "test"))
 	},
 	"raised": changed(func(t *firstcome.Terms) { t.Quantity++ }),
 	"waitlist": changed(func(t *firstcome.Terms) {
@@ -29,7 +29,7 @@ var comebacks = map[string]func(ctx context.Context, l *ledger.Ledger) error{
 
 func changed(edit func(*firstcome.Terms)) func(ctx context.Context, l *ledger.Ledger) error {
 	return func(ctx context.Context, l *ledger.Ledger) error {
-		return stage.Err(l.SetTerms(ctx, "test", "c", 0, edit))
+		return stage.Err(l.Campaigns.SetTerms(ctx, "test", "c", 0, edit))
 	}
 }
 

@@ -14,7 +14,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l, stop := serve(t, name, ledger.Options{Gate: "redis:test"})
 		create(t, l, "c", 9)
-		stage.Must(t, l.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 1}, false))
+		stage.Must(t, l.Campaigns.Applied(t.Context(), firstcome.Change{Campaign: "c", Version: 1}, false))
 		served := stage.Coupon("c", 1)
 		served.Generation, served.Ticket = 1, 2
 		b := given(served)
@@ -27,7 +27,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		}
 		stop()
 		other, stop := serve(t, name, ledger.Options{Gate: "redis:another"})
-		_, err = other.Switch(t.Context(), "op", "c", 0, ledger.Close)
+		_, err = other.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Close)
 		stage.Must(t, err)
 		at, err := other.Gate.LineOf(t.Context(), "c")
 		stage.Must(t, err)

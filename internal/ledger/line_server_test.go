@@ -27,7 +27,7 @@ func TestF75AServiceBehindAChangeGoesByTheChange(t *testing.T) {
 			`quantity = 1`:                "1, sold_out, 0",
 		} {
 			id := firstcome.CampaignID("c-" + change[:4])
-			stage.Must(t, nodes[0].Create(t.Context(), "test", id, withPace(9, 1000)))
+			stage.Must(t, nodes[0].Campaigns.Create(t.Context(), "test", id, withPace(9, 1000)))
 			stage.Same(t, "in line", "waiting:0 waiting:0", claim(t, nodes[0].Gate, id, "a", "b"))
 			hand := begin(t, db, `UPDATE campaigns SET `+change+` WHERE id = '`+string(id)+`'`)
 			served := make(chan string, 1)
@@ -97,7 +97,7 @@ func TestTheLineOfACampaignWithoutAPaceCostsNoStatement(t *testing.T) {
 		rename(db, "tickets", "hidden")
 		defer rename(db, "hidden", "tickets")
 		stage.Same(t, "claims", "issued:1 issued:2", claim(t, nodes[0].Gate, "c", "a", "b"))
-		_, err := nodes[0].Void(t.Context(), "test", "c", 1, "test")
+		_, err := nodes[0].Campaigns.Void(t.Context(), "test", "c", 1, "test")
 		stage.Must(t, err)
 	})
 }

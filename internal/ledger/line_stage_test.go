@@ -15,7 +15,7 @@ import (
 // paced makes the campaign c with a line; 0 a second is as fast as it goes.
 func paced(t *testing.T, l *ledger.Ledger, quantity, perSecond int64) {
 	t.Helper()
-	stage.Must(t, l.Create(t.Context(), "test", "c", withPace(quantity, perSecond)))
+	stage.Must(t, l.Campaigns.Create(t.Context(), "test", "c", withPace(quantity, perSecond)))
 }
 
 // withPace returns terms of a campaign with a line.

@@ -117,14 +117,14 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 						t.Error(err)
 					}
 					if n%8 == k {
-						err := inTime(func() error { return stage.Err(l.Void(ctx, "test", "c", int64(n/4+1), "test")) })
+						err := inTime(func() error { return stage.Err(l.Campaigns.Void(ctx, "test", "c", int64(n/4+1), "test")) })
 						if err != nil && !errors.Is(err, firstcome.ErrNoCoupon) && !errors.Is(err, firstcome.ErrAlreadyVoided) {
 							t.Error(err)
 						}
 					}
 					if n%10 == k {
 						raise := func() error {
-							return stage.Err(l.SetTerms(ctx, "test", "c", 0, func(t *firstcome.Terms) { t.Quantity++ }))
+							return stage.Err(l.Campaigns.SetTerms(ctx, "test", "c", 0, func(t *firstcome.Terms) { t.Quantity++ }))
 						}
 						if err := inTime(raise); err != nil {
 							t.Error(err)

@@ -94,7 +94,7 @@ func TestTheLinesOfAnotherGateAreNotServed(t *testing.T) {
 	path := file(t)
 	l := start(t, path, nil)
 	for _, id := range []firstcome.CampaignID{"c", "gate", "secret", "empty"} {
-		stage.Must(t, l.Create(t.Context(), "test", id, withPace(9, 0)))
+		stage.Must(t, l.Campaigns.Create(t.Context(), "test", id, withPace(9, 0)))
 		if id != "empty" {
 			stage.Same(t, "joining", "waiting:0", claim(t, l.Gate, id, "a"))
 		}

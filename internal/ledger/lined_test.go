@@ -33,7 +33,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 		l := remoteAt(t, name)
 		lined(t, l)
 		for _, id := range []firstcome.CampaignID{"paced", "retired", "another-gates"} {
-			stage.Must(t, l.Create(t.Context(), "test", id, withPace(5, 1)))
+			stage.Must(t, l.Campaigns.Create(t.Context(), "test", id, withPace(5, 1)))
 		}
 		create(t, l, "plain", 5)
 		create(t, l, "drains", 5)
@@ -57,7 +57,7 @@ func TestEachDirectIssueAtAnotherGateIsInTheAuditLog(t *testing.T) {
 		l, g := remoteAt(t, name), stage.NewGate(0)
 		over := &gate.Router{Gate: g, Retired: l.Gate, Kept: l.Recorder}
 		for _, id := range []firstcome.CampaignID{"c", "empty"} {
-			stage.Must(t, l.Create(t.Context(), "test", id, withPace(5, 1)))
+			stage.Must(t, l.Campaigns.Create(t.Context(), "test", id, withPace(5, 1)))
 			stage.Must(t, stage.Err(g.Apply(t.Context(), firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Terms: withPace(5, 1), Epoch: 1})))
 		}
 		stage.Must(t, stage.Err(over.Claim(t.Context(), "c", users("a", "b"))))
@@ -85,7 +85,7 @@ func TestEachDirectIssueIsInTheAuditLog(t *testing.T) {
 // logged wants these lines about direct issues of a campaign in the audit log, the latest first.
 func logged(t *testing.T, l *ledger.Ledger, id firstcome.CampaignID, want ...string) {
 	t.Helper()
-	entries, err := l.AuditLog(t.Context(), ledger.LogFilter{Campaign: id, Limit: 9})
+	entries, err := l.Reads.AuditLog(t.Context(), ledger.LogFilter{Campaign: id, Limit: 9})
 	stage.Must(t, err)
 	var got []string
 	for _, e := range entries {

@@ -73,7 +73,7 @@ var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so not
 // Decides returns nil if this node decides a campaign, else an error that says why not: firstcome.ErrGateMismatch.
 // The error is also gate.ErrLost if the campaign names another Redis than this node's, because this node's may be
 // that Redis, emptied.
-func (l *Ledger) Decides(c *Status) error { return l.rows.decides(c.Gate, c.Secret) }
+func (rd *Reads) Decides(c *Status) error { return rd.rows.decides(c.Gate, c.Secret) }
 
 func (r *rows) decides(name, secret string) error {
 	switch {

@@ -44,7 +44,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
 		ctx, db := t.Context(), services.Beside(t, name)
-		stage.Must(t, l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
+		stage.Must(t, l.Campaigns.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
 		execute(t, db, `UPDATE campaigns SET gate = 'redis:gone' WHERE id = 'c'`)
 		lost := func(what string, err error) {
 			t.Helper()
@@ -53,35 +53,35 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 			}
 		}
 		c := status(t, l)
-		err := l.Decides(&c)
+		err := l.Reads.Decides(&c)
 		lost("it decides", err)
 		if text := err.Error(); !strings.Contains(text, "redis:gone") || !strings.Contains(text, "redis:test") {
 			t.Errorf("both names are not in %q", text)
 		}
-		_, err = l.Switch(ctx, "test", "c", 0, ledger.Pause)
+		_, err = l.Campaigns.Switch(ctx, "test", "c", 0, ledger.Pause)
 		lost("pause", err)
-		_, err = l.SetTerms(ctx, "test", "c", 0, func(to *firstcome.Terms) { to.Quantity = 9 })
+		_, err = l.Campaigns.SetTerms(ctx, "test", "c", 0, func(to *firstcome.Terms) { to.Quantity = 9 })
 		lost("terms", err)
 		_, err = l.Epochs.Retire(ctx, "c", gate.State{}, 0)
 		lost("retire", err)
-		lost("applied", l.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
+		lost("applied", l.Campaigns.Applied(ctx, firstcome.Change{Campaign: "c", Version: 1}, false))
 		if _, err := l.Recorder.Record(ctx, given(stage.Coupon("c", 1))); !errors.Is(err, firstcome.ErrGateMismatch) {
 			t.Errorf("record: %v", err)
 		}
 
-		version, err := l.Switch(ctx, "test", "c", 0, ledger.Close)
+		version, err := l.Campaigns.Switch(ctx, "test", "c", 0, ledger.Close)
 		if version != 2 || err != nil {
 			t.Errorf("closed as version %d: %v", version, err)
 		}
 		if c := status(t, l); !c.Closed || c.Applied != 1 {
 			t.Errorf("it is %+v", c)
 		}
-		_, err = l.Pending(ctx, "c")
+		_, err = l.Campaigns.Pending(ctx, "c")
 		lost("what its gate lacks", err)
-		if all, err := l.Pending(ctx, ""); len(all) > 0 || err != nil {
+		if all, err := l.Campaigns.Pending(ctx, ""); len(all) > 0 || err != nil {
 			t.Errorf("this gate lacks %v: %v", all, err)
 		}
-		if _, err := l.Switch(ctx, "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
+		if _, err := l.Campaigns.Switch(ctx, "test", "c", 0, ledger.Close); !errors.Is(err, firstcome.ErrPending) {
 			t.Errorf("closed again: %v", err)
 		}
 
@@ -95,7 +95,7 @@ func TestACampaignOfAnotherRedisIsLostAndCanBeClosed(t *testing.T) {
 
 		// The Redis comes back: it hears of the close.
 		execute(t, db, `UPDATE campaigns SET gate = 'redis:test' WHERE id = 'c'`)
-		if all, err := l.Pending(ctx, "c"); len(all) != 1 || all[0].Kind != firstcome.ChangeClose || err != nil {
+		if all, err := l.Campaigns.Pending(ctx, "c"); len(all) != 1 || all[0].Kind != firstcome.ChangeClose || err != nil {
 			t.Errorf("it lacks %v: %v", all, err)
 		}
 	})
@@ -105,11 +105,11 @@ func TestAGateWithoutANameMakesNoCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
 		stage.Must(t, l.UseGate(t.Context(), ledger.Beside{}))
-		if err := l.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, ledger.ErrUnnamedGate) {
+		if err := l.Campaigns.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, ledger.ErrUnnamedGate) {
 			t.Errorf("it makes one: %v", err)
 		}
 		c := status(t, l)
-		if err := l.Decides(&c); !errors.Is(err, gate.ErrLost) || !strings.Contains(err.Error(), "no name") {
+		if err := l.Reads.Decides(&c); !errors.Is(err, gate.ErrLost) || !strings.Contains(err.Error(), "no name") {
 			t.Errorf("it decides: %v", err)
 		}
 	})

@@ -62,7 +62,7 @@ func TestF16NodesWhoseClocksDifferKeepTheOrder(t *testing.T) {
 		late := start(t, name, func() time.Time { return noon.Add(time.Duration(ahead.Load())) })
 		later := terms(9)
 		later.OpensAt = noon.Add(time.Minute)
-		stage.Must(t, early.Create(t.Context(), "test", "c", later))
+		stage.Must(t, early.Campaigns.Create(t.Context(), "test", "c", later))
 		stage.Same(t, "before opening", "not_open:0", claim(t, early.Gate, "c", "a"))
 		stage.Same(t, "open", "issued:1", claim(t, late.Gate, "c", "a"))
 		stage.Same(t, "it does not un-open", "issued:2", claim(t, early.Gate, "c", "b"))
@@ -123,7 +123,7 @@ func TestF51ManyBatchesAndChangesAtOnceFinish(t *testing.T) {
 						t.Errorf("worker %d: %v", worker, err)
 					}
 					if err := inTime(func() error {
-						return stage.Err(l.Void(context.Background(), "test", id, int64(1+batch*3+worker), "test"))
+						return stage.Err(l.Campaigns.Void(context.Background(), "test", id, int64(1+batch*3+worker), "test"))
 					}); err != nil &&
 						!errors.Is(err, firstcome.ErrAlreadyVoided) && !errors.Is(err, firstcome.ErrNoCoupon) {
 						t.Errorf("worker %d: %v", worker, err)
@@ -148,9 +148,9 @@ func TestFactsOfOneNodeWakeWhoWaitsAtAnother(t *testing.T) {
 		nodes, _ := nodesOn(t, kind, 2, 10)
 		seen := int64(0)
 		for seen < 4 {
-			news, forget := nodes[1].NewFacts("c")
+			news, forget := nodes[1].Reads.NewFacts("c")
 			before := seen
-			stage.Must(t, nodes[1].Facts(t.Context(), "c", seen, 100, func(f firstcome.Fact) error {
+			stage.Must(t, nodes[1].Reads.Facts(t.Context(), "c", seen, 100, func(f firstcome.Fact) error {
 				seen = f.Position
 				return nil
 			}))
@@ -197,12 +197,12 @@ func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 	if err != nil || len(keys) != 1 || keys[0].Hash != key.Hash || keys[0].RevokedAt.Before(keys[0].CreatedAt) {
 		t.Errorf("%s: the keys are %+v, %v", what, keys, err)
 	}
-	campaigns, err := l.Campaigns(t.Context(), "c", 5)
+	campaigns, err := l.Reads.Campaigns(t.Context(), "c", 5)
 	if err != nil || len(campaigns) != 1 || campaigns[0].ID != "d" || campaigns[0].Quantity != firstcome.Unlimited {
 		t.Errorf("%s: the campaigns behind c are %+v, %v", what, campaigns, err)
 	}
 	for wallet, after := range map[string]firstcome.CampaignID{"[c d]": "", "[d]": "c", "[]": "d"} {
-		coupons, err := l.Wallet(t.Context(), "a", after, 5)
+		coupons, err := l.Reads.Wallet(t.Context(), "a", after, 5)
 		ids := []firstcome.CampaignID{}
 		for _, c := range coupons {
 			ids = append(ids, c.Campaign)
@@ -213,7 +213,7 @@ func readAll(t *testing.T, what string, l *ledger.Ledger, key firstcome.Key) {
 	}
 	stage.Same(t, what+": the audit log", []string{"key.revoke", "key.create", "coupon.void", "campaign.create", "campaign.create"}, actions(t, l, ""))
 	var numbers []int64
-	stage.Must(t, l.Coupons(t.Context(), "c", ledger.Page{After: 1, Limit: 1}, func(c firstcome.Coupon) error {
+	stage.Must(t, l.Reads.Coupons(t.Context(), "c", ledger.Page{After: 1, Limit: 1}, func(c firstcome.Coupon) error {
 		numbers = append(numbers, c.Number)
 		return nil
 	}))

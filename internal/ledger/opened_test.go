@@ -25,11 +25,11 @@ func opened(t *testing.T, name, gate string) *Ledger {
 // quantity makes the campaign c, or changes it.
 func quantity(t *testing.T, l *Ledger, quantity int64) {
 	t.Helper()
-	_, err := l.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
+	_, err := l.Campaigns.SetTerms(t.Context(), "test", "c", 0, func(terms *firstcome.Terms) {
 		terms.Quantity = quantity
 	})
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		err = l.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
+		err = l.Campaigns.Create(t.Context(), "test", "c", firstcome.Terms{Name: "Test", Quantity: quantity, Answer: firstcome.Recorded, Benefit: []byte(`{}`)})
 	}
 	stage.Must(t, err)
 }

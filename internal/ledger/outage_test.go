@@ -94,7 +94,7 @@ func TestF52AVoidWhoseCommitIsUnknownIsNotRunAgain(t *testing.T) {
 			user := firstcome.UserID(fmt.Sprint("user-", n))
 			claim(t, l.Gate, "c", user)
 			lost := proxy.DropReply(k)
-			_, err := l.Void(t.Context(), "test", "c", n, "test")
+			_, err := l.Campaigns.Void(t.Context(), "test", "c", n, "test")
 			select {
 			case <-lost:
 			default:
@@ -127,7 +127,7 @@ func TestF51AVoidThatIsTheVictimOfADeadlockIsRunAgain(t *testing.T) {
 		}
 		voided := make(chan error, 1)
 		go func() {
-			_, err := nodes[0].Void(context.Background(), "test", "c", 1, "test")
+			_, err := nodes[0].Campaigns.Void(context.Background(), "test", "c", 1, "test")
 			voided <- err
 		}()
 		waitUntilBlocked(t, kind, services.Beside(t, name))

@@ -18,7 +18,7 @@ func TestALedgerBehindAPoolerOfSessionsServes(t *testing.T) {
 	found := examine(t, pooled)
 	found.Want(t, doctor.OK, "settings", "sessions", "server", "writes")
 	l, _ := serve(t, pooled, ledger.Options{})
-	stage.Must(t, l.Create(t.Context(), "test", "c", stage.Terms(9)))
+	stage.Must(t, l.Campaigns.Create(t.Context(), "test", "c", stage.Terms(9)))
 	stage.Same(t, "a claim", "issued:1", claim(t, l.Gate, "c", "mina"))
 }
 

@@ -32,7 +32,7 @@ func (p *planned) claims(l *Ledger, size int) {
 func (p *planned) lines(l *Ledger, size int) {
 	p.t.Helper()
 	if p.last == 0 {
-		stage.Must(p.t, stage.Err(l.SetTerms(context.Background(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })))
+		stage.Must(p.t, stage.Err(l.Campaigns.SetTerms(context.Background(), "test", "c", 0, func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })))
 		p.claims(l, 200)
 	}
 	p.claims(l, size)
@@ -61,7 +61,7 @@ func (p *planned) records(l *Ledger, size int) {
 func (p *planned) reads(l *Ledger, size int) {
 	p.t.Helper()
 	for n := range min(size, 20) {
-		_, err := l.Campaign(context.Background(), "c")
+		_, err := l.Reads.Campaign(context.Background(), "c")
 		if err == nil {
 			_, err = l.Gate.CouponOf(context.Background(), "c", firstcome.UserID(fmt.Sprint("user-", p.last-int64(n))))
 			if errors.Is(err, firstcome.ErrNoCoupon) { // in line

@@ -102,7 +102,7 @@ func TestAPageReadsItsOwnRows(t *testing.T) {
 			for what, p := range pages {
 				l, got := opened(t, name, ""), 0
 				p.Limit = limit
-				stage.Must(t, l.Coupons(t.Context(), "c", p, func(firstcome.Coupon) error { got++; return nil }))
+				stage.Must(t, l.Reads.Coupons(t.Context(), "c", p, func(firstcome.Coupon) error { got++; return nil }))
 				after := rowsRead(t, kind, name, l)
 				if read := after - before; got != limit && !p.OnlyVoided || read > 2000 {
 					t.Errorf("%s: %d coupons, %d rows were read", what, got, read)

@@ -55,9 +55,9 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 
 			if kind == services.PostgreSQL {
 				// It is heard with the next answer that the server takes no writes.
-				stage.Must(t, stage.Err(l.Campaign(t.Context(), "c")))
+				stage.Must(t, stage.Err(l.Reads.Campaign(t.Context(), "c")))
 			}
-			if s, err := l.Campaign(t.Context(), "c"); err != nil || s.Version != 2 {
+			if s, err := l.Reads.Campaign(t.Context(), "c"); err != nil || s.Version != 2 {
 				t.Errorf("the campaign is at version %d, %v", s.Version, err)
 			}
 			if c, err := l.Gate.CouponOf(t.Context(), "c", "b"); err != nil || c.Number != 2 {

@@ -28,7 +28,7 @@ func TestOfTwoNodesThatCreateACampaignAtOnceOneDoes(t *testing.T) {
 			hand := begin(t, db, `INSERT INTO campaigns (id, version, terms_version, applied, gate, epoch, secret, decided_at, created_at)
 				SELECT '`+string(id)+`', version, terms_version, applied, gate, epoch, secret, decided_at, created_at FROM campaigns WHERE id = 'other'`)
 			made := make(chan error, 1)
-			go func() { made <- l.Create(context.Background(), "test", id, terms(5)) }()
+			go func() { made <- l.Campaigns.Create(context.Background(), "test", id, terms(5)) }()
 			waitUntilBlocked(t, kind, db)
 			stage.Must(t, end(hand))
 			err := <-made
@@ -128,10 +128,10 @@ func TestF53AServerThatWasReadOnlyIsWrittenToAsSoonAsItMayBe(t *testing.T) {
 	if _, err := l.Gate.Claim(t.Context(), "c", users("a")); err == nil {
 		t.Fatal("it was written to")
 	}
-	if _, err := l.Campaign(t.Context(), "c"); err == nil || errors.Is(err, firstcome.ErrNoCampaign) {
+	if _, err := l.Reads.Campaign(t.Context(), "c"); err == nil || errors.Is(err, firstcome.ErrNoCampaign) {
 		t.Errorf("it concludes: %v", err)
 	}
-	if _, err := l.Campaigns(t.Context(), "", 10); err != nil {
+	if _, err := l.Reads.Campaigns(t.Context(), "", 10); err != nil {
 		t.Errorf("a list: %v", err)
 	}
 	conn, err := admin.Conn(t.Context())

@@ -36,7 +36,7 @@ func books(t testing.TB, l *ledger.Ledger) (all struct {
 	t.Helper()
 	c := status(t, l)
 	all.InForce, all.Issued, all.Position, all.Coupons = c.InForce, c.Issued, c.Position, allCoupons(t, l)
-	stage.Must(t, l.Facts(context.Background(), "c", 0, 1_000_000, func(f firstcome.Fact) error {
+	stage.Must(t, l.Reads.Facts(context.Background(), "c", 0, 1_000_000, func(f firstcome.Fact) error {
 		all.Facts = append(all.Facts, fmt.Sprint(f.Position, f.Kind, f.Coupon.Number))
 		return nil
 	}))
@@ -53,11 +53,11 @@ type book struct {
 }
 
 func (b book) Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error {
-	return b.Ledger.Create(ctx, "test", id, terms)
+	return b.Ledger.Campaigns.Create(ctx, "test", id, terms)
 }
 
 func (b book) Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error) {
-	dead, err := b.DeadLetters(ctx, ledger.Letters{})
+	dead, err := b.Reads.DeadLetters(ctx, ledger.Letters{})
 	all := books(b.t, b.Ledger)
 	if in := int64(len(all.Coupons)); in != all.InForce || in != all.Issued || in != all.Position || in != int64(len(all.Facts)) {
 		b.t.Errorf("of %s the ledger counts %+v", id, all)

@@ -247,11 +247,11 @@ func TestAForgottenCampaignsCouponsAreVoidedAndNothingElseOfItChanges(t *testing
 		s.void(2)
 		finish(t, s.b, 0)
 		s.answers("claims", "closed:0 already_issued:3", "user-2", "user-3")
-		if _, err := s.b.Void(ctx, "test", "c", 2, "twice"); !errors.Is(err, firstcome.ErrAlreadyVoided) {
+		if _, err := s.b.Campaigns.Void(ctx, "test", "c", 2, "twice"); !errors.Is(err, firstcome.ErrAlreadyVoided) {
 			t.Errorf("voided twice: %v", err)
 		}
 		for _, to := range []ledger.Switch{ledger.Pause, ledger.Resume} {
-			if _, err := s.a.Switch(ctx, "test", "c", 0, to); !errors.Is(err, firstcome.ErrClosed) {
+			if _, err := s.a.Campaigns.Switch(ctx, "test", "c", 0, to); !errors.Is(err, firstcome.ErrClosed) {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestAVoidThatIsOnItsWayWhenTheGateForgetsIsDone(t *testing.T) {
 		s.look("forgotten", true, true)
 		finish(t, s.b, 0)
 		s.answers("claims", "closed:0", "user-3")
-		if pending, err := s.a.Pending(t.Context(), ""); err != nil || len(pending) > 0 {
+		if pending, err := s.a.Campaigns.Pending(t.Context(), ""); err != nil || len(pending) > 0 {
 			t.Errorf("pending: %v, %v", pending, err)
 		}
 	})

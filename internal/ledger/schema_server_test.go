@@ -118,7 +118,7 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 		l := start(t, services.User(t, name, "SELECT", "INSERT", "UPDATE"), nil)
 		create(t, l, "c", 2)
 		stage.Same(t, "with SELECT, INSERT and UPDATE", "issued:1", claim(t, l.Gate, "c", "a"))
-		if _, err := l.Void(t.Context(), "test", "c", 1, "test"); err != nil {
+		if _, err := l.Campaigns.Void(t.Context(), "test", "c", 1, "test"); err != nil {
 			t.Error(err)
 		}
 		reader := start(t, services.User(t, name, "SELECT"), nil)
@@ -127,7 +127,7 @@ func TestF65AUserWithDataRightsServesAndAMissingRightIsNamed(t *testing.T) {
 			services.MariaDB: "INSERT", services.PostgreSQL: "SELECT and UPDATE",
 		}[kind])
 		updater := start(t, services.User(t, name, "SELECT", "UPDATE"), nil)
-		_, err = updater.Switch(t.Context(), "test", "c", 0, ledger.Pause)
+		_, err = updater.Campaigns.Switch(t.Context(), "test", "c", 0, ledger.Pause)
 		wantAdvice(t, fmt.Sprint(err), "lacks the right to INSERT")
 	})
 }

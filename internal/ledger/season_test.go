@@ -69,13 +69,13 @@ func (s *season) Retire(ctx context.Context, id firstcome.CampaignID) error {
 // close closes the campaign.
 func (s *season) close() {
 	s.t.Helper()
-	stage.Must(s.t, stage.Err(s.a.Switch(context.Background(), "test", "c", 0, ledger.Close)))
+	stage.Must(s.t, stage.Err(s.a.Campaigns.Switch(context.Background(), "test", "c", 0, ledger.Close)))
 	finish(s.t, s.a, 0)
 }
 
 // until has the window end at an instant, at the gate too.
 func (s *season) until(at time.Time) error {
-	_, err := s.a.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) { terms.ClosesAt = at })
+	_, err := s.a.Campaigns.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) { terms.ClosesAt = at })
 	if err == nil {
 		finish(s.t, s.a, 0)
 	}

@@ -53,7 +53,7 @@ func (s *shop) open(name string, to gate.Applier, clock func() time.Time) {
 	s.t.Helper()
 	at := func() node {
 		l, _ := serve(s.t, name, ledger.Options{Gate: "redis:test", Clock: clock})
-		return node{l, flow.NewChanger(l, to, nil)}
+		return node{l, flow.NewChanger(l.Campaigns, to, nil)}
 	}
 	s.a = at()
 	s.b = s.a
@@ -82,13 +82,13 @@ func (s *shop) record() {
 // void voids a number at node b, as far as the ledger.
 func (s *shop) void(number int64) {
 	s.t.Helper()
-	stage.Must(s.t, stage.Err(s.b.Void(context.Background(), "test", "c", number, "a refund")))
+	stage.Must(s.t, stage.Err(s.b.Campaigns.Void(context.Background(), "test", "c", number, "a refund")))
 }
 
 // pending returns the change that the gate lacks.
 func (s *shop) pending() firstcome.Change {
 	s.t.Helper()
-	pending, err := s.a.Pending(s.t.Context(), "c")
+	pending, err := s.a.Campaigns.Pending(s.t.Context(), "c")
 	if err != nil || len(pending) != 1 {
 		s.t.Fatalf("pending: %v, %v", pending, err)
 	}
@@ -107,7 +107,7 @@ func (s *shop) agree(quantity int64) {
 // quantity asks for another quantity, and returns the version of the change.
 func (n node) quantity(t testing.TB, to int64) int64 {
 	t.Helper()
-	version, err := n.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) {
+	version, err := n.Campaigns.SetTerms(context.Background(), "test", "c", 0, func(terms *firstcome.Terms) {
 		terms.Quantity = to
 	})
 	stage.Must(t, err)
@@ -163,7 +163,7 @@ func drained(through int64, letters ...int64) flow.Drained {
 // letters returns dead letters.
 func letters(t testing.TB, l *ledger.Ledger, which ledger.Letters) []ledger.DeadLetter {
 	t.Helper()
-	all, err := l.DeadLetters(context.Background(), which)
+	all, err := l.Reads.DeadLetters(context.Background(), which)
 	stage.Must(t, err)
 	return all
 }

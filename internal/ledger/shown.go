@@ -23,9 +23,9 @@ type Shown struct {
 // Unclosed returns at most limit of the campaigns that are not closed, and how many more there are. Campaigns
 // that are open and have stock come first, then those that opened lately or will open soon. So the campaigns
 // that issue coupons now are among them, however many campaigns there ever were.
-func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Shown, more int64, err error) {
-	now := l.db.wall().UnixMicro()
-	rows, err := l.db.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
+func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int64, err error) {
+	now := rd.db.wall().UnixMicro()
+	rows, err := rd.db.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
 	all, err = allRows(rows, err, func(take scan) (s Shown, err error) {
@@ -33,7 +33,7 @@ func (l *Ledger) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 		return s, err
 	})
 	if err == nil && len(all) == limit { // else all are here
-		err = l.db.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
+		err = rd.db.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
 		more = max(0, more-int64(limit))
 	}
 	return all, more, wrap(err, "read the campaigns that are not closed")
@@ -50,7 +50,7 @@ func (d *db) wall() time.Time {
 
 // LastDecision returns the latest instant that the ledger has as a campaign's last decision. It is zero if
 // there is no campaign.
-func (l *Ledger) LastDecision(ctx context.Context) (last time.Time, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
+func (rd *Reads) LastDecision(ctx context.Context) (last time.Time, err error) {
+	err = rd.db.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
 	return last, wrap(err, "read the last decision")
 }

@@ -22,14 +22,14 @@ func TestTheOpenCampaignsComeFirstHoweverManyThereAre(t *testing.T) {
 		now := time.Now()
 		for id, opens := range map[firstcome.CampaignID]time.Duration{"b-next-year": 365 * 24 * time.Hour, "b-tomorrow": 24 * time.Hour, "z-open": -365 * 24 * time.Hour} {
 			terms := firstcome.Terms{Name: "t", Quantity: 1, OpensAt: now.Add(opens), Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-			stage.Must(t, l.Create(t.Context(), "test", id, terms))
+			stage.Must(t, l.Campaigns.Create(t.Context(), "test", id, terms))
 		}
 		create(t, l, "a-closed", 1)
-		stage.Must(t, stage.Err(l.Switch(t.Context(), "test", "a-closed", 0, "close")))
+		stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", "a-closed", 0, "close")))
 		// Of one that is open nobody can read the terms: it is shown all the same.
 		execute(t, services.Beside(t, name), `UPDATE changes SET payload = '{}' WHERE campaign_id = 'z-open'`)
 		for limit, left := range map[int]int64{1: 7, 7: 1, 8: 0, 9: 0} {
-			all, more, err := l.Unclosed(t.Context(), limit)
+			all, more, err := l.Reads.Unclosed(t.Context(), limit)
 			stage.Must(t, err)
 			if more != left || len(all) != min(limit, 8) || all[0].ID != "z-open" {
 				t.Errorf("the first %d of 8 are %d, with %d more, and the first is %s", limit, len(all), more, all[0].ID)
@@ -69,9 +69,9 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 			if one.closes != 0 {
 				terms.ClosesAt = now.Add(one.closes)
 			}
-			stage.Must(t, l.Create(t.Context(), "test", one.id, terms))
+			stage.Must(t, l.Campaigns.Create(t.Context(), "test", one.id, terms))
 			if one.to != "" {
-				stage.Must(t, stage.Err(l.Switch(t.Context(), "test", one.id, 0, one.to)))
+				stage.Must(t, stage.Err(l.Campaigns.Switch(t.Context(), "test", one.id, 0, one.to)))
 			}
 		}
 		for _, id := range []firstcome.CampaignID{"b-gone", "y-open", "z-endless"} {
@@ -82,7 +82,7 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 		}
 		for _, text := range []string{"", "shop"} {
 			for from := range want {
-				found, err := l.List(t.Context(), ledger.Listing{Text: text, At: now, Offset: from, Limit: 3})
+				found, err := l.Reads.List(t.Context(), ledger.Listing{Text: text, At: now, Offset: from, Limit: 3})
 				stage.Must(t, err)
 				var ids []firstcome.CampaignID
 				for _, s := range found {
@@ -99,7 +99,7 @@ func TestTheListBeginsWithWhatIsOpenAndThenWithTheNextOpening(t *testing.T) {
 func TestTheLastDecisionIsFoundOfWhicheverCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := start(t, name, nil)
-		if last, err := l.LastDecision(t.Context()); err != nil || !last.IsZero() {
+		if last, err := l.Reads.LastDecision(t.Context()); err != nil || !last.IsZero() {
 			t.Errorf("without campaigns it is %v, %v", last, err)
 		}
 		for n := range 3 {
@@ -107,7 +107,7 @@ func TestTheLastDecisionIsFoundOfWhicheverCampaign(t *testing.T) {
 		}
 		later := time.Date(2040, 1, 2, 3, 4, 5, 6000, time.UTC)
 		execute(t, services.Beside(t, name), fmt.Sprintf(`UPDATE campaigns SET decided_at = %d WHERE id = 'c-2'`, later.UnixMicro()))
-		if last, err := l.LastDecision(t.Context()); err != nil || !last.Equal(later) {
+		if last, err := l.Reads.LastDecision(t.Context()); err != nil || !last.Equal(later) {
 			t.Errorf("it is %v, %v, want %v", last, err, later)
 		}
 	})

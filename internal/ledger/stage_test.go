@@ -132,7 +132,7 @@ func terms(quantity int64) firstcome.Terms {
 // create makes a campaign.
 func create(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID, quantity int64) {
 	t.Helper()
-	stage.Must(t, l.Create(context.Background(), "test", id, terms(quantity)))
+	stage.Must(t, l.Campaigns.Create(context.Background(), "test", id, terms(quantity)))
 }
 
 // claim claims and returns what is answered, like "issued:1 sold_out:0".
@@ -150,7 +150,7 @@ func claim(t testing.TB, l gate.Decider, id firstcome.CampaignID, users ...first
 // void voids a number.
 func void(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID, number int64) {
 	t.Helper()
-	stage.Must(t, stage.Err(l.Void(context.Background(), "test", id, number, "a mistake")))
+	stage.Must(t, stage.Err(l.Campaigns.Void(context.Background(), "test", id, number, "a mistake")))
 }
 
 func users(names ...firstcome.UserID) []firstcome.UserID { return names }
@@ -185,7 +185,7 @@ func through(t testing.TB, name string) (proxy *services.Proxy, far string) {
 // status returns what the ledger says of the campaign c.
 func status(t testing.TB, l *ledger.Ledger) ledger.Status {
 	t.Helper()
-	s, err := l.Campaign(context.Background(), "c")
+	s, err := l.Reads.Campaign(context.Background(), "c")
 	stage.Must(t, err)
 	return s
 }
@@ -193,7 +193,7 @@ func status(t testing.TB, l *ledger.Ledger) ledger.Status {
 // allCoupons returns the coupons of the campaign c in number order, also those that are voided.
 func allCoupons(t testing.TB, l *ledger.Ledger) (all []firstcome.Coupon) {
 	t.Helper()
-	stage.Must(t, l.Coupons(context.Background(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
+	stage.Must(t, l.Reads.Coupons(context.Background(), "c", ledger.Page{Voided: true}, func(c firstcome.Coupon) error {
 		all = append(all, c)
 		return nil
 	}))
@@ -203,7 +203,7 @@ func allCoupons(t testing.TB, l *ledger.Ledger) (all []firstcome.Coupon) {
 // actions returns the actions of the audit log, the latest first, of a campaign or, if that is empty, all.
 func actions(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID) (all []string) {
 	t.Helper()
-	log, err := l.AuditLog(context.Background(), ledger.LogFilter{Campaign: id, Limit: 100})
+	log, err := l.Reads.AuditLog(context.Background(), ledger.LogFilter{Campaign: id, Limit: 100})
 	stage.Must(t, err)
 	for _, e := range log {
 		all = append(all, e.Action)

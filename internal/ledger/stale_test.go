@@ -129,7 +129,7 @@ func TestAChangeIsMadeToTheRowThatIsThere(t *testing.T) {
 		`UPDATE campaigns SET in_force = 3, issued = 3, last_number = 3, position = 3`,
 	)
 	void(t, l, "c", 1)
-	s, err := l.Campaign(t.Context(), "c")
+	s, err := l.Reads.Campaign(t.Context(), "c")
 	if err != nil || s.InForce != 2 || s.Issued != 3 || s.LastNumber != 3 || s.Position != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -149,7 +149,7 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 		l := haltingLedger(t, path)
 		closes := time.Now().Add(time.Minute)
 		terms := firstcome.Terms{Name: "Test", Quantity: 5, ClosesAt: closes, Answer: firstcome.Recorded, Benefit: []byte(`{}`)}
-		stage.Must(t, l.Create(t.Context(), "test", "c", terms))
+		stage.Must(t, l.Campaigns.Create(t.Context(), "test", "c", terms))
 		create(t, l.Ledger, "other", 5)
 		claim(t, l.Ledger.Gate, "c", "a", "b")
 		time.Sleep(time.Minute)
@@ -161,7 +161,7 @@ func TestALetterFromTheDaysOfAnotherGateLeavesTheRowAsItIs(t *testing.T) {
 			}
 		})
 		stage.Same(t, "afterwards", "already_issued:1 closed:0", claim(t, l.Ledger.Gate, "c", "a", "e"))
-		if s, err := l.Campaign(t.Context(), "c"); err != nil || s.InForce != 2 || s.LastNumber != 2 || s.Now.Before(closes) {
+		if s, err := l.Reads.Campaign(t.Context(), "c"); err != nil || s.InForce != 2 || s.LastNumber != 2 || s.Now.Before(closes) {
 			t.Errorf("%+v, %v", s, err)
 		}
 	})

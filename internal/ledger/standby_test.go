@@ -240,7 +240,7 @@ func TestACopyOfTheLedgerIsReadAtAStandbyAndOnlyThere(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if _, err := l.Campaign(t.Context(), "c"); err != nil {
+			if _, err := l.Reads.Campaign(t.Context(), "c"); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
 			if err := l.Close(); err != nil {

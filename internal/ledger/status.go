@@ -12,6 +12,13 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
+// Reads is what the ledger has, as people and callers look at it: lists, searches and exports.
+type Reads struct {
+	db     *db
+	rows   *rows
+	search chan struct{} // held by who looks for a code
+}
+
 // A Status is a campaign with its counters at one instant.
 type Status struct {
 	firstcome.Campaign
@@ -68,8 +75,8 @@ func (l *Ledger) Ping(ctx context.Context) error {
 }
 
 // Campaign returns a campaign, or ErrNoCampaign.
-func (l *Ledger) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	return l.rows.campaign(ctx, id)
+func (rd *Reads) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
+	return rd.rows.campaign(ctx, id)
 }
 
 // campaign is Campaign.
@@ -99,9 +106,9 @@ func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, err
 
 // Campaigns returns at most limit campaigns in the order of their ids, from the
 // one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
-func (l *Ledger) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := l.db.read.QueryContext(ctx, l.db.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
-	all, err := allRows(rows, err, l.rows.scanStatus)
+func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
+	rows, err := rd.db.read.QueryContext(ctx, rd.db.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	all, err := allRows(rows, err, rd.rows.scanStatus)
 	return all, wrap(err, "read the campaigns")
 }
 
@@ -118,8 +125,8 @@ const found = 10_000
 // List returns campaigns as people look for them: those that are open, the latest first; then those that open next, the soonest first; then
 // those that issue nothing now although their window is open, since they are paused or, by what the ledger has, sold out; then those that are
 // over. The last two begin with the latest.
-func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
-	query, args := l.db.dialect.statusQuery(), []any{}
+func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
+	query, args := rd.db.dialect.statusQuery(), []any{}
 	limit, offset := f.Limit, f.Offset
 	if f.Text != "" { // the terms are JSON, in which more than the name may have the text
 		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`
@@ -127,10 +134,10 @@ func (l *Ledger) List(ctx context.Context, f Listing) ([]Status, error) {
 		limit, offset = found, 0
 	}
 	at := f.At.UnixMicro()
-	rows, err := l.db.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
+	rows, err := rd.db.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
 		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
 		append(args, at, at, at, limit, offset)...)
-	all, err := allRows(rows, err, l.rows.scanStatus)
+	all, err := allRows(rows, err, rd.rows.scanStatus)
 	if f.Text != "" {
 		all = slices.DeleteFunc(all, func(s Status) bool {
 			return !strings.Contains(strings.ToLower(string(s.ID)+" "+s.Name), strings.ToLower(f.Text))
@@ -186,11 +193,11 @@ type Counts struct {
 }
 
 // Counts returns what waits now.
-func (l *Ledger) Counts(ctx context.Context) (Counts, error) {
+func (rd *Reads) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT
+	err := rd.db.conclude.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
 		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
-			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, l.rows.gate, l.rows.fingerprint).Scan(&c.Letters, &c.Pending)
+			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, rd.rows.gate, rd.rows.fingerprint).Scan(&c.Letters, &c.Pending)
 	return c, wrap(err, "count what waits in the ledger")
 }

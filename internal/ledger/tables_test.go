@@ -189,7 +189,7 @@ func fill(t *testing.T, name string) {
 		"winter": {Quantity: firstcome.Unlimited, Benefit: []byte(`{"percent":5}`)},
 	} {
 		terms.Name, terms.Answer, terms.OpensAt = string(id), firstcome.Recorded, now().Add(10*time.Minute)
-		err := l.Create(t.Context(), "key:4be1f0c2a97d", id, terms)
+		err := l.Campaigns.Create(t.Context(), "key:4be1f0c2a97d", id, terms)
 		done(err)
 	}
 	at("10:00:00.25")
@@ -198,7 +198,7 @@ func fill(t *testing.T, name string) {
 	at("10:01:02")
 	claim(t, l.Gate, "autumn", "user-4")
 	at("10:05:30")
-	_, err := l.Void(t.Context(), "key:4be1f0c2a97d", "autumn", 2, "order cancelled")
+	_, err := l.Campaigns.Void(t.Context(), "key:4be1f0c2a97d", "autumn", 2, "order cancelled")
 	done(err)
 	at("10:06:00")
 	claim(t, l.Gate, "autumn", "user-5", "user-6", "user-7")

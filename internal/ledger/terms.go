@@ -37,8 +37,8 @@ func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err 
 
 // Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They never change
 // where its gate took that version; until then they may be terms that it refuses.
-func (l *Ledger) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
-	return l.rows.terms(ctx, id, version)
+func (rd *Reads) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	return rd.rows.terms(ctx, id, version)
 }
 
 // terms is Terms.

@@ -13,19 +13,19 @@ import (
 // nothing was done. So does ErrNotRecorded: the ledger does not have the number, and
 // only the gate's last number tells whether it may come. ErrPending says that an
 // earlier change has to reach the gate first.
-func (l *Ledger) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
+func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
-	err := l.rows.change(ctx, id, func(t *tx, s stock) (err error) {
-		voided, err = l.void(t, s, actor, number, reason)
+	err := cs.rows.change(ctx, id, func(t *tx, s stock) (err error) {
+		voided, err = cs.void(t, s, actor, number, reason)
 		return err
 	})
 	return voided, wrap(err, "void number %d of %s", number, id)
 }
 
 // void is Void in its transaction.
-func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
+func (cs *Campaigns) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
 	c, err := t.coupon(s.ID, number)
-	if errors.Is(err, firstcome.ErrNoCoupon) && l.rows.remote() {
+	if errors.Is(err, firstcome.ErrNoCoupon) && cs.rows.remote() {
 		err = t.notRecorded(s, number)
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	s.quarantineVoided()
 	after := s
 	after.inForce--
-	made, err := l.rows.addChange(t, after, firstcome.ChangeVoid, voidPayload(number, c.User))
+	made, err := cs.rows.addChange(t, after, firstcome.ChangeVoid, voidPayload(number, c.User))
 	if err != nil {
 		return c, err
 	}
@@ -54,7 +54,7 @@ func (l *Ledger) void(t *tx, s stock, actor string, number int64, reason string)
 	if err != nil {
 		return c, err
 	}
-	if err := l.rows.changeLine(t, s, s, made.At); err != nil {
+	if err := cs.rows.changeLine(t, s, s, made.At); err != nil {
 		return c, err
 	}
 	return c, t.logJSON(made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})

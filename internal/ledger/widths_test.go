@@ -16,7 +16,7 @@ func TestEverybodyInABatchOfAnySizeIsFoundWhenTheyAskAgain(t *testing.T) {
 	lined := terms(firstcome.Unlimited)
 	lined.Pace = &firstcome.Pace{PerSecond: 1}
 	create(t, l, "coupons", firstcome.Unlimited)
-	stage.Must(t, l.Create(context.Background(), "test", "line", lined))
+	stage.Must(t, l.Campaigns.Create(context.Background(), "test", "line", lined))
 	for size := 1; size <= 130; size++ {
 		users := make([]firstcome.UserID, size)
 		for n := range users {

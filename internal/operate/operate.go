@@ -20,7 +20,7 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Campaigns is the part of a ledger that changes campaigns for an Operator. ledger.Ledger implements it.
+// Campaigns is the part of a ledger that changes campaigns for an Operator. ledger.Campaigns implements it.
 type Campaigns interface {
 	Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error
 	SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error)
@@ -41,7 +41,7 @@ type Ledger struct {
 	Reads
 }
 
-// Reads is the part of a ledger that an Operator reads. ledger.Ledger implements it.
+// Reads is the part of a ledger that an Operator reads. ledger.Reads implements it.
 type Reads interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	DeadLetter(ctx context.Context, letter int64) (ledger.DeadLetter, error)

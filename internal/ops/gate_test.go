@@ -27,7 +27,7 @@ func lost() *stage.Gate {
 // gate returns what a Monitor watches of a gate that has lost its campaigns.
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
-		Name: "redis:x", Changer: flow.NewChanger(w.ledger, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
+		Name: "redis:x", Changer: flow.NewChanger(w.ledger.Campaigns, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
 		Recovery: recovery.New(nil, nil, nil, recovery.Events{}),
 		Lag:      func(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil },
 	}

@@ -46,7 +46,7 @@ func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 		ask: func() ([]float64, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 			defer cancel()
-			counts, err := l.Counts(ctx)
+			counts, err := l.Reads.Counts(ctx)
 			return []float64{float64(counts.Letters), float64(counts.Pending)}, err
 		},
 	})
@@ -90,7 +90,7 @@ func (s *stock) Describe(to chan<- *prometheus.Desc) {
 func (s *stock) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
-	found, more, err := s.ledger.Unclosed(ctx, maxSeries)
+	found, more, err := s.ledger.Reads.Unclosed(ctx, maxSeries)
 	if err != nil {
 		return // a gap in these series shows the failure; the other metrics stay true
 	}

@@ -54,7 +54,7 @@ func watch(t testing.TB, gate string) *watched {
 
 func (w *watched) create(id firstcome.CampaignID, quantity int64) {
 	w.t.Helper()
-	stage.Must(w.t, w.ledger.Create(w.t.Context(), "test", id, stage.Terms(quantity)))
+	stage.Must(w.t, w.ledger.Campaigns.Create(w.t.Context(), "test", id, stage.Terms(quantity)))
 }
 
 // get asks the ops listener.
@@ -92,9 +92,9 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	w.create("c", 3)
 	w.create("endless", firstcome.Unlimited)
 	w.create("over", 3)
-	stage.Must(t, stage.Err(w.ledger.Switch(t.Context(), "test", "over", 0, ledger.Close)))
+	stage.Must(t, stage.Err(w.ledger.Campaigns.Switch(t.Context(), "test", "over", 0, ledger.Close)))
 	stage.Must(t, stage.Err(w.ledger.Gate.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
-	stage.Must(t, stage.Err(w.ledger.Void(t.Context(), "test", "c", 1, "test")))
+	stage.Must(t, stage.Err(w.ledger.Campaigns.Void(t.Context(), "test", "c", 1, "test")))
 	w.want(`firstcome_quantity_coupons{campaign="c"} 3`, `firstcome_in_force_coupons{campaign="c"} 0`, `firstcome_issued_coupons{campaign="c"} 1`,
 		`firstcome_issued_coupons{campaign="endless"} 0`, `firstcome_campaigns_without_series 0`, `firstcome_ledger_up 1`, `firstcome_commit_seconds_count `,
 		`firstcome_build_info{commit="abc",goversion="go`, `go_goroutines `, `go_memstats_heap_alloc_bytes `, `process_resident_memory_bytes `, `process_open_fds `)

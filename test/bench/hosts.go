@@ -74,7 +74,7 @@ func (b *bench) parts(ctx context.Context, gate, keeps string) *parts {
 }
 
 func (p *parts) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
-	c, err := p.ledger.Campaign(ctx, id)
+	c, err := p.ledger.Reads.Campaign(ctx, id)
 	return c.Marker, err
 }
 
@@ -87,8 +87,8 @@ func (p *parts) close() {
 
 // create makes an unlimited campaign.
 func (p *parts) create(ctx context.Context, id firstcome.CampaignID) {
-	must(p.ledger.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)}))
-	must(flow.NewChanger(p.ledger, p.gate.Gate, nil).Finish(ctx, id, 1))
+	must(p.ledger.Campaigns.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)}))
+	must(flow.NewChanger(p.ledger.Campaigns, p.gate.Gate, nil).Finish(ctx, id, 1))
 }
 
 // record records what the gate has issued of a campaign until all is drained, straight from the gate's journal, or by way of a topic. It returns
