@@ -28,20 +28,27 @@ const (
 	Issued
 )
 
-// outcomes holds the word of each outcome.
-var outcomes = [...]string{
-	AlreadyIssued: "already_issued",
-	NotOpen:       "not_open",
-	Closed:        "closed",
-	Paused:        "paused",
-	SoldOut:       "sold_out",
-	Waiting:       "waiting",
-	Issued:        "issued",
+// outcomes describes each outcome: its word, the HTTP status of a claim that gets it, and of a refusal the reason.
+var outcomes = [...]struct {
+	word   string
+	status int
+	reason string
+}{
+	AlreadyIssued: {"already_issued", 200, ""},
+	NotOpen:       {"not_open", 403, "the campaign has not opened yet"},
+	Closed:        {"closed", 410, "the campaign is closed"},
+	Paused:        {"paused", 403, "an operator paused the campaign: ask again later"},
+	SoldOut:       {"sold_out", 410, "every coupon of the campaign is taken"},
+	Waiting:       {"waiting", 202, ""},
+	Issued:        {"issued", 201, ""},
 }
 
 // Outcomes returns every outcome in order of precedence.
-func Outcomes() []Outcome {
-	return []Outcome{AlreadyIssued, NotOpen, Closed, Paused, SoldOut, Waiting, Issued}
+func Outcomes() (all []Outcome) {
+	for o := AlreadyIssued; o <= Issued; o++ {
+		all = append(all, o)
+	}
+	return all
 }
 
 // String returns the outcome's word, as HTTP answers and metrics spell it.
@@ -49,14 +56,20 @@ func (o Outcome) String() string {
 	if o == 0 || int(o) >= len(outcomes) {
 		return fmt.Sprintf("Outcome(%d)", uint8(o))
 	}
-	return outcomes[o]
+	return outcomes[o].word
 }
+
+// Status returns the HTTP status of the answer to a claim with this outcome, and 0 of what is none.
+func (o Outcome) Status() int { return outcomes[o].status }
+
+// Reason says in English why a claim with this outcome is refused. It is empty if the claim is not refused.
+func (o Outcome) Reason() string { return outcomes[o].reason }
 
 // ParseOutcome returns the outcome that a word names, such as a word in an HTTP answer, or 0
 // and an error if there is none.
 func ParseOutcome(word string) (Outcome, error) {
 	for o := AlreadyIssued; o <= Issued; o++ {
-		if outcomes[o] == word {
+		if outcomes[o].word == word {
 			return o, nil
 		}
 	}
@@ -66,6 +79,20 @@ func ParseOutcome(word string) (Outcome, error) {
 
 // HasCoupon tells whether a decision with this outcome names a coupon.
 func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
+
+// Lasts returns for how long from now on, and at most most, a refusal holds for all users who have no coupon, of a campaign that opens and
+// closes at these instants; at the zero time it does not. A pause may end at any time, so that is 0.
+func (o Outcome) Lasts(now, opensAt, closesAt time.Time, most time.Duration) time.Duration {
+	switch {
+	case o == NotOpen:
+		return max(0, min(most, opensAt.Sub(now)))
+	case o == SoldOut && !closesAt.IsZero():
+		return max(0, min(most, closesAt.Sub(now)))
+	case o == SoldOut, o == Closed:
+		return most
+	}
+	return 0
+}
 
 // Decide is the rule: it says what a claim gets when it reaches the gate of
 // campaign c at the instant now, while inForce coupons are in force. The user holds

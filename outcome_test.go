@@ -103,3 +103,30 @@ func TestOutcomesHaveWordsThatParse(t *testing.T) {
 		}
 	}
 }
+
+func TestARefusalLastsUntilTheWindowAnswersOtherwise(t *testing.T) {
+	const most = time.Minute
+	never := time.Time{}
+	for _, test := range []struct {
+		outcome    firstcome.Outcome
+		now        time.Time
+		opens, end time.Time
+		want       time.Duration
+	}{
+		{firstcome.NotOpen, opens.Add(-time.Second), opens, closes, time.Second},
+		{firstcome.NotOpen, opens.Add(-time.Hour), opens, closes, most},
+		{firstcome.NotOpen, opens.Add(time.Second), opens, closes, 0}, // a gate that has not heard of an earlier opening
+		{firstcome.SoldOut, closes.Add(-time.Second), opens, closes, time.Second},
+		{firstcome.SoldOut, closes, opens, never, most},
+		{firstcome.Closed, closes, opens, closes, most},
+		{firstcome.Paused, opens, opens, closes, 0},
+		{firstcome.Waiting, opens, opens, closes, 0},
+		{firstcome.Issued, opens, opens, closes, 0},
+		{firstcome.AlreadyIssued, opens, opens, closes, 0},
+		{0, opens, opens, closes, 0},
+	} {
+		if got := test.outcome.Lasts(test.now, test.opens, test.end, most); got != test.want {
+			t.Errorf("%v at %v lasts %v, want %v", test.outcome, test.now, got, test.want)
+		}
+	}
+}

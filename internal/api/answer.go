@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -11,24 +10,9 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// replies is the one table from outcomes to HTTP. Each refusal has its words.
-var replies = [...]struct {
-	status int
-	detail string
-}{
-	firstcome.AlreadyIssued: {status: http.StatusOK},
-	firstcome.NotOpen:       {http.StatusForbidden, "the campaign has not opened yet"},
-	firstcome.Closed:        {http.StatusGone, "the campaign is closed"},
-	firstcome.Paused:        {http.StatusForbidden, "an operator paused the campaign: ask again later"},
-	firstcome.SoldOut:       {http.StatusGone, "every coupon of the campaign is taken"},
-	firstcome.Waiting:       {status: http.StatusAccepted},
-	firstcome.Issued:        {status: http.StatusCreated},
-}
-
 // refusal returns the body of a refused claim under the given terms.
 func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
-	reply := replies[o]
-	p := newProblem(code(o.String()), reply.detail)
+	p := newProblem(code(o.String()), o.Reason())
 	p.Outcome = o.String()
 	switch o {
 	case firstcome.NotOpen:

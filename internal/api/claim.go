@@ -65,14 +65,14 @@ func (b *buffer) answer(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 	switch {
 	case d.Outcome == firstcome.Waiting:
 		b.bytes = appendPlace(b.bytes[:0], d.Place)
-		writeBody(w, replies[d.Outcome].status, b.bytes)
+		writeBody(w, d.Outcome.Status(), b.bytes)
 		return
 	case !d.Outcome.HasCoupon():
 		b.refuse(w, d, t)
 		return
 	}
 	b.bytes = appendAnswer(b.bytes[:0], d.Outcome, &d.Coupon, t)
-	writeBody(w, replies[d.Outcome].status, b.bytes)
+	writeBody(w, d.Outcome.Status(), b.bytes)
 }
 
 // refuse writes the answer to a refused claim.
@@ -82,7 +82,7 @@ func (b *buffer) refuse(w http.ResponseWriter, d *firstcome.Decision, t *terms) 
 	if wait := retryAfter(*d, t.OpensAt); wait > 0 {
 		h["Retry-After"] = seconds(wait)
 	}
-	w.WriteHeader(replies[d.Outcome].status)
+	w.WriteHeader(d.Outcome.Status())
 	b.bytes = appendSince(append(b.bytes[:0], t.refusals[d.Outcome]...), d)
 	_, _ = w.Write(b.bytes)
 }

@@ -5,8 +5,8 @@
 // routes.go is the whole surface on one screen: every operation, who may call
 // it, and what serves it. Each resource is a type in a file of its name: campaigns,
 // claims, lines, streams (of places in line), coupons, facts, deadLetters, auditLog. All
-// stand on a core. answer.go has the one table from outcomes to HTTP, and problem.go the one
-// from errors, with their codes. openapi.yaml is the reference for callers; a test checks
+// stand on a core. problem.go has the one table from errors to HTTP, with their
+// codes; outcomes have theirs in firstcome.Outcome. openapi.yaml is the reference for callers; a test checks
 // that it lists the same operations and that every answer fits it.
 //
 // # Non-obvious

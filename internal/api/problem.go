@@ -295,9 +295,9 @@ func statusesOf(codes map[int][]code) map[string]int {
 			all[string(c)] = status
 		}
 	}
-	for o, reply := range replies {
-		if reply.detail != "" {
-			all[firstcome.Outcome(o).String()] = reply.status
+	for _, o := range firstcome.Outcomes() {
+		if o.Reason() != "" {
+			all[o.String()] = o.Status()
 		}
 	}
 	return all

@@ -107,7 +107,7 @@ func render(read firstcome.Terms) *terms {
 		t.benefit = compact.Bytes()
 	}
 	for o := range t.refusals {
-		if o := firstcome.Outcome(o); replies[o].detail != "" {
+		if o := firstcome.Outcome(o); o.Reason() != "" {
 			t.refusals[o] = refusal(o, read)
 		}
 	}

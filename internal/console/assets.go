@@ -40,6 +40,9 @@ func readAssets() assets {
 		if err != nil {
 			panic(err) // it is embedded
 		}
+		if file == "assets/console.css" {
+			body = append(body, uplot.Outcomes...)
+		}
 		a.add(path.Base(file), body)
 	}
 	a.add("uplot.js", []byte(uplot.Script))

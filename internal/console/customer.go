@@ -358,6 +358,9 @@ func (w customerWords) none(s *ledger.Status) string {
 // chance says what a claim would get now.
 func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 	of := page.Of
+	if told := endingOf(of.State).told; told != (sentence{}) {
+		return w.words(told)
+	}
 	switch {
 	case of.State == "sold_out" && of.SoldOutAt.IsZero():
 		return w.say("쿠폰은 모두 나갔습니다.", "All coupons are gone.")
@@ -365,10 +368,6 @@ func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 		return w.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They were gone for the first time at %s.", exact(of.SoldOutAt))
 	case of.State == "not_open":
 		return w.say("쿠폰은 %s에 열립니다.", "It opens at %s.", exact(s.OpensAt))
-	case of.State == "closed":
-		return w.say("쿠폰은 마감되었습니다.", "It is closed.")
-	case of.State == "paused":
-		return w.say("지금은 잠시 멈춰 있습니다.", "It is paused.")
 	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // also a line that was taken away, until it is empty
 		return w.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:

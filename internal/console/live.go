@@ -68,15 +68,6 @@ func (p livePage) Unknown() *int64 {
 	return &n
 }
 
-// outcomesInPlots are the kinds of claims, in the order in which plots stack them.
-var outcomesInPlots = append([]string{"issued", "waiting", "already_issued", "sold_out", "not_open", "paused", "closed"}, withoutOutcome...)
-
-// inVain are the kinds of claims that were refused.
-var inVain = []string{"sold_out", "not_open", "closed", "paused"}
-
-// withoutOutcome are the kinds of claims that got no outcome. Only "unknown" may have been decided.
-var withoutOutcome = []string{"shed", "gate_unavailable", "gate_full", "line_full", "stopping", "mismatch", "unknown"}
-
 // recentRows is how many rows the plots' table has.
 const recentRows = 12
 

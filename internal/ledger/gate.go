@@ -284,23 +284,13 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	if t.dialect.shared && (o.HasCoupon() || s.isQuarantined()) {
 		return 0
 	}
-	switch o {
-	case firstcome.Issued, firstcome.AlreadyIssued:
+	switch {
+	case o.HasCoupon():
 		return ownLease
-	case firstcome.NotOpen:
-		if s.line.Waiting > 0 {
-			return 0 // nor to those in line
-		}
-		return min(refusalLease, s.OpensAt.Sub(now))
-	case firstcome.SoldOut:
-		if !s.ClosesAt.IsZero() {
-			return min(refusalLease, s.ClosesAt.Sub(now))
-		}
-		return refusalLease
-	case firstcome.Closed:
-		return refusalLease
+	case o == firstcome.NotOpen && s.line.Waiting > 0:
+		return 0 // nor to those in line
 	}
-	return 0
+	return o.Lasts(now, s.OpensAt, s.ClosesAt, refusalLease)
 }
 
 // stage has flush write what was issued at now, and the campaign's

@@ -24,17 +24,6 @@ type Answer struct {
 	Trouble  string        // why the outcome is unknown, in a few words that many claims share
 }
 
-// statuses holds the HTTP status of each outcome.
-var statuses = [...]int{
-	firstcome.AlreadyIssued: 200,
-	firstcome.NotOpen:       403,
-	firstcome.Closed:        410,
-	firstcome.Paused:        403,
-	firstcome.SoldOut:       410,
-	firstcome.Waiting:       202,
-	firstcome.Issued:        201,
-}
-
 // isCode matches what a code of a problem may be.
 var isCode = regexp.MustCompile(`^[a-z_]{1,32}$`)
 
@@ -48,9 +37,9 @@ func ParseAnswer(status int, body []byte) Answer {
 	said, err := parser.ParseBytes(body)
 	outcome, none := firstcome.ParseOutcome(string(said.GetStringBytes("outcome")))
 	switch {
-	case err != nil && slices.Contains(statuses[:], status):
+	case err != nil && slices.ContainsFunc(firstcome.Outcomes(), func(o firstcome.Outcome) bool { return o.Status() == status }):
 		return Answer{Trouble: fmt.Sprintf("HTTP %d without JSON", status)}
-	case none != nil || statuses[outcome] != status:
+	case none != nil || outcome.Status() != status:
 		if code := string(said.GetStringBytes("code")); isCode.MatchString(code) { // 503 has many causes
 			return Answer{Trouble: fmt.Sprintf("HTTP %d %s", status, code)}
 		}
@@ -96,5 +85,5 @@ func ParseOwn(status int, body []byte) Answer {
 	if answer := ParseAnswer(status, body); answer.Outcome != 0 || status != http.StatusOK {
 		return answer
 	}
-	return ParseAnswer(statuses[firstcome.Waiting], body) // which a claim's own status is not
+	return ParseAnswer(firstcome.Waiting.Status(), body) // which a claim's own status is not
 }

@@ -66,7 +66,7 @@ func (r *Result) WriteReport(w io.Writer) error {
 	}
 	words := outcomeWords(r)
 	p := page{
-		Result: r, Style: template.CSS(reportStyle), UPlotStyle: template.CSS(uplot.Style),
+		Result: r, Style: template.CSS(uplot.Outcomes + reportStyle), UPlotStyle: template.CSS(uplot.Style),
 		UPlotScript: template.JS(uplot.Script), Charts: template.JS(reportCharts),
 		Cards: r.cards(words), More: r.Verdict.Breaches.Total - int64(len(r.Verdict.Breaches.Shown)),
 		Data: chartData{Outcomes: words, Seconds: r.Seconds, SoldOut: r.SoldOut, Series: r.Series, Numbers: r.Numbers, Line: r.Line},

@@ -19,9 +19,9 @@ import (
 // read them, those that did not occur left out.
 func outcomeWords(r *Result) []string {
 	var words []string
-	for _, o := range []firstcome.Outcome{
-		firstcome.Issued, firstcome.AlreadyIssued, firstcome.Waiting, firstcome.SoldOut, firstcome.NotOpen, firstcome.Closed, firstcome.Paused, 0,
-	} {
+	read := firstcome.Outcomes()
+	slices.Reverse(read) // what was issued first
+	for _, o := range append(read, 0) {
 		if r.Outcomes[word(o)] > 0 {
 			words = append(words, word(o))
 		}

@@ -154,23 +154,10 @@ func (g *Gate) decisions(k *keys, want string, users []firstcome.UserID, v *verd
 // may void it; none while stock is quarantined; a refusal not past the instant at which the
 // window answers otherwise, and a pause not at all.
 func (v *verdict) lease(o firstcome.Outcome) time.Duration {
-	until := func(at int64) time.Duration {
-		// This compares before it makes a duration, because a duration has room for 292 years only.
-		return time.Duration(max(0, min(at-v.now, refusalLease.Microseconds()))) * time.Microsecond
-	}
-	switch {
-	case v.quarantined != 0:
+	if v.quarantined != 0 || o == firstcome.NotOpen && v.line.Waiting > 0 { // nor is that repeated to those in line
 		return 0
-	case o == firstcome.NotOpen && v.line.Waiting > 0:
-		return 0 // nor to those in line
-	case o == firstcome.NotOpen:
-		return until(v.opensAt)
-	case o == firstcome.SoldOut && v.closesAt != 0:
-		return until(v.closesAt)
-	case o == firstcome.SoldOut || o == firstcome.Closed:
-		return refusalLease
 	}
-	return 0
+	return o.Lasts(instant(v.now), instant(v.opensAt), instant(v.closesAt), refusalLease)
 }
 
 // A lineVerdict is what the claim script says of a campaign's line, after the batch.

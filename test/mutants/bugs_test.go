@@ -14,7 +14,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "claims of a paused campaign are not counted as refused",
-		file: "internal/console/live.go", old: `inVain = []string{"sold_out", "not_open", "closed", "paused"}`, new: `inVain = []string{"sold_out", "not_open", "closed"}`,
+		file: "internal/console/outcomes.go", old: `words: sentence{"일시중지", "paused"}, refused: true,`, new: `words: sentence{"일시중지", "paused"},`,
 		pkg: "./internal/console", test: "TestTheLivePageCountsClaimsInVain",
 	},
 	{

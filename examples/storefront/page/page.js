@@ -64,11 +64,14 @@ async function readCampaign(insist) {
   return true;
 }
 
+// settled are the states that no reading of the campaign changes.
+const settled = ["issued", "already_issued", "waiting", "closed", "left", "voided", "lost", "mistake", "loading", "asking"];
+
 // watch reads the campaign now and then while nothing else happens, so that a page left open tells what is.
 async function watch() {
   for (;;) {
     await firstcome.sleep(10_000 + 10_000 * Math.random());
-    const idle = () => !busy && !following && ["not_open", "opening", "open", "paused", "sold_out", "unknown"].includes(view.state);
+    const idle = () => !busy && !following && !settled.includes(view.state);
     if (document.hidden || !idle()) continue;
     await readCampaign(false);
     if (idle()) showCampaign();
@@ -138,12 +141,11 @@ async function settle({ status, body }) {
   switch (body.outcome) {
     case "waiting": return wait(body);
     case "issued": case "already_issued": return hold(body.outcome, body.coupon);
-    case "not_open": case "paused": case "sold_out": case "closed":
-      // Since then stock may have come back, or an operator changed something: a refused user sees the campaign as it is now.
-      if ((await readCampaign(false)) && terms.state !== "unknown") return showCampaign();
-      return show({ state: body.outcome, at: body.opens_at });
-    default: show({ state: "mistake", code: body.code ?? status });
   }
+  if (!words[lang].tag[body.outcome]) return show({ state: "mistake", code: body.code ?? status });
+  // A refusal. Since then stock may have come back, or an operator changed something: a refused user sees the campaign as it is now.
+  if ((await readCampaign(false)) && terms.state !== "unknown") return showCampaign();
+  show({ state: body.outcome, at: body.opens_at });
 }
 
 function hold(state, coupon) {
@@ -221,15 +223,10 @@ function more() {
     case "issued": return view.coupon.recorded ? w.kept : w.recording;
     case "already_issued": return w.number(view.coupon.number);
     case "sold_out": return terms?.sold_out_at ? w.soldOutAt(new Date(terms.sold_out_at), new Date(now())) : "";
-    case "closed": return w.closedMore;
-    case "paused": return w.pausedMore;
     case "waiting": return waitingMore(w, view.place);
     case "unknown": return view.until ? w.again(seconds(view.until)) : "";
-    case "left": return w.leftMore;
-    case "voided": return w.voidedMore;
-    case "lost": return w.lostMore;
     case "mistake": return w.mistakeMore(view.code);
-    default: return "";
+    default: return w[`${view.state}More`] ?? "";
   }
 }
 

@@ -12,9 +12,8 @@ const count = n => n == null ? dash : whole.format(n);
 const millis = s => s == null ? dash : s < .0001 ? '< 0.1 ms' : `${(s * 1000).toFixed(s < .1 ? 1 : 0)} ms`;
 const span = s => s == null ? dash : s < 60 ? `${Math.ceil(s)} ${words.seconds}` : `${Math.round(s / 60)} ${words.minutes}`;
 const sum = (of, names) => of && names.reduce((n, name) => n + (of[name] || 0), 0);
-const withoutOutcome = ['shed', 'gate_unavailable', 'gate_full', 'line_full', 'stopping', 'mismatch', 'unknown'];
+const [kinds, inVain, withoutOutcome] = [words.kinds, words.inVain, words.withoutOutcome].map(list => list.trim().split(' '));
 const names = Object.fromEntries(withoutOutcome.map(kind => [kind, 'unknown'])); // kinds that have the colour of another
-const kinds = ['issued', 'waiting', 'already_issued', 'sold_out', 'not_open', 'paused', 'closed', ...withoutOutcome];
 const window_ = 15 * 60; // seconds that plots show at most
 
 // ---- figures
@@ -25,7 +24,7 @@ const figures = {
 	waiting: s => count(s.waiting),
 	rate: s => count(s.rates && sum(s.rates, kinds)),
 	p95: s => millis(s.p95),
-	in_vain: s => count(sum(s.totals, ['sold_out', 'not_open', 'closed', 'paused'])),
+	in_vain: s => count(sum(s.totals, inVain)),
 	unknown: s => count(sum(s.totals, withoutOutcome)),
 	unrecorded: s => count(s.unrecorded),
 	sold_out_in: s => span(s.sold_out_in),

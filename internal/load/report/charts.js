@@ -1,7 +1,12 @@
 "use strict";
 // Draws the charts from `data`, again when the colour scheme or the width changes.
 (() => {
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const probe = document.body.appendChild(document.createElement("i")); // a canvas knows no CSS variables
+  probe.hidden = true;
+  const colour = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
   const height = 280;
   const grouped = (v) => v.toLocaleString("en-US", { maximumFractionDigits: 0 });
   const whole = Array.from({ length: 30 }, (_, n) => [1, 2, 5][n % 3] * 10 ** Math.floor(n / 3)); // steps of an axis that counts

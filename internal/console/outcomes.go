@@ -1,0 +1,72 @@
+package console
+
+import "slices"
+
+// An ending is how claims end: an outcome, or the cause of none. Pages, plots and scripts have its words from here, and its colour
+// from uplot.Outcomes.
+type ending struct {
+	kind    string // as figures.Kind has it
+	words   sentence
+	refused bool     // the claim was asked in vain
+	told    sentence // what support tells customers of a campaign in this state, where it takes no time or number
+}
+
+// outcomeEndings are the outcomes, in the order in which plots stack them.
+var outcomeEndings = []ending{
+	{kind: "issued", words: sentence{"발급", "issued"}},
+	{kind: "waiting", words: sentence{"대기", "waiting"}},
+	{kind: "already_issued", words: sentence{"이미 받음", "already issued"}},
+	{kind: "sold_out", words: sentence{"소진", "sold out"}, refused: true},
+	{kind: "not_open", words: sentence{"오픈 전", "not open yet"}, refused: true},
+	{kind: "paused", words: sentence{"일시중지", "paused"}, refused: true, told: sentence{"지금은 잠시 멈춰 있습니다.", "It is paused."}},
+	{kind: "closed", words: sentence{"종료", "closed"}, refused: true, told: sentence{"쿠폰은 마감되었습니다.", "It is closed."}},
+}
+
+// otherEndings are those without an outcome. Only "unknown" may have been decided.
+var otherEndings = []ending{
+	{kind: "shed", words: sentence{"과부하 거절", "shed"}},
+	{kind: "gate_unavailable", words: sentence{"게이트 응답 없음", "gate unavailable"}},
+	{kind: "gate_full", words: sentence{"게이트 가득 참", "gate full"}},
+	{kind: "line_full", words: sentence{"대기열 가득 참", "line full"}},
+	{kind: "stopping", words: sentence{"노드 종료 중", "node stopping"}},
+	{kind: "mismatch", words: sentence{"다른 노드 몫", "wrong node"}},
+	{kind: "unknown", words: sentence{"미확인", "unknown"}},
+}
+
+var (
+	withoutOutcome  = kindsIn(otherEndings)
+	outcomesInPlots = append(kindsIn(outcomeEndings), withoutOutcome...)
+	// inVain are the kinds of claims that were refused.
+	inVain = kindsIn(slices.DeleteFunc(slices.Clone(outcomeEndings), func(e ending) bool { return !e.refused }))
+)
+
+func kindsIn(endings []ending) (kinds []string) {
+	for _, e := range endings {
+		kinds = append(kinds, e.kind)
+	}
+	return kinds
+}
+
+// endingOf returns the ending of a kind; unknown of what is none.
+func endingOf(kind string) ending {
+	all := slices.Concat(outcomeEndings, otherEndings)
+	at := slices.IndexFunc(all, func(e ending) bool { return e.kind == kind })
+	if at < 0 {
+		at = len(all) - 1
+	}
+	return all[at]
+}
+
+// outcome returns the words for how a claim ended.
+func (l language) outcome(kind string) string { return l.words(endingOf(kind).words) }
+
+// state returns the words for a campaign's state: open, the outcome that a newcomer's claim would get, or empty where nobody knows.
+func (l language) state(state string) string {
+	switch state {
+	case "":
+		return l.say("알 수 없음", "unknown")
+	case "open":
+		return l.say("진행 중", "open")
+	}
+	return l.outcome(state)
+}
