@@ -9,41 +9,37 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Claim is a claim as its client saw it.
+// A Claim is a claim as seen by its client.
 type Claim struct {
 	User firstcome.UserID
-	// Sent and Received are the instants before it was sent and after its answer
-	// came, by one monotonic clock for the whole history.
+	// Sent and Received are the times before it was sent and after its answer came, by one monotonic clock for the whole history.
 	Sent, Received time.Duration
-	Outcome        firstcome.Outcome // 0: unknown, it may or may not have happened, at any time since Sent
-	Number         int64             // what follows is zero unless Outcome.HasCoupon
+	Outcome        firstcome.Outcome // 0 if unknown: then it may have been decided at any time since Sent, or not at all
+	Number         int64             // like Code and Recorded, zero unless Outcome.HasCoupon
 	Code           string
 	Recorded       bool
-	// Generation and Ticket are the place that a claim was answered with whose Outcome is Waiting.
+	// Generation and Ticket are the place in the answer, if Outcome is Waiting.
 	Generation, Ticket int64
 }
 
-// A History is what clients were answered, and what the server has in the end.
+// A History is the answers that clients got, and what the server has at the end.
 type History struct {
 	Claims   []Claim            // in any order
-	Coupons  []firstcome.Coupon // the campaign's, in number order, voided ones too
-	Quantity int64              // in the end
-	// Before is the highest number issued before the first claim was sent. Who
-	// holds such a coupon, and since when, is not asked of the claims.
+	Coupons  []firstcome.Coupon // all coupons of the campaign in number order, also voided ones
+	Quantity int64              // at the end
+	// Before is the highest number issued before the first claim was sent. Claims need not explain these coupons.
 	Before int64
-	// Returned says that stock may have come back during the history: by voids, or
-	// by a change of the quantity.
+	// Returned means that stock may have returned during the history, by voids or by a change of the quantity.
 	Returned bool
-	// Others says that others claimed too, whose claims are not in the history.
+	// Others means that other clients claimed too, whose claims are not in the history.
 	Others bool
-	// Recorded says that a coupon is answered once it is in the ledger, and not before.
+	// Recorded means that the campaign answers with a coupon only once it is in the ledger.
 	Recorded bool
-	// Letters are the campaign's dead letters with numbers, resolved ones too, and Lost
-	// its lost numbers.
+	// Letters are the campaign's dead letters with numbers, also resolved ones, and Lost its lost numbers.
 	Letters []Letter
 	Lost    []Range
-	// Followed are places in line, one a user. A user who was served has besides a claim whose Outcome is Issued, from when
-	// the claim was sent that was answered with the place to when they were told of the coupon.
+	// Followed are places in line, one for each user. For a user who was served there is also a claim whose Outcome is Issued: sent when the claim
+	// that joined the line was sent, and received when the user was told of the coupon.
 	Followed []Followed
 }
 
@@ -68,17 +64,17 @@ func Answers(h History) Breaches {
 	return a.Breaches
 }
 
-// never is an instant later than every instant of a history.
+// never is later than every time of a history.
 const never = time.Duration(math.MaxInt64)
 
-// asked is what the claims of one user say together.
+// asked sums up the claims of one user.
 type asked struct {
-	number   int64         // that the first answer with a coupon named
+	number   int64         // of the first answer with a coupon
 	told     time.Duration // when the first answer with a coupon was received, or never
-	issued   *Claim        // that was answered issued
+	issued   *Claim        // the claim that was answered issued
 	repeated bool          // some claim was answered already_issued
 	waited   bool          // some claim was answered with a place in line
-	unknown  time.Duration // when the first claim was sent that has no answer, or never
+	unknown  time.Duration // when the first claim without an answer was sent, or never
 }
 
 // answers is an audit of a history.
@@ -87,15 +83,15 @@ type answers struct {
 	Breaches
 	users   map[firstcome.UserID]*asked
 	absent  []Range       // numbers that are dead letters or lost, sorted
-	letters int64         // open ones, whose stock is taken
-	inForce int64         // of the server's coupons
+	letters int64         // number of open dead letters, whose stock is taken
+	inForce int64         // coupons in force on the server
 	soldOut time.Duration // when the first answer sold_out was received, or never
 }
 
 // coupon returns the server's coupon of a number, or nil.
 func (a *answers) coupon(number int64) *firstcome.Coupon {
 	n, ok := int(number)-1, true
-	if n < 0 || n >= len(a.Coupons) || a.Coupons[n].Number != number { // where it stands if no number is missing before it
+	if n < 0 || n >= len(a.Coupons) || a.Coupons[n].Number != number { // its index if no lower number is missing
 		n, ok = slices.BinarySearchFunc(a.Coupons, number, func(c firstcome.Coupon, number int64) int { return cmp.Compare(c.Number, number) })
 	}
 	if !ok {
@@ -104,7 +100,7 @@ func (a *answers) coupon(number int64) *firstcome.Coupon {
 	return &a.Coupons[n]
 }
 
-// numbers takes note of those that are no coupons.
+// numbers notes the numbers that are not coupons.
 func (a *answers) numbers() {
 	a.absent = slices.Clone(a.Lost)
 	for _, l := range a.Letters {
@@ -142,7 +138,7 @@ func (a *answers) server() {
 	}
 }
 
-// gap reports the numbers from first on and below next that are nothing.
+// gap reports the numbers from first to before next that are neither dead letters nor lost.
 func (a *answers) gap(first, next int64) {
 	for _, known := range a.absent {
 		if known.last() < first || first >= next {
@@ -162,7 +158,7 @@ func (a *answers) lacks(first, next int64) {
 	}
 }
 
-// note adds a claim to what its user's claims say together.
+// note adds a claim to the sum of its user's claims.
 func (a *answers) note(c *Claim) {
 	user := a.users[c.User]
 	if user == nil {
@@ -189,7 +185,7 @@ func (a *answers) note(c *Claim) {
 	}
 }
 
-// claim holds one claim against the server's coupons and its user's other claims.
+// claim checks one claim against the server's coupons and its user's other claims.
 func (a *answers) claim(c *Claim) {
 	user := a.users[c.User]
 	if !c.Outcome.HasCoupon() {
@@ -208,22 +204,21 @@ func (a *answers) claim(c *Claim) {
 	case kept == nil:
 		a.add("P5", "number %d was answered to the user %q, and the server does not have it", c.Number, c.User)
 	case kept.User != c.User:
-		a.add("P3", "number %d was answered to the user %q, on the server it is of %q", c.Number, c.User, kept.User)
+		a.add("P3", "number %d was answered to the user %q, but on the server it belongs to %q", c.Number, c.User, kept.User)
 	case kept.Code != c.Code:
 		a.add("P5", "number %d was answered with the code %q, on the server it has %q", c.Number, c.Code, kept.Code)
 	case !kept.VoidedAt.IsZero() && !a.Returned:
 		a.add("P5", "number %d was answered to the user %q, on the server it is voided", c.Number, c.User)
 	}
 	if a.Recorded && !c.Recorded {
-		a.add("P5", "number %d was answered to the user %q before it was recorded, and the campaign answers what is recorded", c.Number, c.User)
+		a.add("P5", "number %d was answered to the user %q before it was recorded, but the campaign answers only when recorded", c.Number, c.User)
 	}
 	if c.Outcome == firstcome.Issued && c.Number <= a.Before {
-		a.add("P4", "number %d was issued to the user %q, it was given before", c.Number, c.User)
+		a.add("P4", "number %d was issued to the user %q, but it had been issued before", c.Number, c.User)
 	}
 }
 
-// bookkeeping checks that every coupon made during the history was asked for,
-// and that somebody was told, or may have been.
+// bookkeeping checks that a user claimed every coupon that was issued during the history, and was answered with it, or may have been.
 func (a *answers) bookkeeping() {
 	if a.Others {
 		return
@@ -235,17 +230,16 @@ func (a *answers) bookkeeping() {
 		switch user := a.users[c.User]; {
 		case user == nil:
 			a.add("books", "the server has number %d for the user %q, who never asked", c.Number, c.User)
-		case user.waited: // and may have been served since
+		case user.waited: // and may have been served later
 		case user.issued == nil && user.unknown == never && user.repeated:
-			a.add("books", "the user %q holds number %d, and no claim of theirs can have made it", c.User, c.Number)
+			a.add("books", "the user %q holds number %d, but no claim of theirs can have been issued it", c.User, c.Number)
 		case user.issued == nil && user.unknown == never:
 			a.add("P6", "the server has number %d for the user %q, who was refused", c.Number, c.User)
 		}
 	}
 }
 
-// stock checks P2, and P1 by the answers alone, which a server that forgets
-// coupons cannot hide.
+// stock checks P2. It also checks P1 by the answers alone, so a server cannot hide a breach by forgetting coupons.
 func (a *answers) stock() {
 	if a.Returned {
 		return
@@ -264,8 +258,7 @@ func (a *answers) stock() {
 	}
 }
 
-// afterSoldOut checks that nobody who asked after somebody's sold_out was issued
-// a coupon.
+// afterSoldOut checks that no claim was issued a coupon if it was sent after any claim's answer sold_out.
 func (a *answers) afterSoldOut() {
 	if a.Returned || a.soldOut == never {
 		return

@@ -8,27 +8,27 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Followed place is a ticket of a waiting line as its user saw it.
+// A Followed is a ticket of a waiting line as seen by its user.
 type Followed struct {
 	User               firstcome.UserID
 	Generation, Ticket int64
 	End                End
-	Number             int64 // of the coupon that the user was told of, if End is Served
+	Number             int64 // of the coupon, if End is Served
 }
 
-// An End is how a place in line ended: a word below, or that of the refusal with which everybody in line was sent away.
+// An End is how a place in line ended: a word below, or the word of the refusal with which all users in line were sent away.
 type End string
 
-// The ends that are no refusals.
+// The ends that are not refusals.
 const (
 	Served   End = "issued"
 	Left     End = "left"
-	Lost     End = "lost"     // the gate lost the line, and said so
-	Vanished End = "vanished" // the ticket is not there any more, and nothing says why
-	InLine   End = "waiting"  // it has not ended: the user was in line to the last
+	Lost     End = "lost"     // the gate lost the line, and reported that
+	Vanished End = "vanished" // the ticket no longer exists, for no known reason
+	InLine   End = "waiting"  // it has not ended: the user was in line at the end
 )
 
-// line checks P9 in what clients were told.
+// line checks P9 in the clients' answers.
 func (a *answers) line() {
 	a.tickets()
 	given := a.given()
@@ -40,22 +40,22 @@ func (a *answers) line() {
 	a.ended()
 }
 
-// A turn is a ticket of a generation.
+// A turn is the place of a ticket in the order of service.
 type turn struct{ generation, ticket int64 }
 
-// compare compares the order in which two are served.
+// compare compares the order in which two tickets are served.
 func (t turn) compare(o turn) int {
 	return cmp.Or(cmp.Compare(t.generation, o.generation), cmp.Compare(t.ticket, o.ticket))
 }
 
-// A stay is a user in line in a generation.
+// A stay is a user in the line of a generation.
 type stay struct {
 	user       firstcome.UserID
 	generation int64
 }
 
-// tickets checks that a user has one ticket of a generation, that nobody else has it, and that tickets were given in the order
-// of the claims.
+// tickets checks that a user has one ticket of a generation, that no other user has the same ticket, and that tickets were issued in the order of the
+// claims.
 func (a *answers) tickets() {
 	of, sent := map[turn]firstcome.UserID{}, map[firstcome.UserID]time.Duration{}
 	for n := range a.Claims {
@@ -91,7 +91,7 @@ func (a *answers) tickets() {
 	}
 }
 
-// given returns the tickets that were served.
+// given returns the tickets that were served with a coupon.
 func (a *answers) given() map[stay]int64 {
 	given := map[stay]int64{}
 	for _, c := range a.Coupons {
@@ -102,15 +102,15 @@ func (a *answers) given() map[stay]int64 {
 	return given
 }
 
-// served checks that the coupons were given in the order of the tickets, each to the ticket that its user was told.
+// served checks that coupons were issued in the order of the tickets, each to the ticket that its user was told.
 func (a *answers) served(given map[stay]int64) {
 	var last firstcome.Coupon
 	for _, c := range a.Coupons {
 		switch {
-		case c.Ticket == 0: // issued directly, or without a line
+		case c.Ticket == 0: // issued directly, or not through a line
 			continue
 		case (turn{c.Generation, c.Ticket}).compare(turn{last.Generation, last.Ticket}) <= 0:
-			a.add("P9", "the ticket %d.%d was served with number %d, behind number %d of the ticket %d.%d",
+			a.add("P9", "the ticket %d.%d was served with number %d, after number %d of the ticket %d.%d",
 				c.Generation, c.Ticket, c.Number, last.Number, last.Generation, last.Ticket)
 		default:
 			last = c
@@ -123,13 +123,13 @@ func (a *answers) served(given map[stay]int64) {
 	}
 }
 
-// skipped checks that nobody has nothing while somebody behind them in their generation was served.
+// skipped checks that every user whose ticket precedes a served ticket of the same generation got a coupon, left, or lost the line.
 func (a *answers) skipped() {
 	held := make(map[firstcome.UserID]bool, len(a.Coupons))
 	for _, c := range a.Coupons {
-		held[c.User] = true // also if it was voided since
+		held[c.User] = true // even if it was voided later
 	}
-	var behind Followed // the last one of its generation who was served
+	var behind Followed // the last served user of the generation
 	for _, f := range slices.Backward(a.Followed) {
 		switch {
 		case f.End == Served:
@@ -137,15 +137,15 @@ func (a *answers) skipped() {
 				behind = f
 			}
 		case behind.Generation == f.Generation && !held[f.User] && f.End != Left && f.End != Lost:
-			a.add("P9", "the ticket %d.%d of the user %q was skipped: the ticket %d.%d behind it was served with number %d",
+			a.add("P9", "the ticket %d.%d of the user %q was skipped: the later ticket %d.%d was served with number %d",
 				f.Generation, f.Ticket, f.User, behind.Generation, behind.Ticket, behind.Number)
 		}
 	}
 }
 
-// ended checks that who was told that their place ended without a coupon has none, and that no place vanished.
+// ended checks that users who were told that their place ended without a coupon have none, and that no place vanished.
 func (a *answers) ended() {
-	made := map[firstcome.UserID]int64{} // numbers in force that were given during the history
+	made := map[firstcome.UserID]int64{} // numbers in force that were issued during the history
 	for _, c := range a.Coupons {
 		if c.VoidedAt.IsZero() && c.Number > a.Before {
 			made[c.User] = c.Number
@@ -155,9 +155,9 @@ func (a *answers) ended() {
 		number, has := made[f.User]
 		switch {
 		case f.End == Vanished:
-			a.add("P9", "the ticket %d.%d of the user %q is not there any more, and nothing says why", f.Generation, f.Ticket, f.User)
+			a.add("P9", "the ticket %d.%d of the user %q no longer exists, for no known reason", f.Generation, f.Ticket, f.User)
 		case has && f.End != Served && f.End != InLine && !a.Returned:
-			a.add("P9", "the ticket %d.%d of the user %q ended as %s, and the server has number %d for them", f.Generation, f.Ticket, f.User, f.End, number)
+			a.add("P9", "the ticket %d.%d of the user %q ended as %s, but the server has number %d for them", f.Generation, f.Ticket, f.User, f.End, number)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// wait adds a claim that was answered with a ticket, and the place that its user followed.
+// wait adds a claim that was answered with a ticket, and the place that its user follows.
 func (h *history) wait(user string, ticket int64, end audit.End, number int64) {
 	c := h.claim(user, firstcome.Waiting, 0)
 	c.Generation, c.Ticket = 1, ticket
@@ -22,7 +22,7 @@ func (h *history) wait(user string, ticket int64, end audit.End, number int64) {
 	}
 }
 
-// lined returns a history without a breach of a line in which places ended in every way, with one lost answer.
+// lined returns a history of a line without a breach. Its places ended in every way, and one answer was lost.
 func lined() *history {
 	h := &history{History: audit.History{Quantity: 3}}
 	h.wait("a", 1, audit.Served, 1)
@@ -79,7 +79,7 @@ func TestEveryBreachOfAPlaceIsFound(t *testing.T) {
 			h.Claims[0].Ticket, h.Followed[0].Ticket = 2, 2
 			h.Claims[3].Ticket, h.Followed[1].Ticket = 1, 1
 			h.Claims[3].Sent, h.Claims[2].Sent = 0, 0 // so that the claims may have come in either order
-		}, "the ticket 1.1 was served with number 2, behind number 1 of the ticket 1.2"},
+		}, "the ticket 1.1 was served with number 2, after number 1 of the ticket 1.2"},
 		"skipped": {func(h *history) {
 			h.Followed[3].End = audit.InLine
 		}, `the ticket 1.4 of the user "d" was skipped: the ticket 1.5 behind it was served with number 3`},
@@ -92,11 +92,11 @@ func TestEveryBreachOfAPlaceIsFound(t *testing.T) {
 		"sent away and served": {func(h *history) {
 			h.Quantity = 4
 			h.keep("f", 4)
-		}, `the ticket 1.6 of the user "f" ended as sold_out, and the server has number 4`},
+		}, `the ticket 1.6 of the user "f" ended as sold_out, but the server has number 4`},
 		"left and served": {func(h *history) {
 			h.Quantity = 4
 			h.keep("c", 4)
-		}, `the ticket 1.3 of the user "c" ended as left, and the server has number 4`},
+		}, `the ticket 1.3 of the user "c" ended as left, but the server has number 4`},
 		"a repeated claim has another ticket": {func(h *history) {
 			h.Claims[len(h.Claims)-1].Ticket = 8
 		}, `the user "f" was told the tickets 1.6 and 1.8`},

@@ -14,8 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/seed"
 )
 
-// A history is built one claim after the other: each is sent and answered
-// within a millisecond of its own.
+// A history is built one claim after another: each claim is sent and answered within a millisecond of its own.
 type history struct {
 	audit.History
 	now time.Duration
@@ -31,7 +30,7 @@ func (h *history) claim(user string, o firstcome.Outcome, number int64) *audit.C
 	return &h.Claims[len(h.Claims)-1]
 }
 
-// keep gives the server a coupon.
+// keep adds a coupon to the server.
 func (h *history) keep(user string, number int64) {
 	h.Coupons = append(h.Coupons, firstcome.Coupon{
 		Campaign: "c", Number: number, User: firstcome.UserID(user), Code: code(number), Recorded: true,
@@ -89,7 +88,7 @@ func TestWhatMayBeInAHistoryIsNoBreach(t *testing.T) {
 	}
 }
 
-// returned has the coupon of a voided, and issued again after somebody was told that it is sold out.
+// returned voids a's coupon, and issues its stock again after another user was told that the campaign is sold out.
 func returned(h *history) {
 	h.Coupons[0].VoidedAt = time.Unix(1, 0)
 	h.claim("e", firstcome.Issued, 4)
@@ -123,7 +122,7 @@ func TestEveryBreachOfAHistoryIsFound(t *testing.T) {
 		}, []string{"P3"}, "numbers 1 and 4 in force"},
 		"another user's number": {func(h *history) {
 			h.Coupons[0].User, h.Coupons[2].User = "c", "a"
-		}, []string{"P3"}, `of "c"`},
+		}, []string{"P3"}, `belongs to "c"`},
 		"another code": {func(h *history) {
 			h.Coupons[0].Code, h.Coupons[2].Code = h.Coupons[2].Code, h.Coupons[0].Code
 		}, []string{"P5"}, "with the code"},
@@ -194,7 +193,7 @@ func TestEveryBreachOfAHistoryIsFound(t *testing.T) {
 		}, []string{"books"}, "no claim of theirs"},
 		"a number given before": {func(h *history) {
 			h.Before = 1
-		}, []string{"P4"}, "it was given before"},
+		}, []string{"P4"}, "it had been issued before"},
 		"the later one first": {func(h *history) {
 			h.Claims[0].User, h.Claims[2].User = "c", "a"
 			h.Claims[5].User = "c"

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// books are what Gate and Feed read of a ledger's campaign, in memory.
+// books are a ledger's rows of a campaign, in memory.
 type books struct {
 	campaign audit.Campaign
 	coupons  []firstcome.Coupon
@@ -22,7 +22,7 @@ type books struct {
 	past     []audit.PastLine
 }
 
-// each returns a function of a source that gives all of them.
+// each returns a List of all of them.
 func each[T any](all *[]T) audit.List[T] {
 	return func(_ context.Context, _ firstcome.CampaignID, each func(T)) error {
 		for _, one := range *all {
@@ -41,7 +41,7 @@ func (b *books) source() audit.Source {
 
 var opening = time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
 
-// at returns the instant so many seconds behind the opening.
+// at returns the time a number of seconds after the opening.
 func at(seconds int) time.Time { return opening.Add(time.Duration(seconds) * time.Second) }
 
 // issue gives a user a number, a second after the one before.
@@ -50,8 +50,7 @@ func (b *books) issue(number int64, user firstcome.UserID) {
 	b.coupons = append(b.coupons, firstcome.Coupon{Campaign: "c", Number: number, User: user, IssuedAt: at(int(number - 1)), TermsVersion: 1, Recorded: true})
 }
 
-// sound returns books without a breach: number 2 is voided, and its user has
-// number 4 since.
+// sound returns books without a breach: number 2 is voided, and its user now has number 4.
 func sound() *books {
 	b := &books{}
 	b.campaign.ID, b.campaign.Quantity, b.campaign.Version, b.campaign.Applied, b.campaign.Epoch = "c", 3, 2, 2, 1

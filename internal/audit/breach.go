@@ -1,20 +1,19 @@
-// Package audit holds what firstcome did against what it promises.
+// Package audit compares what firstcome did with what it promises.
 //
-// [Ledger] runs [Queries] on a campaign's rows, and checks what SQL cannot see; [Other] does so with what is of no campaign. [Gate] reads who holds
-// a coupon at a remote gate. [Answers] compares what clients were told with the coupons that the server has in the end. None
-// repairs anything: a breach is for people to read.
+// [Ledger] runs [Queries] on a campaign's rows, and checks what SQL cannot. [Other] does the same for rows that belong to no campaign. [Gate]
+// compares the holders of coupons at a remote gate with the ledger. [Answers] compares the answers that clients got with the coupons that the server
+// has at the end. [Topic] compares a topic of facts with the ledger. None of them repairs anything: a breach is for people to read.
 //
-// What a ledger says only once cannot be held against anything: the operator's manual lists it.
+// A value that the ledger has only once cannot be compared with anything: docs/operate.md lists these values.
 //
 // # Promises
 //
-// A breach names the promise that it breaks: P1 to P9 as the design numbers
-// them, or one of what those rest on: changes (numbered without a gap, in the order of their instants, and the
-// campaign's row is what they make of it), counters (of the campaign's row), facts
-// (dense, one for each issue and void), identity (ids and codes are well-formed
-// and the secret's own), letters (dead letters say the same of their coupon in each column), log (each change has its line
-// in the audit log), keys (so has each key), gate (it has what the ledger says it has), unreadable (a row that is there
-// says nothing), books (the histories of server and clients agree about who asked at all).
+// A breach names the promise that it breaks: P1 to P9 of the README, or one of the things that these rest on:
+//
+// changes (numbered without a gap, in the order of their times, and matching the campaign's row), counters (of the campaign's row), facts (without
+// gaps, one for each issue and void), identity (ids and codes are well-formed and derived from the secret), letters (the columns of a dead letter
+// agree), log (each change has its line in the audit log), keys (each API key does too), gate (it matches the ledger), unreadable (a row that cannot
+// be read), books (the claims explain which coupons exist).
 package audit
 
 import (
@@ -23,32 +22,31 @@ import (
 	"slices"
 )
 
-// A Breach is a promise broken, and how.
+// A Breach is a broken promise.
 type Breach struct {
-	Promise string `json:"promise"`         // P1 to P9, or what they rest on
-	Query   string `json:"query,omitempty"` // the name of the query that found it; empty: it was no query
+	Promise string `json:"promise"`         // P1 to P9, or what they rest on: see the package comment
+	Query   string `json:"query,omitempty"` // the name of the query that found it; empty if no query did
 	Text    string `json:"text"`
 }
 
-// maxShown is how many breaches of one promise are kept with their text: enough
-// to see the pattern, on one screen.
+// maxShown is how many breaches of one promise keep their text: enough to see the pattern, on one screen.
 const maxShown = 10
 
-// Breaches are the breaches that an audit found. The zero value has none.
+// Breaches are the breaches that an audit found. The zero value is empty.
 type Breaches struct {
 	Total int64            `json:"total"`
 	Count map[string]int64 `json:"count,omitempty"` // by promise
 	Shown []Breach         `json:"shown,omitempty"` // the first 10 of each promise
 }
 
-// Promises returns the promises that were broken, sorted.
+// Promises returns the broken promises, sorted.
 func (b *Breaches) Promises() []string {
 	return slices.Sorted(maps.Keys(b.Count))
 }
 
 func (b *Breaches) add(promise, format string, args ...any) { b.addBy("", promise, format, args...) }
 
-// addBy adds what a query found.
+// addBy adds a breach that a query found.
 func (b *Breaches) addBy(query, promise, format string, args ...any) {
 	if b.Count == nil {
 		b.Count = map[string]int64{}

@@ -10,18 +10,17 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A GateSource is a remote gate to compare with the ledger.
+// A GateSource reads a remote gate that is compared with the ledger.
 type GateSource struct {
-	// State is firstcome.ErrNoCampaign if the gate does not have it, firstcome.ErrGateMismatch
-	// if this firstcome is too old for what it has. Each may be ErrUnreadable.
+	// State returns a campaign's counters, firstcome.ErrNoCampaign if the gate does not have the campaign, or firstcome.ErrGateMismatch if this
+	// firstcome is too old to read it. Each function may return ErrUnreadable.
 	State func(context.Context, firstcome.CampaignID) (GateState, error)
-	// Holders calls each with every coupon in force as the gate has it: its user, its number and its ticket.
+	// Holders calls each with every coupon in force at the gate: its user, number and ticket.
 	Holders func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
-	// Journal calls each with every coupon that is on its way to the ledger. It may name
-	// some that the ledger has already.
+	// Journal calls each with every coupon on its way to the ledger, and perhaps with some that the ledger already has.
 	Journal func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
 	Line    GateLine
-	// Secret is the fingerprint of the code secret that the nodes are believed to have; empty: nobody says.
+	// Secret is the fingerprint of the code secret that the nodes should have; empty if unknown.
 	Secret string
 }
 
@@ -31,21 +30,21 @@ type GateState struct {
 	Epoch      int64
 	InForce    int64
 	LastNumber int64
-	Drained    int64 // the number up to which the gate was told that every number has left the journal
+	Drained    int64 // the number up to which the campaign is drained, as the gate was told
 	firstcome.Instants
 }
 
-// A GateReport is what the comparison of a campaign's gate with the ledger found.
+// A GateReport is the result of comparing a campaign's gate with the ledger.
 type GateReport struct {
 	Campaign   firstcome.CampaignID `json:"campaign_id"`
 	Holders    int64                `json:"holders"`    // at the gate
-	Unrecorded int64                `json:"unrecorded"` // of them, in the journal only
+	Unrecorded int64                `json:"unrecorded"` // those of them that are only in the journal
 	Waiting    int64                `json:"waiting"`    // in line at the gate
-	// Moving tells that the campaign was in use, so that its counters were not compared.
+	// Moving means that the campaign was in use, so its counters were not compared.
 	Moving bool `json:"moving"`
-	// Elsewhere names another gate, which decided the campaign, so that nothing was compared; empty: this one does.
+	// Elsewhere names the other gate that decides the campaign, so nothing was compared. It is empty if this gate does.
 	Elsewhere string `json:"elsewhere,omitempty"`
-	// Failed says why the gate could not be asked, so that nothing was compared. It is empty otherwise.
+	// Failed is why the gate could not be read, so nothing was compared. It is empty otherwise.
 	Failed   string   `json:"failed,omitempty"`
 	Breaches Breaches `json:"breaches"`
 }
@@ -57,16 +56,15 @@ func NotCompared(id firstcome.CampaignID, format string, args ...any) GateReport
 	return r
 }
 
-// Gate compares a campaign's gate with the ledger: who holds a coupon at the gate
-// is who holds one in force in the ledger, is an open dead letter, or is in the
-// journal; and each ticket there is in line, has a coupon, or was left. It reads at different instants, so what differs
-// is read once more, and only what still differs is a breach. It keeps the set of users in memory, three times, and who
-// is in line, twice.
+// Gate compares a campaign's gate with the ledger. A user must hold a coupon at the gate exactly if the user has a coupon in force or an open dead
+// letter in the ledger, or a coupon in the journal. Each ticket at the gate must be in line, have a coupon, or have been left. The two are read at
+// different times. So differences are checked by a second comparison, and only those that both find are breaches. Gate keeps the set of users in
+// memory three times, and the users in line twice.
 func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (GateReport, error) {
 	last, lasting, err := compareTwice(ctx, ledger, gate, id)
 	switch {
 	case errors.Is(err, firstcome.ErrNoCampaign):
-		return NotCompared(id, "the gate has lost the campaign, and decides nothing of it: bring its data back, or, if this is the Redis that is to decide, type firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", id), nil
+		return NotCompared(id, "the gate has lost the campaign, and decides nothing of it: bring its data back, or, if this Redis should decide, type firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", id), nil
 	case errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrUnreadable):
 		return NotCompared(id, "%v", err), nil
 	case err != nil:
@@ -75,7 +73,7 @@ func Gate(ctx context.Context, ledger Source, gate GateSource, id firstcome.Camp
 	return last.report(id, lasting), nil
 }
 
-// compareTwice returns the last comparison, and what differs in each: it compares again if anything does.
+// compareTwice returns the last comparison, and the differences that both comparisons found. It compares only once if the first finds none.
 func compareTwice(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (*comparison, map[difference]int64, error) {
 	first, err := compareGate(ctx, ledger, gate, id)
 	if err != nil || len(first.differ) == 0 {
@@ -93,27 +91,27 @@ func compareTwice(ctx context.Context, ledger Source, gate GateSource, id firstc
 	return second, lasting, nil
 }
 
-// A difference is between gate and ledger, without the counters that may move.
+// A difference is one difference between gate and ledger.
 type difference struct {
 	promise string
 	text    string
 }
 
-// A grant is what both say of a coupon.
+// A grant is the part of a coupon that both gate and ledger have.
 type grant struct{ number, generation, ticket int64 }
 
 func grantOf(c firstcome.Coupon) grant { return grant{c.Number, c.Generation, c.Ticket} }
 
-// A comparison is one reading of both.
+// A comparison is one reading of gate and ledger.
 type comparison struct {
 	before, after GateState
 	campaign      Campaign
 	holders       map[firstcome.UserID]grant
 	line          lineComparison
-	highest       int64 // number that ledger, dead letters or journal know
+	highest       int64 // the highest number in the ledger, its dead letters or the journal
 	unrecorded    int64
-	first, last   firstcome.Coupon     // of the lowest number that was not issued directly, and of the highest, of ledger and journal
-	differ        map[difference]int64 // by the order in which they were found
+	first, last   firstcome.Coupon     // in ledger and journal: with the lowest number not issued directly, and with the highest number
+	differ        map[difference]int64 // with the order in which they were found
 }
 
 func compareGate(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (*comparison, error) {
@@ -124,8 +122,8 @@ func compareGate(ctx context.Context, ledger Source, gate GateSource, id firstco
 	return c, nil
 }
 
-// read reads both, and compares. What the gate decides first is read first: a coupon is in the journal before it is in the
-// ledger, and counters only grow.
+// read reads gate and ledger, and compares them. It reads first what changes first: a coupon is in the journal before it is in the ledger, and
+// counters only grow.
 func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (err error) {
 	if c.before, err = gate.State(ctx, id); err != nil {
 		return err
@@ -163,8 +161,8 @@ func (c *comparison) read(ctx context.Context, ledger Source, gate GateSource, i
 	return nil
 }
 
-// expected returns which coupon each user must hold at the gate. The journal is read
-// before the ledger, into which its coupons go.
+// expected returns the coupon that each user must hold at the gate. It reads the journal before the ledger, because coupons move from the journal to
+// the ledger.
 func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSource, id firstcome.CampaignID) (map[firstcome.UserID]grant, error) {
 	journal := map[int64]firstcome.Coupon{}
 	err := gate.Journal(ctx, id, func(coupon firstcome.Coupon) error {
@@ -211,13 +209,13 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 	return expected, err
 }
 
-// pending tells whether a change is on its way to the gate.
+// pending reports whether a change is on its way to the gate.
 func (c *comparison) pending() bool { return c.campaign.Applied != c.campaign.Version }
 
-// moving tells whether somebody claimed or changed the campaign in between.
+// moving reports whether the campaign was claimed or changed during the comparison.
 func (c *comparison) moving() bool {
 	before, after := c.before, c.after
-	before.Drained, after.Drained = 0, 0 // recording moves nothing that is compared
+	before.Drained, after.Drained = 0, 0 // recording changes nothing that is compared
 	return before != after || c.pending()
 }
 
@@ -228,44 +226,44 @@ func (c *comparison) differs(promise, format string, args ...any) {
 	}
 }
 
-// compareSecret compares the ledger's with the one that was given. The gate's is in the names of its keys.
+// compareSecret compares the fingerprint in the ledger with the given one. The gate's is part of the names of its keys.
 func (c *comparison) compareSecret(given string) {
 	if kept := c.campaign.Secret; given != "" && given != kept {
-		c.differs("identity", "the codes are made with the secret of fingerprint %s, and the one given has %s: a node with it decides nothing of the campaign; give the right one with FIRSTCOME_SECRET or --secret-file", kept, given)
+		c.differs("identity", "the codes are derived from the secret with fingerprint %s, but the given one has %s: a node with it decides nothing of the campaign; give the right one with FIRSTCOME_SECRET or --secret-file", kept, given)
 	}
 }
 
-// compareAge finds a ledger that was restored from a backup: it numbers everything before the gate hears of it, and was read after the gate. It
-// finds a gate in whose place another one came, too: the ledger ends an epoch only for that.
+// compareAge finds a ledger that was restored from a backup: a ledger numbers everything before it tells the gate, and was read after the gate. It
+// also finds a gate that was replaced by another one: the ledger ends an epoch only for that.
 func (c *comparison) compareAge(id firstcome.CampaignID) {
 	if g := c.before; g.Version > c.campaign.Version || g.Epoch > c.campaign.Epoch || g.Drained > c.campaign.Drained {
-		c.differs("gate", "the ledger is older than the gate, which is at version %d of epoch %d and was told of the numbers up to %d; the ledger is at version %d of epoch %d, with those up to %d: firstcome gate reconcile %s",
+		c.differs("gate", "the ledger is older than the gate, which is at version %d of epoch %d and is drained through number %d; the ledger is at version %d of epoch %d, drained through %d: firstcome gate reconcile %s",
 			g.Version, g.Epoch, g.Drained, c.campaign.Version, c.campaign.Epoch, c.campaign.Drained, id)
 	}
 	if g := c.after; g.Epoch < c.campaign.Epoch {
-		c.differs("gate", "the gate is older than the ledger: it is in epoch %d, and the ledger in %d, so another gate came in its place, and what this one gave since is lost; if it is to decide all the same: firstcome gate rebuild %s",
+		c.differs("gate", "the gate is older than the ledger: it is in epoch %d, and the ledger in %d, so another gate has replaced it, and numbers that it has issued since are lost; if it should decide all the same: firstcome gate rebuild %s",
 			g.Epoch, c.campaign.Epoch, id)
 	}
 }
 
-// compareHolders names users in their order, so that two readings name the same ones first.
+// compareHolders reports users in sorted order, so that two comparisons report the same users first.
 func (c *comparison) compareHolders(expected map[firstcome.UserID]grant) {
 	for _, user := range slices.Sorted(maps.Keys(c.holders)) {
 		has := c.holders[user]
 		switch wanted, ok := expected[user]; {
-		case !ok && c.pending(): // a void may be what is on its way
+		case !ok && c.pending(): // the pending change may be a void
 		case !ok:
 			c.differs("P5", "the user %q holds number %d at the gate, which is neither in the ledger nor on its way", user, has.number)
 		case has.number != wanted.number:
-			c.differs("P4", "the user %q holds number %d at the gate, and number %d in the ledger or on its way", user, has.number, wanted.number)
+			c.differs("P4", "the user %q holds number %d at the gate, but number %d in the ledger or on its way", user, has.number, wanted.number)
 		case has != wanted:
-			c.differs("P9", "number %d was issued to the ticket %d.%d at the gate, and to the ticket %d.%d in the ledger or on its way; 0.0 is none",
+			c.differs("P9", "number %d was issued to the ticket %d.%d at the gate, and to the ticket %d.%d in the ledger or on its way; 0.0 means none",
 				has.number, has.generation, has.ticket, wanted.generation, wanted.ticket)
 		}
 	}
 	for _, user := range slices.Sorted(maps.Keys(expected)) {
 		if _, ok := c.holders[user]; !ok {
-			c.differs("P3", "the user %q holds number %d, and may claim another one at the gate", user, expected[user].number)
+			c.differs("P3", "the user %q has number %d, but is not a holder at the gate, and could claim another coupon", user, expected[user].number)
 		}
 	}
 }
@@ -280,7 +278,7 @@ func (c *comparison) compareCounters() {
 	}
 	switch {
 	case g.LastNumber < c.highest:
-		c.differs("P4", "the gate's last number is %d, and it would give those up to %d again", g.LastNumber, c.highest)
+		c.differs("P4", "the gate's last number is %d, so it would issue the numbers up to %d again", g.LastNumber, c.highest)
 	case g.LastNumber > c.highest:
 		c.differs("P5", "the gate issued the numbers %d to %d, which are neither in the ledger nor on their way", c.highest+1, g.LastNumber)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// saw keeps a coupon if its number is the highest of those that were seen, or the lowest that was not issued directly.
+// saw keeps a coupon if its number is the highest so far, or the lowest of a coupon that was not issued directly.
 func (c *comparison) saw(coupon firstcome.Coupon) {
 	if !coupon.Direct && (c.first.Number == 0 || coupon.Number < c.first.Number) {
 		c.first = coupon
@@ -16,25 +16,24 @@ func (c *comparison) saw(coupon firstcome.Coupon) {
 	}
 }
 
-// compareCourse holds when the campaign opened, sold out and was closed, as its gate says it, against the
-// coupons, which are of the gate's clock, and the ledger. What the last one is may not be known: it is a
-// dead letter then, or was lost.
+// compareCourse compares when the campaign opened, sold out and was closed, by its gate, with the coupons, whose times are of the gate's clock, and
+// with the ledger. The last coupon may be unknown, because it is a dead letter or lost.
 func (c *comparison) compareCourse() {
 	g := c.after
 	if c.first.Number > 0 && (g.OpenedAt.IsZero() || g.OpenedAt.After(c.first.IssuedAt)) {
-		c.differs("counters", "by the gate the campaign opened at %s, and number %d was issued at %s", text(g.OpenedAt), c.first.Number, text(c.first.IssuedAt))
+		c.differs("counters", "by the gate the campaign opened at %s, but number %d was issued at %s", text(g.OpenedAt), c.first.Number, text(c.first.IssuedAt))
 	}
 	if !maySellOut(&c.campaign, g.InForce, g.SoldOutAt, c.first.IssuedAt, c.last.IssuedAt) {
-		c.differs("counters", "by the gate the campaign sold out first at %s, %d coupons of %s are in force there, and number %d was issued at %s",
+		c.differs("counters", "by the gate the campaign first sold out at %s, but %d coupons of %s are in force there, and number %d was issued at %s",
 			text(g.SoldOutAt), g.InForce, quantityText(c.campaign.Quantity), c.last.Number, text(c.last.IssuedAt))
 	}
 	if c.campaign.Closed == g.ClosedAt.IsZero() {
-		c.differs("counters", "by the gate an operator closed the campaign at %s, by the ledger at %s", text(g.ClosedAt), text(c.campaign.ClosedAt))
+		c.differs("counters", "by the gate an operator closed the campaign at %s, but by the ledger at %s", text(g.ClosedAt), text(c.campaign.ClosedAt))
 	}
 }
 
-// maySellOut reports whether a campaign of a remote gate may have sold out first at an instant, by that gate's clock. Before anything changes the
-// quantity or voids a coupon, the last coupon is the one that sells it out.
+// maySellOut reports whether a campaign may have first sold out at a time, by its remote gate's clock. Until a change of the quantity or a void, the
+// last coupon is the one that sold it out.
 func maySellOut(c *Campaign, inForce int64, at, first, last time.Time) bool {
 	full, changed := inForce >= c.Quantity, c.Version > 1
 	switch {

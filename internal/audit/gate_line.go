@@ -10,33 +10,33 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A GateLine is the waiting line that a remote gate keeps of a campaign.
+// A GateLine reads the waiting line of a campaign at a remote gate.
 type GateLine struct {
-	// Counters returns the line's counters and the last generations that ended, as they are written.
+	// Counters returns the line's counters and the last ended generations.
 	Counters func(context.Context, firstcome.CampaignID) (LineView, error)
-	// InLine calls each with every ticket that is in line, in their order, and Tickets with the last ticket that each user
-	// had, in no order. Either may have some that say nothing any more: of older generations, or that were served.
+	// InLine calls each with every ticket in line, in order. Tickets calls each with the last ticket of each user, in no order. Both may include
+	// tickets that no longer count: of earlier generations, or already served.
 	InLine, Tickets func(ctx context.Context, id firstcome.CampaignID, each func(GateTicket) error) error
 }
 
-// A GateTicket is what a remote gate has of a ticket.
+// A GateTicket is a ticket at a remote gate.
 type GateTicket struct {
 	Generation, Number int64
 	User               firstcome.UserID
-	JoinedAt           time.Time // of one in line
-	Over               bool      // it was left, its user got a coupon past the line, or its coupon was voided
+	JoinedAt           time.Time // only of a ticket in line
+	Over               bool      // the user left or got a coupon directly, or its coupon was voided
 }
 
-// A lineComparison is one reading of a line at a gate, and of the tickets that coupons name: those of the ledger, dead letters
-// and the journal, which are read between the two readings of the counters.
+// A lineComparison is one reading of a line at a gate, and of the tickets of coupons. The coupons of ledger, dead letters and journal are read
+// between the two readings of the counters.
 type lineComparison struct {
 	before, after LineView
 	inLine        []GateTicket
 	tickets       map[firstcome.UserID]GateTicket
-	coupons       map[int64]int64 // by the ticket of the generation, the coupon's number
-	elsewhere     int64           // coupons that name a ticket of another generation
-	last          place           // the last ticket that a coupon names
-	past          []PastLine      // that the ledger has
+	coupons       map[int64]int64 // number of the coupon, by its ticket in the generation
+	elsewhere     int64           // number of coupons with a ticket of another generation
+	last          place           // the last ticket of a coupon
+	past          []PastLine      // ended generations in the ledger
 }
 
 // begin reads the counters and the tickets.
@@ -58,7 +58,7 @@ func (l *lineComparison) begin(ctx context.Context, gate GateLine, id firstcome.
 	})
 }
 
-// end reads what the ledger has of the line, and the counters again.
+// end reads the line's ended generations in the ledger, and the counters again.
 func (l *lineComparison) end(ctx context.Context, ledger Source, gate GateLine, id firstcome.CampaignID) (err error) {
 	if ledger.Past != nil {
 		err = ledger.Past(ctx, id, func(p PastLine) { l.past = append(l.past, p) })
@@ -69,7 +69,7 @@ func (l *lineComparison) end(ctx context.Context, ledger Source, gate GateLine, 
 	return err
 }
 
-// known takes what a coupon says of its ticket.
+// known notes the ticket of a coupon.
 func (l *lineComparison) known(g grant) {
 	p := place{generation: g.generation, ticket: g.ticket, number: g.number}
 	switch {
@@ -85,18 +85,18 @@ func (l *lineComparison) known(g grant) {
 	}
 }
 
-// moved tells whether somebody joined, left or was served in between.
+// moved reports whether a user joined, left or was served during the comparison.
 func (l *lineComparison) moved() bool {
 	return l.before.Line != l.after.Line
 }
 
-// passed tells whether a ticket is of an older generation, or was served before it was read: then it says nothing.
+// passed reports whether a ticket does not count, because it is of an earlier generation or was served before it was read.
 func (l *lineComparison) passed(t GateTicket) bool {
 	now := l.before.Line
 	return t.Generation < now.Generation || t.Generation == now.Generation && t.Number <= now.ServedThrough && l.coupons[t.Number] > 0
 }
 
-// compareLine compares the line with itself, with coupons and with what the ledger was told of it.
+// compareLine compares the line with itself, with the coupons and with what the ledger was told.
 func (c *comparison) compareLine() {
 	l := &c.line
 	if now := l.after.Line; l.last.generation > now.Generation || l.last.generation == now.Generation && l.last.ticket > now.ServedThrough {
@@ -104,14 +104,14 @@ func (c *comparison) compareLine() {
 	}
 	c.compareTold()
 	if l.before.Line.Generation != l.after.Line.Generation {
-		return // whoever was in line when the generation ended is not there any more, and their tickets are
+		return // users who were in line when the generation ended are gone, but their tickets remain
 	}
 	here := c.compareInLine()
 	over := c.compareTickets(here)
 	c.compareSums(int64(len(here)), over)
 }
 
-// compareInLine checks the tickets in line, in their order, and returns them by user.
+// compareInLine checks the tickets in line, in order, and returns them by user.
 func (c *comparison) compareInLine() map[firstcome.UserID]int64 {
 	l, here := &c.line, map[firstcome.UserID]int64{}
 	var before GateTicket
@@ -127,7 +127,7 @@ func (c *comparison) compareInLine() map[firstcome.UserID]int64 {
 		}
 		c.compareLive(t)
 		if own := l.tickets[t.User]; own.Generation != t.Generation || own.Number != t.Number || own.Over {
-			c.differs("P9", "the ticket %d.%d of the user %q is in line, and is not the one that the gate finds for them", t.Generation, t.Number, t.User)
+			c.differs("P9", "the ticket %d.%d of the user %q is in line, but is not the ticket that the gate finds for them", t.Generation, t.Number, t.User)
 		}
 		here[t.User], before = t.Number, t
 	}
@@ -141,15 +141,14 @@ func (c *comparison) compareLive(t GateTicket) {
 	case t.Generation > now.Generation || t.Number > now.LastTicket:
 		c.differs("P9", "the ticket %d.%d of the user %q was not given", t.Generation, t.Number, t.User)
 	case t.Number <= c.line.before.Line.ServedThrough:
-		c.differs("P9", "the ticket %d.%d of the user %q was passed over: it has not ended, and its turn is over", t.Generation, t.Number, t.User)
+		c.differs("P9", "the ticket %d.%d of the user %q was passed over: it has not ended, but later tickets were served", t.Generation, t.Number, t.User)
 	}
 	if holds, ok := c.holders[t.User]; ok {
 		c.differs("P9", "the user %q has the ticket %d.%d, which has not ended, and holds number %d", t.User, t.Generation, t.Number, holds.number)
 	}
 }
 
-// compareTickets checks the tickets that the gate finds for users, and returns how many have ended without a coupon. Here
-// has those in line.
+// compareTickets checks the tickets that the gate finds for users, and returns how many have ended without a coupon. here has the tickets in line.
 func (c *comparison) compareTickets(here map[firstcome.UserID]int64) (over int64) {
 	l := &c.line
 	for _, user := range slices.Sorted(maps.Keys(l.tickets)) {
@@ -165,15 +164,15 @@ func (c *comparison) compareTickets(here map[firstcome.UserID]int64) (over int64
 			c.differs("P9", "the ticket %d.%d of the user %q was not given", t.Generation, t.Number, user)
 		case t.Over || ok && in == t.Number:
 		case !ok:
-			c.differs("P9", "the ticket %d.%d of the user %q has not ended, and is not in line", t.Generation, t.Number, user)
+			c.differs("P9", "the ticket %d.%d of the user %q has not ended, but is not in line", t.Generation, t.Number, user)
 			c.compareLive(t)
 		}
 	}
 	return over
 }
 
-// compareSums holds the counters against so many tickets in line and so many that ended without a coupon. A ticket
-// ends once, so whoever was read as ended is not among those who wait later.
+// compareSums compares the counters with the numbers of tickets in line and of tickets that ended without a coupon. A ticket ends only once, so a
+// ticket that was read as ended is not counted as waiting later.
 func (c *comparison) compareSums(inLine, over int64) {
 	l := &c.line
 	g, coupons := l.after.Line, int64(len(l.coupons))
@@ -192,15 +191,15 @@ func (c *comparison) compareSums(inLine, over int64) {
 	}
 }
 
-// compareTold holds what the ledger was told of the line against the gate, which is never behind. Of a line that was
-// lost the ledger says what it knew by then.
+// compareTold compares what the ledger was told of the line with the gate, and the gate must not lag. If a line was lost, the ledger has what it
+// knew by then.
 func (c *comparison) compareTold() {
 	l, lost := &c.line, false
 	for _, told := range l.past {
 		lost = lost || told.Reason == "lost"
 		for _, at := range l.after.Past {
 			if told.Reason != "lost" && told.Generation == at.Generation && told.text() != at.text() {
-				c.differs("P9", "generation %d %s at the gate, and in the ledger it %s", at.Generation, at.text(), told.text())
+				c.differs("P9", "generation %d %s at the gate, but in the ledger it %s", at.Generation, at.text(), told.text())
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A queueThere is what a remote gate has of a line, and what the ledger was told of it.
+// A queueThere is a line at a remote gate, and what the ledger was told of it.
 type queueThere struct {
 	counters audit.LineView
 	inLine   []audit.GateTicket
@@ -36,7 +36,7 @@ func (q *queueThere) line() audit.GateLine {
 	}
 }
 
-// issueTo says at every place to which ticket a number was issued.
+// issueTo sets the ticket of a number everywhere.
 func (s *remote) issueTo(number, generation, ticket int64) {
 	s.issuedTo[number] = [2]int64{generation, ticket}
 	for n := range s.coupons {
@@ -56,9 +56,9 @@ func (s *remote) issueTo(number, generation, ticket int64) {
 	}
 }
 
-// withLine returns a remote whose gate keeps a line. Number 3 went to the ticket 1.1 and 4 to 2.1, the dead letter 5 to 2.3,
-// and number 10, which is in the journal only, to 2.4. The user i got number 9 past the line, and had 2.2. With the generation 1
-// z was sent away; l and m left; p and q are in line. The gate has not cleared the ticket of j, who was served.
+// withLine returns a remote whose gate keeps a line. Number 3 went to the ticket 1.1 and 4 to 2.1, the dead letter 5 to 2.3, and number 10, which is
+// only in the journal, to 2.4. The user i got number 9 directly, and had 2.2. z was sent away with generation 1; l and m left; p and q are in line.
+// The gate has not removed the ticket of j, who was served.
 func withLine() *remote {
 	s := atRest()
 	s.issuedTo = map[int64][2]int64{}
@@ -104,10 +104,10 @@ func TestEveryBreachOfALineAtAGateIsFound(t *testing.T) {
 		spoil func(s *remote)
 		text  string
 	}{
-		"in line, and not found": {func(s *remote) { s.tickets[5].User = "x" }, `the ticket 2.7 of the user "q" is in line, and is not the one that the gate finds for them`},
-		"found, and not in line": {func(s *remote) { s.tickets = append(s.tickets, ticket(2, 5, "x")) }, `the ticket 2.5 of the user "x" has not ended, and is not in line`},
-		"another ticket found":   {func(s *remote) { s.tickets[5].Number = 8 }, `the ticket 2.7 of the user "q" is in line, and is not`},
-		"left, and in line":      {func(s *remote) { s.tickets[5].Over = true }, `the ticket 2.7 of the user "q" is in line, and is not`},
+		"in line, and not found": {func(s *remote) { s.tickets[5].User = "x" }, `the ticket 2.7 of the user "q" is in line, but is not the ticket that the gate finds for them`},
+		"found, and not in line": {func(s *remote) { s.tickets = append(s.tickets, ticket(2, 5, "x")) }, `the ticket 2.5 of the user "x" has not ended, but is not in line`},
+		"another ticket found":   {func(s *remote) { s.tickets[5].Number = 8 }, `the ticket 2.7 of the user "q" is in line, but is not`},
+		"left, and in line":      {func(s *remote) { s.tickets[5].Over = true }, `the ticket 2.7 of the user "q" is in line, but is not`},
 		"twice in line": {func(s *remote) {
 			s.inLine[3].User, s.tickets = "p", append(s.tickets[:5], s.tickets[6:]...)
 		}, `the user "p" is in line twice, with the tickets 2.6 and 2.7`},
@@ -148,7 +148,7 @@ func TestEveryBreachOfALineAtAGateIsFound(t *testing.T) {
 		"a ledger that serves":  {func(s *remote) { s.campaign.Line.Served = 5 }, "the ledger was told that the line is at the ticket 2.4 of 8, 5 served; at the gate it is at 2.4 of 8, 4 served"},
 		"a ledger further on":   {func(s *remote) { s.campaign.Line.ServedThrough = 5 }, "the ledger was told that the line is at the ticket 2.5 of 8"},
 		"a ledger's generation": {func(s *remote) { s.campaign.Line = firstcome.Line{Generation: 3} }, "the ledger was told that the line is at the ticket 3.0 of 0"},
-		"another end":           {func(s *remote) { s.past[0].Waiting = 0 }, "generation 1 ended as sold_out at 2026-12-24T10:00:02.000000Z with 2 tickets, 1 served, 1 in line, and each up to 1 ended at the gate, and in the ledger it"},
+		"another end":           {func(s *remote) { s.past[0].Waiting = 0 }, "generation 1 ended as sold_out at 2026-12-24T10:00:02.000000Z with 2 tickets, 1 served, 1 in line, and each up to 1 ended at the gate, but in the ledger it"},
 		"an end that is later":  {func(s *remote) { s.past[0].EndedAt = at(3) }, "generation 1 ended as sold_out at 2026-12-24T10:00:02.000000Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,8 +159,7 @@ func TestEveryBreachOfALineAtAGateIsFound(t *testing.T) {
 	}
 }
 
-// TestALineInUseHasNoBreach has people join, leave and be served between the readings of the gate and of the ledger, and a
-// generation end there.
+// TestALineInUseHasNoBreach lets users join, leave and be served, and a generation end, between the readings of gate and ledger.
 func TestALineInUseHasNoBreach(t *testing.T) {
 	serve := func(s *remote) { // p, whom nobody has recorded yet
 		s.journal = append(s.journal, firstcome.Coupon{Campaign: "c", Number: 11, User: "p", IssuedAt: at(9)})
@@ -195,7 +194,7 @@ func TestALineInUseHasNoBreach(t *testing.T) {
 	}
 }
 
-// TestWhatMovesInBothReadingsAlikeIsNoBreach has somebody join in each reading of the gate, and leave between the two.
+// TestWhatMovesInBothReadingsAlikeIsNoBreach lets a user join in each reading of the gate, and leave between the two.
 func TestWhatMovesInBothReadingsAlikeIsNoBreach(t *testing.T) {
 	s := withLine()
 	gate, reading := s.gate(), 0
@@ -212,7 +211,7 @@ func TestWhatMovesInBothReadingsAlikeIsNoBreach(t *testing.T) {
 	}
 }
 
-// TestAGenerationThatEndsInTheSecondReadingIsNoBreach has somebody join in the first reading, and then be sent away.
+// TestAGenerationThatEndsInTheSecondReadingIsNoBreach lets a user join in the first reading, who is then sent away.
 func TestAGenerationThatEndsInTheSecondReadingIsNoBreach(t *testing.T) {
 	s := withLine()
 	gate, reading := s.gate(), 0
@@ -230,7 +229,7 @@ func TestAGenerationThatEndsInTheSecondReadingIsNoBreach(t *testing.T) {
 	}
 }
 
-// TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew is of an old gate that is back.
+// TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew has an old gate that is back.
 func TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew(t *testing.T) {
 	s := withLine()
 	s.past = append(s.past, audit.PastLine{Line: s.counters.Line, Reason: "lost", EndedAt: at(60)})
@@ -240,7 +239,7 @@ func TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew(t *testing.T) {
 	}
 }
 
-// TestALineThatCannotBeReadAtTheGateIsABreach has each list of the line fail.
+// TestALineThatCannotBeReadAtTheGateIsABreach makes each list of the line fail.
 func TestALineThatCannotBeReadAtTheGateIsABreach(t *testing.T) {
 	spoiled := fmt.Errorf("the entry 2-6: %w", audit.ErrUnreadable)
 	fails := func(context.Context, firstcome.CampaignID, func(audit.GateTicket) error) error { return spoiled }

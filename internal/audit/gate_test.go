@@ -14,14 +14,14 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A remote is the books of a campaign with a remote gate, and that gate.
+// A remote is the books of a campaign, and its remote gate.
 type remote struct {
 	*books
 	state   audit.GateState
 	holders map[firstcome.UserID]int64
 	journal []firstcome.Coupon
 	*queueThere
-	// between, if set, runs once, between the reading of the gate and of the ledger.
+	// between, if not nil, runs once, between the readings of gate and ledger.
 	between func()
 }
 
@@ -61,8 +61,8 @@ func (s *remote) gate() audit.GateSource {
 	}
 }
 
-// atRest returns a remote without a breach: numbers 1 to 4 as in sound, 5 a dead
-// letter of the user e, 6 to 8 lost, 9 of the user i, and 10 in the journal only.
+// atRest returns a remote without a breach: numbers 1 to 4 as in sound, 5 a dead letter of the user e, 6 to 8 lost, 9 of the user i, and 10 only in
+// the journal.
 func atRest() *remote {
 	s := &remote{books: sound(), queueThere: &queueThere{}}
 	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true}}
@@ -113,21 +113,21 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 			delete(s.holders, "e")
 			s.state.InForce--
 			s.state.SoldOutAt = time.Time{}
-		}, []string{"P3"}, `the user "e" holds number 5`},
-		"another number":             {func(s *remote) { s.holders["a"] = 2 }, []string{"P4"}, `the user "a" holds number 2 at the gate, and number 1`},
-		"numbers that come again":    {func(s *remote) { s.state.LastNumber = 9 }, []string{"P4"}, "would give those up to 10 again"},
+		}, []string{"P3"}, `the user "e" has number 5`},
+		"another number":             {func(s *remote) { s.holders["a"] = 2 }, []string{"P4"}, `the user "a" holds number 2 at the gate, but number 1`},
+		"numbers that come again":    {func(s *remote) { s.state.LastNumber = 9 }, []string{"P4"}, "would issue the numbers up to 10 again"},
 		"more than the quantity":     {func(s *remote) { s.campaign.Quantity = 5 }, []string{"P1"}, "6 coupons are in force at the gate"},
 		"a wrong counter":            {func(s *remote) { s.state.InForce = 5 }, []string{"counters"}, "the gate counts 5"},
 		"an earlier version":         {func(s *remote) { s.state.Version = 2 }, []string{"counters"}, "the gate is at change 2"},
 		"a later version":            {func(s *remote) { s.state.Version = 4 }, []string{"counters", "gate"}, "the ledger is older than the gate, which is at version 4"},
 		"a later epoch":              {func(s *remote) { s.state.Epoch = 3 }, []string{"counters", "gate"}, "the ledger is older than the gate, which is at version 3 of epoch 3"},
-		"more drained numbers":       {func(s *remote) { s.state.Drained = 10 }, []string{"gate"}, "was told of the numbers up to 10; the ledger is at version 3 of epoch 2, with those up to 9: firstcome gate reconcile c"},
-		"open before it was":         {func(s *remote) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, and number 1"},
-		"never open":                 {func(s *remote) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no instant, and number 1"},
-		"sold out before it was":     {func(s *remote) { s.unchanged().state.SoldOutAt = at(8) }, []string{"counters"}, "sold out first at 2026-12-24T10:00:08.000000Z"},
-		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "sold out first at no instant"},
+		"more drained numbers":       {func(s *remote) { s.state.Drained = 10 }, []string{"gate"}, "is drained through number 10; the ledger is at version 3 of epoch 2, drained through 9: firstcome gate reconcile c"},
+		"open before it was":         {func(s *remote) { s.state.OpenedAt = at(1) }, []string{"counters"}, "opened at 2026-12-24T10:00:01.000000Z, but number 1"},
+		"never open":                 {func(s *remote) { s.state.OpenedAt = time.Time{} }, []string{"counters"}, "opened at no time, but number 1"},
+		"sold out before it was":     {func(s *remote) { s.unchanged().state.SoldOutAt = at(8) }, []string{"counters"}, "first sold out at 2026-12-24T10:00:08.000000Z"},
+		"never sold out":             {func(s *remote) { s.state.SoldOutAt = time.Time{} }, []string{"counters"}, "first sold out at no time"},
 		"sold out with some left":    {func(s *remote) { s.unchanged().campaign.Quantity = 7 }, []string{"counters"}, "6 coupons of 7"},
-		"closed at the gate only":    {func(s *remote) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, by the ledger at no instant"},
+		"closed at the gate only":    {func(s *remote) { s.state.ClosedAt = at(9) }, []string{"counters"}, "closed the campaign at 2026-12-24T10:00:09.000000Z, but by the ledger at no time"},
 		"an earlier epoch":           {func(s *remote) { s.state.Epoch = 1 }, []string{"gate"}, "the gate is older than the ledger: it is in epoch 1, and the ledger in 2"},
 		"a voided coupon that holds": {func(s *remote) { s.coupons[0].VoidedAt = opening.Add(time.Minute) }, []string{"P5"}, `the user "a" holds number 1`},
 	} {
@@ -139,7 +139,7 @@ func TestEveryBreachBetweenGateAndLedgerIsFound(t *testing.T) {
 	}
 }
 
-// unchanged has nothing of the campaign have changed since it was made.
+// unchanged makes a campaign without a change since its creation.
 func (s *remote) unchanged() *remote {
 	s.campaign.Version, s.campaign.Applied, s.state.Version = 1, 1, 1
 	return s
@@ -169,7 +169,7 @@ func TestAGateInUseHasNoBreach(t *testing.T) {
 	if report := gateOf(t, s); report.Breaches.Total != 0 || report.Moving {
 		t.Errorf("%+v", report)
 	}
-	// A void that has not reached the gate yet.
+	// The gate does not have a void yet.
 	s.coupons[0].VoidedAt = opening.Add(time.Minute)
 	s.campaign.Version = 4
 	if report := gateOf(t, s); report.Breaches.Total != 0 || !report.Moving {
@@ -177,7 +177,7 @@ func TestAGateInUseHasNoBreach(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd is of one campaign; any other trouble ends the comparison.
+// TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd also checks that any other error ends the comparison.
 func TestWhatCannotBeReadAtTheGateOrInTheLedgerIsABreachAndNoEnd(t *testing.T) {
 	for name, spoil := range map[string]func(*audit.Source, *audit.GateSource, error){
 		"holders": func(_ *audit.Source, g *audit.GateSource, err error) {

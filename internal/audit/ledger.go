@@ -13,30 +13,29 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A Report is what the audit of a campaign found.
+// A Report is the result of a campaign's audit.
 type Report struct {
 	Campaign firstcome.CampaignID `json:"campaign_id"`
-	Coupons  int64                `json:"coupons"` // in the ledger, voided ones too
+	Coupons  int64                `json:"coupons"` // in the ledger, also voided ones
 	InForce  int64                `json:"in_force"`
 	Voided   int64                `json:"voided"`
 	Facts    int64                `json:"facts"`
-	Letters  int64                `json:"dead_letters,omitempty"` // open ones
+	Letters  int64                `json:"dead_letters,omitempty"` // open dead letters
 	Lost     int64                `json:"lost,omitempty"`         // numbers
-	LostTold int64                `json:"lost_told,omitempty"`    // at most so many of them were told; none where only what is recorded was answered
+	LostTold int64                `json:"lost_told,omitempty"`    // the most of them that users can have been told; 0 if the campaign answers only when recorded
 	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
-	Missing  int64                `json:"missing,omitempty"`      // numbers above what is drained, on their way to the ledger
+	Missing  int64                `json:"missing,omitempty"`      // numbers above the drained number, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
-	// Held are the promises that this audit checks. Only the answers that clients got show whether the others were kept: see Answers.
+	// Held are the promises that this audit checks. Only clients' answers show whether the others were kept: see Answers.
 	Held []string `json:"held"`
 }
 
-// atATime is how many checks run side by side.
+// atATime is how many checks run at the same time.
 const atATime = 2
 
-// Ledger audits a campaign by the ledger's tables: it runs all of Queries, and checks here what SQL cannot see, the codes only if there is
-// a secret. Each check is of an instant of its own, so the campaign may be in use. read, unless it is nil, counts the coupons that were
-// read. A campaign whose row is gone, or of which something cannot be read, is a breach in its report; an error means that the ledger could
-// not be asked.
+// Ledger audits a campaign by the ledger's tables: it runs all Queries, and checks here what SQL cannot; the codes only if secret is not nil. Each
+// check reads at a time of its own, so the campaign may be in use. read, if not nil, counts the coupons read. If the campaign's row is gone, or
+// something of it cannot be read, that is a breach in the report. An error means that the ledger could not be read.
 func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret *firstcome.Secret, read *atomic.Int64) (Report, error) {
 	a := &ledgerAudit{source: source, id: id, secret: secret, read: cmp.Or(read, new(atomic.Int64))}
 	campaign, err := source.Campaign(ctx, id)
@@ -59,12 +58,12 @@ func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret 
 	return a.report(breaches), nil
 }
 
-// Other audits what is of no campaign: each key was made and revoked as the audit log says, and each dead letter was resolved so.
+// Other audits rows that belong to no campaign: each key was created and revoked as the audit log says, and each dead letter was resolved so.
 func Other(ctx context.Context, source Source) (Breaches, error) {
 	letters := func(ctx context.Context, b *Breaches) error { return source.OtherLetters(ctx, b.letter) }
 	b, err := all(ctx, append(asChecks(OfNone(), source, ""), letters))
 	if err != nil {
-		return Breaches{}, fmt.Errorf("audit what is of no campaign: %w", err)
+		return Breaches{}, fmt.Errorf("audit the rows that belong to no campaign: %w", err)
 	}
 	return b, nil
 }
@@ -79,7 +78,7 @@ func asChecks(queries []Query, source Source, id firstcome.CampaignID) (checks [
 	return checks
 }
 
-// all runs checks, and returns what they find in their order. What cannot be read is a breach.
+// all runs checks, and returns their breaches in order. A row that cannot be read is a breach.
 func all(ctx context.Context, checks []check) (b Breaches, err error) {
 	found := make([]Breaches, len(checks))
 	group, ctx := errgroup.WithContext(ctx)
@@ -95,7 +94,7 @@ func all(ctx context.Context, checks []check) (b Breaches, err error) {
 		})
 	}
 	err = group.Wait()
-	unreadable := map[string]bool{} // several checks may meet one page
+	unreadable := map[string]bool{} // several checks may meet the same damaged page
 	for n := range found {
 		if shown := found[n].Shown; found[n].Count["unreadable"] == 1 && len(shown) == 1 {
 			if unreadable[shown[0].Text] {
@@ -108,7 +107,7 @@ func all(ctx context.Context, checks []check) (b Breaches, err error) {
 	return b, err
 }
 
-// ledgerAudit checks what SQL cannot see.
+// ledgerAudit checks what SQL cannot.
 type ledgerAudit struct {
 	source   Source
 	id       firstcome.CampaignID
@@ -116,11 +115,11 @@ type ledgerAudit struct {
 	read     *atomic.Int64
 	campaign Campaign
 
-	// coupons sets these,
-	all, voided, beyond int64 // beyond: above what is drained
-	// changes this one,
+	// set by coupons
+	all, voided, beyond int64 // beyond counts coupons above the drained number
+	// set by changes
 	decides bool // a claim may have been answered before its coupon was recorded
-	// and numbers these.
+	// set by numbers
 	open, lost, missing, lines int64
 }
 
@@ -141,16 +140,16 @@ func (a *ledgerAudit) report(b Breaches) Report {
 	return r
 }
 
-// couponsOf has what coupons reads of a campaign.
+// couponsOf is the query of the method coupons.
 const couponsOf = `SELECT number, user_id, code, CASE WHEN voided_at IS NULL THEN '' ELSE 'voided' END FROM coupons WHERE campaign_id = ? ORDER BY number`
 
 // coupons checks ids and codes.
 func (a *ledgerAudit) coupons(ctx context.Context, b *Breaches) error {
 	if a.secret != nil && a.campaign.Secret != "" && a.campaign.Secret != a.secret.Fingerprint() {
-		b.add("identity", "the campaign's codes are those of the secret with the fingerprint %s, and this one's is %s", a.campaign.Secret, a.secret.Fingerprint())
+		b.add("identity", "the campaign's codes are derived from the secret with the fingerprint %s, but the given one has %s", a.campaign.Secret, a.secret.Fingerprint())
 	}
 	return a.source.Each(ctx, couponsOf, []any{string(a.id)}, func(_, values []string) {
-		number, _ := strconv.ParseInt(values[0], 10, 64) // it is of a column of integers
+		number, _ := strconv.ParseInt(values[0], 10, 64) // the column has integers
 		user, code, voided := values[1], values[2], values[3] != ""
 		a.read.Add(1)
 		if a.all++; voided {
@@ -166,12 +165,12 @@ func (a *ledgerAudit) coupons(ctx context.Context, b *Breaches) error {
 		case !wellFormedCode(code):
 			b.add("identity", "number %d has the code %q, which is not 16 characters of Crockford's base 32", number, code)
 		case a.secret != nil && code != a.secret.Code(a.id, number):
-			b.add("identity", "number %d has a code that the secret does not make", number)
+			b.add("identity", "number %d has a code that is not derived from the secret", number)
 		}
 	})
 }
 
-// wellFormedCode tells whether a code has the form of Secret.Code.
+// wellFormedCode reports whether a code has the form of Secret.Code.
 func wellFormedCode(code string) bool {
 	for i := range len(code) {
 		switch c := code[i]; {
@@ -184,10 +183,10 @@ func wellFormedCode(code string) bool {
 	return len(code) == 16
 }
 
-// changes checks the payloads of changes: they can be read, their terms are allowed and those of the columns beside them, and the campaign
-// has the pace of the last ones, and a line that was logged stays so. Later changes than those that the campaign's row had when it was read say nothing of it.
+// changes checks the payloads of changes: they can be read, their terms are valid and equal the columns beside them, a line with a log keeps a log,
+// and the campaign has the pace of its last terms. It ignores changes after the version that the campaign's row had when it was read.
 func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
-	var last *Change // whose terms the campaign has
+	var last *Change // the last change whose terms apply
 	err := a.source.Changes(ctx, a.id, func(c Change) {
 		a.decides = a.decides || c.Wrong != nil || c.Kind == firstcome.ChangeReconcile || c.Terms.Answer == firstcome.Decided && !c.Refused
 		terms := c.Kind == firstcome.ChangeTerms || c.Kind == firstcome.ChangeReconcile
@@ -199,14 +198,14 @@ func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
 			return
 		}
 		if err := c.Terms.Check(); err != nil {
-			b.add("changes", "version %d has terms that no campaign may have: %v", c.Version, err)
+			b.add("changes", "version %d has invalid terms: %v", c.Version, err)
 		}
 		if c.Quantity != c.Terms.Quantity || !c.OpensAt.Equal(c.Terms.OpensAt) || !c.ClosesAt.Equal(c.Terms.ClosesAt) {
 			b.add("changes", "version %d has the quantity %s and the window from %s to %s, by its payload %s and from %s to %s", c.Version,
 				quantityText(c.Quantity), text(c.OpensAt), text(c.ClosesAt), quantityText(c.Terms.Quantity), text(c.Terms.OpensAt), text(c.Terms.ClosesAt))
 		}
 		if last != nil && last.Terms.Log != nil && c.Terms.Log == nil {
-			b.add("changes", "version %d has a line that is not logged, and version %d has one that is", c.Version, last.Version)
+			b.add("changes", "version %d has a line without a log, but version %d has one with a log", c.Version, last.Version)
 		}
 		proposed := a.campaign.Remote && c.Kind == firstcome.ChangeTerms && c.Version > a.campaign.Applied && last != nil && c.Terms.Quantity < last.Terms.Quantity
 		if c.Version <= a.campaign.Version && !proposed {
@@ -219,11 +218,11 @@ func (a *ledgerAudit) changes(ctx context.Context, b *Breaches) error {
 	return err
 }
 
-// line holds how the campaign's row says that people wait against its terms.
+// line compares pace and waitlist of the campaign's row with its terms.
 func (a *ledgerAudit) line(t *firstcome.Terms, b *Breaches) {
 	c := a.campaign
 	if is, want := paceText(c.Pace, c.Waitlist), paceText(t.Pace, t.Waitlist); is != want {
-		b.add("changes", "the campaign has %s, by its terms %s", is, want)
+		b.add("changes", "the campaign has %s, but by its terms %s", is, want)
 	}
 }
 
@@ -238,7 +237,7 @@ func paceText(p *firstcome.Pace, waitlist bool) string {
 	return text
 }
 
-// numbers checks the dead letters, and counts what became of numbers that are no coupons, and of lines.
+// numbers checks the dead letters. It also counts the numbers that are not coupons, and the generations that were lost.
 func (a *ledgerAudit) numbers(ctx context.Context, b *Breaches) error {
 	a.missing = max(0, a.campaign.LastNumber-a.campaign.Drained)
 	beyond := func(number int64) bool { return number > a.campaign.Drained && number <= a.campaign.LastNumber }
@@ -268,7 +267,7 @@ func (a *ledgerAudit) numbers(ctx context.Context, b *Breaches) error {
 	return err
 }
 
-// letter adds how the columns of a dead letter contradict each other, if they do.
+// letter adds a breach if the columns of a dead letter contradict each other.
 func (b *Breaches) letter(l Letter) {
 	if l.Wrong != "" {
 		b.add("letters", "the dead letter %d contradicts itself: %s", l.ID, l.Wrong)

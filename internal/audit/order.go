@@ -8,16 +8,14 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A decided coupon is one whose decision fell between two instants.
+// A decided is a coupon that was decided between two times.
 type decided struct {
 	number         int64
 	sent, received time.Duration
 }
 
-// decided returns for each coupon made during the history when its decision can
-// have fallen: within the claim that was answered issued; else, after a lost
-// answer, from the first unknown claim of its user to the first answer that
-// names it, if any.
+// decided returns for each coupon issued during the history when it can have been decided: within the claim that was answered issued. If that answer
+// was lost, it is from the sending of the user's first unknown claim to the first answer with the coupon, if any.
 func (a *answers) decided() []decided {
 	all := make([]decided, 0, len(a.Coupons))
 	for n := range a.Claims {
@@ -26,7 +24,7 @@ func (a *answers) decided() []decided {
 		}
 	}
 	if a.Returned {
-		return all // which of a user's coupons a lost answer named is not known
+		return all // it is unknown which of a user's coupons a lost answer had
 	}
 	for _, c := range a.Coupons {
 		user := a.users[c.User]
@@ -37,13 +35,11 @@ func (a *answers) decided() []decided {
 	return all
 }
 
-// inOrder checks P4, or the same of tickets: if one decision's claim was answered before another's was
-// sent, its number is the smaller. breach gets two of which it is not so. By ascending numbers, a coupon breaks that
-// exactly if the latest sending among the numbers not above is after its receipt.
+// inOrder checks P4, or the same for tickets: if one claim was answered before another was sent, it has the smaller number. It calls breach with two
+// claims that break this. By ascending numbers, a coupon breaks it exactly if some smaller or equal number was sent after the coupon's answer.
 func inOrder(all []decided, breach func(answered, asked decided)) {
 	slices.SortFunc(all, func(x, y decided) int {
-		// Of two with one number, which is a breach too, the later sent stands first
-		// so that the other sees it.
+		// If two have the same number, which is a breach too, the one sent later comes first, so that the other is compared with it.
 		return cmp.Or(cmp.Compare(x.number, y.number), cmp.Compare(y.sent, x.sent))
 	})
 	var latest decided

@@ -14,21 +14,21 @@ import (
 //go:embed queries/*.sql
 var files embed.FS
 
-// A Query is a check that a ledger's tables can answer: each of its rows is a breach.
+// A Query is a check by an SQL query on the ledger's tables: each row of its result is a breach.
 type Query struct {
 	Breaks string // the promise that a row breaks, as in Breach
 	Name   string // unique
-	About  string // what holds if there is no row
-	// SQL has :campaign where the campaign's id stands. A column that ends in _at, and at, is microseconds since 1970.
+	About  string // what is true if there is no row
+	// SQL has :campaign in place of the campaign's id. Columns named at, or with names ending in _at, are microseconds since 1970.
 	SQL string
 
-	says string // the text of a breach, with columns in braces
+	says string // the text of a breach, with names of columns in braces
 }
 
 // Queries returns the checks of a campaign, in the order of the promises.
 func Queries() []Query { return Of("") }
 
-// Of returns the checks of a campaign that are listed with a promise: P1, P3, P4, P5, P7 or P9. Empty: with any.
+// Of returns the checks of a campaign for a promise: P1, P3, P4, P5, P7 or P9; "" means all.
 func Of(promise string) (all []Query) {
 	for _, p := range []string{"P1", "P3", "P4", "P5", "P7", "P9"} {
 		if promise == "" || promise == p {
@@ -38,10 +38,10 @@ func Of(promise string) (all []Query) {
 	return all
 }
 
-// OfNone returns the checks of what belongs to no campaign.
+// OfNone returns the checks of rows that belong to no campaign.
 func OfNone() []Query { return queriesOf("keys", "keys") }
 
-// queriesOf reads a file of queries. They break a promise, unless they say which.
+// queriesOf parses a file of queries. A query breaks the given promise, unless its comment "breaks:" names another.
 func queriesOf(promise, file string) (all []Query) {
 	text, err := files.ReadFile("queries/" + file + ".sql")
 	if err != nil {
@@ -84,7 +84,7 @@ func (q *Query) run(ctx context.Context, source Source, id firstcome.CampaignID,
 	})
 }
 
-// text says what a row means.
+// text returns the text of a row's breach.
 func (q *Query) text(columns, values []string) string {
 	pairs := make([]string, 0, 2*len(columns))
 	for n, column := range columns {
@@ -93,7 +93,7 @@ func (q *Query) text(columns, values []string) string {
 	return strings.NewReplacer(pairs...).Replace(q.says)
 }
 
-// shown returns the value of a column as people read it. Empty is NULL.
+// shown returns the value of a column for people. An empty value is NULL.
 func shown(column, value string) string {
 	switch {
 	case column == "at" || strings.HasSuffix(column, "_at"):
@@ -111,10 +111,10 @@ func shown(column, value string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// text returns an instant as firstcome writes it.
+// text returns a time in firstcome's format.
 func text(t time.Time) string {
 	if t.IsZero() {
-		return "no instant"
+		return "no time"
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }

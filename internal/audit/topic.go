@@ -10,45 +10,45 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A TopicSource is a topic with the facts of a ledger, and the ledger, as an audit of the topic reads them.
+// A TopicSource reads a topic with the facts of a ledger, and the ledger.
 type TopicSource struct {
-	// Noted returns the position up to which the ledger notes a campaign's facts as published. It is asked before the topic is read.
+	// Noted returns the position up to which the ledger notes a campaign's facts as published. It is called before Events.
 	Noted func(ctx context.Context, id firstcome.CampaignID) (int64, error)
-	// Events calls each with every fact of the topic, in the order in which a reader gets them. Of a coupon it has number, user and the
-	// instant of the fact. whole tells that the topic still has its beginning.
+	// Events calls each with every fact of the topic, in the order in which a reader gets them. Their coupons have number, user and the time of the
+	// fact. whole means that the topic still has its first records.
 	Events func(ctx context.Context, each func(firstcome.Fact) error) (whole bool, err error)
-	// Facts calls each for the ledger's facts of a campaign with positions above after, in order, at most limit.
+	// Facts calls each with the ledger's facts of a campaign with positions above after, in order, and with no more than limit.
 	Facts func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 }
 
-// A TopicReport is what an audit found of a campaign in a topic.
+// A TopicReport is the result of an audit of a campaign's facts in a topic.
 type TopicReport struct {
 	Campaign firstcome.CampaignID `json:"campaign"`
-	Events   int64                `json:"events"`  // of the campaign
-	Repeats  int64                `json:"repeats"` // those of them that had come before
-	First    int64                `json:"first"`   // the first position; above 1 where the topic has forgotten its beginning
-	Through  int64                `json:"through"` // the position up to which the topic has all
+	Events   int64                `json:"events"`  // facts of the campaign
+	Repeats  int64                `json:"repeats"` // repeated facts among them
+	First    int64                `json:"first"`   // the first position; above 1 if the topic no longer has its first records
+	Through  int64                `json:"through"` // the highest position
 	Breaches Breaches             `json:"breaches,omitzero"`
 
-	gaps  [][2]int64 // the positions before and behind what the topic lacks
-	again int64      // the position up to which a replay from 1 on has come
+	gaps  [][2]int64 // the positions before and after missing facts
+	again int64      // the position that a replay from 1 on has reached
 }
 
-// topicChunk is how many events are held against the ledger at once.
+// topicChunk is how many events are compared with the ledger at once.
 const topicChunk = 10_000
 
 // A topicAudit reads a topic.
 type topicAudit struct {
 	source  TopicSource
-	only    map[firstcome.CampaignID]bool // those that the ledger has and that are audited
-	all     bool                          // others are a breach
+	only    map[firstcome.CampaignID]bool // the campaigns to audit
+	all     bool                          // a fact of any other campaign is a breach
 	reports map[firstcome.CampaignID]*TopicReport
 	chunk   map[firstcome.CampaignID][]firstcome.Fact
 	size    int
 }
 
-// Topic reads a topic whole and holds it against the ledger: each fact of a campaign that is noted as published is there, the first time in
-// order, and says what the ledger says. ids are the campaigns to audit; all tells that the ledger has no others.
+// Topic reads a whole topic and compares it with the ledger: each fact of a campaign that is noted as published is there, the first copies are in
+// order, and each equals the ledger's. ids are the campaigns to audit; all means that the ledger has no others.
 func Topic(ctx context.Context, source TopicSource, ids []firstcome.CampaignID, all bool) ([]TopicReport, error) {
 	a := &topicAudit{source: source, all: all, only: map[firstcome.CampaignID]bool{}, reports: map[firstcome.CampaignID]*TopicReport{}, chunk: map[firstcome.CampaignID][]firstcome.Fact{}}
 	noted := map[firstcome.CampaignID]int64{}
@@ -70,13 +70,13 @@ func Topic(ctx context.Context, source TopicSource, ids []firstcome.CampaignID, 
 	for _, id := range slices.Sorted(maps.Keys(a.reports)) {
 		r := a.reports[id]
 		for _, gap := range r.gaps {
-			r.Breaches.add("facts", "in the topic position %d comes behind position %d", gap[1], gap[0])
+			r.Breaches.add("facts", "in the topic position %d follows position %d", gap[1], gap[0])
 		}
 		if r.First > 1 && whole {
-			r.Breaches.add("facts", "the topic's first fact of it is that of position %d", r.First)
+			r.Breaches.add("facts", "the topic's first fact of it has position %d", r.First)
 		}
 		if r.Through < noted[id] && (r.Events > 0 || whole) {
-			r.Breaches.add("facts", "the facts of positions %d to %d are noted as published, and the topic does not have them", r.Through+1, noted[id])
+			r.Breaches.add("facts", "the facts of positions %d to %d are noted as published, but the topic does not have them", r.Through+1, noted[id])
 		}
 		reports = append(reports, *r)
 	}
@@ -89,7 +89,7 @@ func (a *topicAudit) take(ctx context.Context, f firstcome.Fact) error {
 	if !a.only[id] {
 		if a.all && a.reports[id] == nil {
 			a.reports[id] = &TopicReport{Campaign: id}
-			a.reports[id].Breaches.add("facts", "the topic has facts of it, and the ledger does not know it")
+			a.reports[id].Breaches.add("facts", "the topic has facts of it, but the ledger does not have the campaign")
 		}
 		return nil
 	}
@@ -103,7 +103,7 @@ func (a *topicAudit) take(ctx context.Context, f firstcome.Fact) error {
 		if f.Position == 1 || f.Position == r.again+1 {
 			r.again = f.Position
 		}
-		if r.again == r.Through { // a replay of all has brought what was missing
+		if r.again == r.Through { // a replay of all facts has filled the gaps
 			r.First, r.gaps = 1, nil
 		}
 	default:
@@ -119,12 +119,12 @@ func (a *topicAudit) take(ctx context.Context, f firstcome.Fact) error {
 	return a.compare(ctx)
 }
 
-// compare holds the facts of a chunk against those of the ledger.
+// compare compares the facts of a chunk with the ledger's.
 func (a *topicAudit) compare(ctx context.Context) error {
 	for id, facts := range a.chunk {
 		slices.SortStableFunc(facts, func(one, other firstcome.Fact) int { return int(one.Position - other.Position) })
 		for len(facts) > 0 {
-			end := 1 // of positions without a gap
+			end := 1 // facts[:end] has no gap
 			for end < len(facts) && facts[end].Position <= facts[end-1].Position+1 {
 				end++
 			}
@@ -139,7 +139,7 @@ func (a *topicAudit) compare(ctx context.Context) error {
 	return nil
 }
 
-// comparePart is compare for facts of positions without a gap.
+// comparePart compares facts whose positions have no gap.
 func (a *topicAudit) comparePart(ctx context.Context, id firstcome.CampaignID, facts []firstcome.Fact) error {
 	r := a.reports[id]
 	from, to := facts[0].Position, facts[len(facts)-1].Position
@@ -154,9 +154,9 @@ func (a *topicAudit) comparePart(ctx context.Context, id firstcome.CampaignID, f
 	for _, f := range facts {
 		switch is, ok := has[f.Position]; {
 		case !ok:
-			r.Breaches.add("facts", "the topic says %s, and the ledger has no fact of that position", said(&f))
+			r.Breaches.add("facts", "the topic has %s, but the ledger has no fact at that position", said(&f))
 		case is.Kind != f.Kind || is.Coupon.Number != f.Coupon.Number || is.Coupon.User != f.Coupon.User || !is.At().Equal(f.At()):
-			r.Breaches.add("facts", "the topic says %s, and the ledger says %s", said(&f), said(&is))
+			r.Breaches.add("facts", "the topic has %s, but the ledger has %s", said(&f), said(&is))
 		}
 	}
 	return nil

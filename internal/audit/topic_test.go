@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// topicFact is a fact of the campaign c that a user was issued the number of a position.
+// topicFact returns the fact of an issue in the campaign c, whose number is its position.
 func topicFact(position int64, user string) firstcome.Fact {
 	return firstcome.Fact{Position: position, Kind: firstcome.CouponIssued, Coupon: firstcome.Coupon{
 		Campaign: "c", Number: position, User: firstcome.UserID(user), IssuedAt: time.Date(2026, 12, 24, 10, 0, 0, int(position)*1000, time.UTC),
@@ -45,18 +45,18 @@ func TestEveryBreachOfATopicIsFound(t *testing.T) {
 		{what: "its beginning is gone", events: topicFacts(3, 4), forgotten: true, want: "2 0 3 4"},
 		{what: "all of it is gone", forgotten: true, want: "0 0 0 0"},
 		{what: "empty", want: "0 0 0 0", breaches: []string{"positions 1 to 4 are noted as published"}},
-		{what: "the first are missing", events: topicFacts(3, 4), want: "2 0 3 4", breaches: []string{"first fact of it is that of position 3"}},
+		{what: "the first are missing", events: topicFacts(3, 4), want: "2 0 3 4", breaches: []string{"first fact of it has position 3"}},
 		{what: "the last are missing", events: topicFacts(1, 2), want: "2 0 1 2", breaches: []string{"positions 3 to 4 are noted as published"}},
-		{what: "one is missing", events: topicFacts(1, 3, 4), want: "3 0 1 4", breaches: []string{"position 3 comes behind position 1"}},
+		{what: "one is missing", events: topicFacts(1, 3, 4), want: "3 0 1 4", breaches: []string{"position 3 follows position 1"}},
 		{what: "one was missing, and all was replayed", events: topicFacts(1, 3, 4, 1, 2, 3, 4), want: "7 4 1 4"},
 		{what: "the first were missing, and all was replayed", events: topicFacts(3, 4, 1, 2, 3, 4), want: "6 4 1 4"},
-		{what: "one was missing, and a replay ended too soon", events: topicFacts(1, 3, 4, 1, 2), want: "5 2 1 4", breaches: []string{"position 3 comes behind position 1"}},
-		{what: "out of order", events: topicFacts(1, 2, 4, 3), want: "4 1 1 4", breaches: []string{"position 4 comes behind position 2"}},
-		{what: "one that the ledger does not have", events: topicFacts(1, 2, 3, 4, 5, 6, 7), want: "7 0 1 7", breaches: []string{"the ledger has no fact of that position"}},
+		{what: "one was missing, and a replay ended too soon", events: topicFacts(1, 3, 4, 1, 2), want: "5 2 1 4", breaches: []string{"position 3 follows position 1"}},
+		{what: "out of order", events: topicFacts(1, 2, 4, 3), want: "4 1 1 4", breaches: []string{"position 4 follows position 2"}},
+		{what: "one that the ledger does not have", events: topicFacts(1, 2, 3, 4, 5, 6, 7), want: "7 0 1 7", breaches: []string{"the ledger has no fact at that position"}},
 		{what: "another user", events: append(topicFacts(1, 2, 3), topicFact(4, "mallory")), want: "4 0 1 4", breaches: []string{`number 4 to "mallory"`}},
 		{what: "another kind", events: slices.Concat(topicFacts(1, 2), void, topicFacts(4)), want: "4 0 1 4", breaches: []string{"coupon.voided of number 3"}},
 		{what: "a repeat that says something else", events: append(topicFacts(1, 2, 3, 4), topicFact(2, "mallory")), want: "5 1 1 4", breaches: []string{"mallory"}},
-		{what: "a campaign that nobody knows", events: append(topicFacts(1, 2, 3, 4), other...), want: "4 0 1 4", breaches: []string{"the ledger does not know it"}},
+		{what: "a campaign that nobody knows", events: append(topicFacts(1, 2, 3, 4), other...), want: "4 0 1 4", breaches: []string{"the ledger does not have the campaign"}},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			reports, err := audit.Topic(t.Context(), audit.TopicSource{

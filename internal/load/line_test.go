@@ -108,7 +108,7 @@ func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 				q.issue(ticket, user)
 			}
 			q.away[q.tickets[2]] = ticket == 10 // so that nobody waits at the end
-		}, `the ticket 1.3 of the user "u2" was skipped: the ticket 1.`},
+		}, `the ticket 1.3 of the user "u2" was skipped: the later ticket 1.`},
 		"swaps two": {func(q *queue, ticket int64, user string) {
 			switch ticket {
 			case 3:
@@ -118,7 +118,7 @@ func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 			default:
 				q.issue(ticket, user)
 			}
-		}, "the ticket 1.3 was served with number 4, behind number 3 of the ticket 1.4"},
+		}, "the ticket 1.3 was served with number 4, after number 3 of the ticket 1.4"},
 		"gives another's place": {func(q *queue, ticket int64, user string) {
 			q.issue(ticket+100, user)
 		}, "was served with the ticket 1.101"},
@@ -126,7 +126,7 @@ func TestEveryKindOfWrongLineIsFound(t *testing.T) {
 			if q.away[user] = ticket == 10; ticket < 10 {
 				q.issue(ticket, user)
 			}
-		}, `the ticket 1.10 of the user "u9" is not there any more`},
+		}, `the ticket 1.10 of the user "u9" no longer exists`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,6 @@
 -- name: key_log
--- Each API key was made and revoked when the audit log says so.
--- says: at {at} {made} keys were made or revoked, and {log_lines} lines of the audit log call it {action}
+-- Each API key was created and revoked when the audit log says so.
+-- says: at {at} {made} keys were created or revoked, and {log_lines} lines of the audit log call it {action}
 SELECT at, action, SUM(of_key) AS made, SUM(logged) AS log_lines
 FROM (
     SELECT created_at AS at, 'key.create' AS action, 1 AS of_key, 0 AS logged FROM api_keys
@@ -14,8 +14,8 @@ HAVING SUM(of_key) <> SUM(logged)
 ORDER BY at, action;
 
 -- name: key_made
--- The line about the making of a key names the key and its role.
--- says: no line of the audit log says that the key "{id}", of the role {role}, was made at {created_at}
+-- The audit log's line about the creation of a key names the key and its role.
+-- says: no line of the audit log says that the key "{id}", with the role {role}, was created at {created_at}
 SELECT k.id, k.role, k.created_at
 FROM api_keys k
 WHERE NOT EXISTS (
@@ -26,8 +26,8 @@ ORDER BY k.id;
 
 -- name: letters_of_none
 -- breaks: log
--- Each dead letter of no campaign that was resolved has a line in the audit log, of the same instant.
--- says: at {at} {resolved} dead letters of no campaign were resolved as {action}, and the audit log has {log_lines} lines of it
+-- Each resolved dead letter that belongs to no campaign has a line in the audit log with the same time.
+-- says: at {at} {resolved} dead letters that belong to no campaign were resolved as {action}, and the audit log has {log_lines} such lines
 SELECT at, action, SUM(resolved) AS resolved, SUM(logged) AS log_lines
 FROM (
     SELECT resolved_at AS at, CASE WHEN resolved_by = 'voided' THEN 'dead_letter.void' ELSE 'dead_letter.replay' END AS action, 1 AS resolved, 0 AS logged

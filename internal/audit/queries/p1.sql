@@ -1,15 +1,15 @@
 -- name: in_force
--- Never more coupons are in force than the quantity.
+-- No more coupons are in force than the quantity.
 -- says: {in_force} coupons are in force, the quantity is {quantity}
 SELECT in_force, quantity
 FROM campaigns
 WHERE id = :campaign AND in_force > quantity;
 
 -- name: over
--- No issue ever left more coupons in force than the quantity of its terms. At a position, as many are in force as there are positions up to it, less two for each
--- void among them. Between two voids, and under the same terms, the most are in force at the last number. If another gate decides, coupons may be recorded after coupons of later terms, so the
--- limit is the highest quantity that the campaign ever had.
--- says: number {number} made {in_force} coupons in force, the quantity was {quantity}
+-- No issue ever left more coupons in force than the quantity of its terms. The number in force at a position is the number of positions up to it, minus two for each void among
+-- them. Between two voids, under the same terms, it is highest at the last number. If another gate decides, a coupon may be recorded after a coupon of later terms. Then the limit
+-- is the highest quantity that the campaign ever had.
+-- says: with number {number}, {in_force} coupons were in force, and the quantity was {quantity}
 WITH ends AS (
     SELECT number + count - 1 AS number FROM facts WHERE campaign_id = :campaign AND kind = 'coupon.issued'
     UNION

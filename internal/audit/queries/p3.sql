@@ -9,7 +9,8 @@ HAVING COUNT(*) > 1
 ORDER BY user_id;
 
 -- name: again
--- A user got another coupon only after the earlier coupon was voided. If another gate decides, its clock is not the ledger's, and the order of the facts is compared. Each void is a fact of its own.
+-- A user got another coupon only after the earlier coupon was voided. If another gate decides, its clock is not the ledger's, so the order of the facts is compared. Each void is a
+-- fact of its own.
 -- says: the user "{user_id}" was issued number {number} while number {earlier} was in force
 WITH taken AS (
     SELECT c.user_id, c.number, c.issued_at, c.position,

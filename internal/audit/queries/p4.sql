@@ -1,5 +1,5 @@
 -- name: order
--- A higher number was not issued before a lower number, nor by older terms. (The coupons of one instant and one version of the terms are compared as one range.)
+-- A higher number was not issued before a lower number, nor by older terms. (Coupons with the same time and version of the terms are compared as one range.)
 -- says: the numbers {first} to {last} were issued at {issued_at} by the terms of version {terms_version}, and the numbers {lower_first} to {lower_last} at {lower_at} by those of version {lower_terms}
 SELECT first, last, issued_at, terms_version, lower_first, lower_last, lower_at, lower_terms
 FROM (
@@ -12,7 +12,7 @@ WHERE first <= lower_last OR issued_at < lower_at OR terms_version < lower_terms
 ORDER BY first;
 
 -- name: missing
--- Every number is a coupon, a dead letter, or lost: up to the campaign's last one or, where another gate decides, up to where the journal is recorded.
+-- Every number is a coupon, a dead letter, or lost: up to the campaign's last number or, if another gate decides, up to the drained number.
 -- says: of the numbers up to {through}, {coupons} are coupons, {letters} others are dead letters and {lost} are lost
 SELECT through, coupons, letters, lost
 FROM (
@@ -35,7 +35,7 @@ ORDER BY d.number;
 
 -- name: coupon_and_lost
 -- No number is both a coupon and lost.
--- says: number {number} is a coupon, and it was lost: {first} to {last} were
+-- says: number {number} is a coupon, but the numbers {first} to {last} were lost
 SELECT MIN(c.number) AS number, l.number AS first, l.number + l.count - 1 AS last
 FROM lost l CROSS JOIN coupons c
 WHERE l.campaign_id = :campaign AND c.campaign_id = :campaign AND c.number >= l.number AND c.number < l.number + l.count
@@ -52,8 +52,8 @@ ORDER BY number;
 
 -- name: lost_before
 -- breaks: changes
--- Numbers are lost when an epoch ends. So the epoch that began then is at least 2, and it does not fall as numbers rise.
--- says: the numbers from {number} on were lost before epoch {epoch}, the campaign is in {now}, and those before were lost before epoch {earlier}
+-- Numbers are lost when an epoch ends. The epoch that then begins is at least 2, and does not decrease with rising numbers.
+-- says: the numbers from {number} on were lost before epoch {epoch}, the campaign is in epoch {now}, and the numbers before them were lost before epoch {earlier}
 SELECT l.number, l.epoch, k.epoch AS now, l.earlier
 FROM campaigns k
 CROSS JOIN (SELECT number, epoch, LAG(epoch) OVER (ORDER BY number) AS earlier FROM lost WHERE campaign_id = :campaign) l
@@ -62,8 +62,8 @@ ORDER BY l.number;
 
 -- name: last_number
 -- breaks: counters
--- The campaign's last number is that of a coupon or a dead letter.
--- says: the campaign's last number is {last_number}, that of its coupons and dead letters {highest}
+-- The campaign's last number is the number of a coupon or a dead letter.
+-- says: the campaign's last number is {last_number}, but the highest number of its coupons and dead letters is {highest}
 SELECT k.last_number, n.highest
 FROM campaigns k
 CROSS JOIN (
@@ -87,8 +87,8 @@ WHERE k.id = :campaign AND k.dead_letters <> d.letters;
 
 -- name: drained
 -- breaks: counters
--- The campaign says of every number that is recorded that it is. Without another gate there is no journal to drain.
--- says: numbers are drained up to {drained_through}, by the ledger's rows it is further, or the ledger decides
+-- The campaign is drained at least up to the last of its recorded numbers without a gap. If the ledger decides, there is no journal to drain.
+-- says: numbers are drained up to {drained_through}, although the ledger has the next number too, or decides the campaign itself
 SELECT k.drained_through
 FROM campaigns k
 WHERE k.id = :campaign AND CASE WHEN k.gate = 'ledger' THEN k.drained_through <> 0 ELSE

@@ -1,12 +1,12 @@
 -- name: no_campaign
--- The campaign that the tables name has a row.
--- says: the ledger lacks the campaign, of which other tables tell
+-- A campaign that other tables name has a row.
+-- says: the ledger has no row of the campaign, although other tables name it
 SELECT 1 AS told
 WHERE NOT EXISTS (SELECT 1 FROM campaigns WHERE id = :campaign);
 
 -- name: dense
 -- breaks: facts
--- The positions of facts leave no gap.
+-- The positions of facts have no gap.
 -- says: position {position} follows position {last}
 SELECT position, last
 FROM (
@@ -18,17 +18,17 @@ ORDER BY position;
 
 -- name: facts_end
 -- breaks: counters
--- The facts end where the campaign's row says. Where the ledger decides, the last run of issues is written when something else follows it.
--- says: the campaign's last position is {position}, the facts end at {last}
+-- The facts end at the position in the campaign's row. If the ledger decides, the last run of issues is written only when something else follows it.
+-- says: the campaign's last position is {position}, but the facts end at {last}
 SELECT k.position, f.last
 FROM campaigns k
 CROSS JOIN (SELECT COALESCE(MAX(position + count - 1), 0) AS last FROM facts WHERE campaign_id = :campaign) f
 WHERE k.id = :campaign AND CASE WHEN k.gate = 'ledger' THEN k.position < f.last OR k.position - f.last > k.last_number ELSE k.position <> f.last END;
 
 -- name: issued
--- Each fact of an issue names a coupon, and the coupon names the position of its fact. A run of facts has numbers and positions that are equally far apart, so of all that are that far
--- apart the count and the sum of the numbers have to be those of the coupons.
--- says: the facts issue {numbers} numbers at a position that is {apart} above the number, of the sum {of_facts}; {coupons} coupons say so, of the sum {of_coupons}
+-- Each fact of an issue names a coupon, and the coupon has the position of its fact. In a run of facts, the position minus the number is constant. So for each such difference,
+-- facts and coupons must agree in their count and in the sum of their numbers.
+-- says: facts whose position is {apart} above their number issue {numbers} numbers with the sum {of_facts}, but {coupons} coupons with the sum {of_coupons} have such a position
 SELECT apart, SUM(in_run) AS numbers, SUM(twice) / 2 AS of_facts, SUM(coupon) AS coupons, SUM(number) AS of_coupons
 FROM (
     SELECT position - number AS apart, count AS in_run, count * (2 * number + count - 1) AS twice, 0 AS coupon, 0 AS number
@@ -47,7 +47,7 @@ ORDER BY apart;
 -- name: as_many
 -- breaks: facts
 -- There are as many facts of issues and voids as the campaign's row counts.
--- says: the facts issue {issues} numbers and void {voids}; the campaign counts {issued} coupons issued and {in_force} in force
+-- says: the facts issue {issues} numbers and void {voids}, but the campaign counts {issued} coupons issued and {in_force} in force
 SELECT f.issues, f.voids, k.issued, k.in_force
 FROM campaigns k
 CROSS JOIN (
@@ -64,16 +64,16 @@ WHERE k.id = :campaign AND (f.issues <> k.issued OR f.issues - f.voids <> k.in_f
 
 -- name: voided
 -- breaks: facts
--- Each fact of a void names one coupon that is voided, and that was issued by then.
--- says: position {position} voids number {number}, {count} numbers in all, and no coupon says so that was issued before
+-- Each fact of a void names one coupon that is voided and was issued before.
+-- says: the fact at position {position} voids {count} numbers from {number} on, and is not one void of a coupon that was issued before
 SELECT f.position, f.number, f.count
 FROM facts f LEFT JOIN coupons c ON c.campaign_id = f.campaign_id AND c.number = f.number AND c.voided_at IS NOT NULL AND c.position < f.position
 WHERE f.campaign_id = :campaign AND f.kind = 'coupon.voided' AND (f.count <> 1 OR c.number IS NULL)
 ORDER BY f.position;
 
 -- name: recorded
--- Where the ledger decides, it records a coupon at the instant at which it is issued.
--- says: number {number} was issued at {issued_at} and recorded at {recorded_at}, and the ledger does both at once
+-- If the ledger decides, it records a coupon at the time at which it issues it.
+-- says: number {number} was issued at {issued_at} and recorded at {recorded_at}, although the ledger does both at once
 SELECT c.number, c.issued_at, c.recorded_at
 FROM campaigns k CROSS JOIN coupons c
 WHERE k.id = :campaign AND k.gate = 'ledger' AND c.campaign_id = :campaign AND c.recorded_at <> c.issued_at
@@ -81,7 +81,7 @@ ORDER BY c.number;
 
 -- name: voids
 -- breaks: changes
--- Only a coupon that is voided has a reason why, and it was not voided before it was issued. After a reconcile these instants are of two clocks.
+-- Only a voided coupon has a reason, and no coupon was voided before it was issued. After a reconcile the two times are of two clocks, and are not compared.
 -- says: number {number} was issued at {issued_at} and voided at {voided_at}, because of "{void_reason}"
 SELECT number, issued_at, voided_at, void_reason
 FROM coupons
@@ -92,8 +92,8 @@ ORDER BY number;
 
 -- name: void_changes
 -- breaks: changes
--- Each void of a coupon or of a dead letter is a change, of the same instant. A dead letter without a coupon, or from before the campaign, is voided without one.
--- says: at {changed_at} {coupons} coupons and dead letters were voided, and {changes} changes say so
+-- Each void of a coupon or of a dead letter is a change with the same time. A dead letter without a coupon, or from before the campaign, is voided without a change.
+-- says: at {changed_at} {coupons} coupons and dead letters were voided, but there are {changes} changes for it
 SELECT changed_at, SUM(coupon) AS coupons, SUM(changed) AS changes
 FROM (
     SELECT voided_at AS changed_at, 1 AS coupon, 0 AS changed FROM coupons WHERE campaign_id = :campaign AND voided_at IS NOT NULL
@@ -110,7 +110,7 @@ ORDER BY changed_at;
 
 -- name: replayed
 -- A dead letter that was replayed is a coupon.
--- says: the dead letter {id} was replayed, and its number {number} is no coupon
+-- says: the dead letter {id} was replayed, but its number {number} is not a coupon
 SELECT d.id, d.number
 FROM dead_letters d LEFT JOIN coupons c ON c.campaign_id = d.campaign_id AND c.number = d.number
 WHERE d.campaign_id = :campaign AND d.resolved_by = 'replayed' AND d.number > 0 AND c.number IS NULL
@@ -118,8 +118,8 @@ ORDER BY d.id;
 
 -- name: log_changes
 -- breaks: log
--- Each change has a line in the audit log, of the same instant.
--- says: at {at} there are {changes} changes that the audit log calls {action}, and {log_lines} of its lines
+-- Each change has a line in the audit log with the same time.
+-- says: at {at} there are {changes} changes of the kind {action}, but the audit log has {log_lines} lines about it
 SELECT at, action, SUM(changed) AS changes, SUM(logged) AS log_lines
 FROM (
     SELECT changed_at AS at, 1 AS changed, 0 AS logged,
@@ -141,8 +141,8 @@ ORDER BY at, action;
 
 -- name: log_voids
 -- breaks: log
--- The line of a void names the coupon that was voided then, and its user.
--- says: by line {id} of the audit log number {number} of the user "{user_id}" was voided at {at}, and no coupon says so
+-- The audit log's line about a void names the coupon that was voided then, and its user.
+-- says: line {id} of the audit log says that number {number} of the user "{user_id}" was voided at {at}, but no coupon was
 SELECT l.id, l.number, l.user_id, l.at
 FROM audit_log l LEFT JOIN coupons c
   ON c.campaign_id = l.campaign_id AND c.number = l.number AND c.user_id = l.user_id AND c.voided_at = l.at
@@ -151,8 +151,8 @@ ORDER BY l.id;
 
 -- name: log_letters
 -- breaks: log
--- Each dead letter that an operator replayed or voided has a line in the audit log, of the same instant, about the same number and user.
--- says: at {at} there is a dead letter of number {number} with {resolved} resolved as {action}, and {log_lines} lines of the audit log
+-- Each dead letter that an operator replayed or voided has a line in the audit log with the same time, number and user.
+-- says: at {at} {resolved} dead letters with number {number} were resolved as {action}, but the audit log has {log_lines} lines about it
 SELECT at, action, number, SUM(resolved) AS resolved, SUM(logged) AS log_lines
 FROM (
     SELECT resolved_at AS at, CASE WHEN resolved_by = 'voided' THEN 'dead_letter.void' ELSE 'dead_letter.replay' END AS action, COALESCE(number, 0) AS number, user_id, 1 AS resolved, 0 AS logged
@@ -167,8 +167,8 @@ ORDER BY at, action, number;
 
 -- name: log_direct
 -- breaks: log
--- Where the ledger decides, each direct issue has a line in the audit log, of the same instant. At another gate the line comes later, and a node that died may have left it out.
--- says: at {at} there are {issues} direct issues by the coupons, and {log_lines} by the audit log
+-- If the ledger decides, each direct issue has a line in the audit log with the same time. If another gate decides, a node writes the line later, and may have died before that.
+-- says: at {at} there are {issues} direct issues by the coupons, but {log_lines} by the audit log
 SELECT at, SUM(issued) AS issues, SUM(logged) AS log_lines
 FROM (
     SELECT DISTINCT c.issued_at AS at, 1 AS issued, 0 AS logged
@@ -185,8 +185,8 @@ ORDER BY at;
 
 -- name: log_retired
 -- breaks: log
--- So has the end of a campaign that its gate may forget.
--- says: the campaign was retired at {retired_at}, by the audit log at {logged_at}
+-- The retirement of a campaign has a line in the audit log with the same time.
+-- says: the campaign was retired at {retired_at}, but by the audit log at {logged_at}
 SELECT k.retired_at, l.at AS logged_at
 FROM campaigns k
 CROSS JOIN (SELECT MAX(at) AS at FROM audit_log WHERE campaign_id = :campaign AND action = 'campaign.retire') l

@@ -1,6 +1,6 @@
 -- name: in_window
--- Each coupon was issued by terms that there were, within their window, and where the ledger decides while they were in force. A direct issue may come before the opening.
--- Terms that the ledger lost when a backup was restored are not checked.
+-- Each coupon was issued by existing terms, within their window and, if the ledger decides, while they were in force. A direct issue may come before the opening. Terms that the
+-- ledger lost when a backup was restored are not checked.
 -- says: number {number} was issued at {issued_at} by the terms of version {terms_version}, of {changed_at} to {until_at}, whose window is {opens_at} to {closes_at}
 WITH terms AS (
     SELECT version, opens_at, closes_at, changed_at, LEAD(changed_at) OVER (ORDER BY version) AS until_at
@@ -16,8 +16,8 @@ WHERE k.id = :campaign AND c.campaign_id = :campaign
 ORDER BY c.number;
 
 -- name: barred
--- No coupon was issued during a pause, except directly, or after the close. A coupon and a change of the same instant may have come in either order. If another gate decides, this is not
--- checked: the ledger does not know when that gate took the change.
+-- No coupon was issued after the close, or during a pause unless directly. A coupon and a change with the same time may have come in either order. If another gate decides, this is
+-- not checked: the ledger does not know when that gate applied the change.
 -- says: number {number} was issued at {issued_at}, after the {kind} at {changed_at}
 WITH turns AS (
     SELECT kind, changed_at, ROW_NUMBER() OVER (ORDER BY changed_at, version) AS nth
@@ -38,8 +38,8 @@ ORDER BY i.number;
 
 -- name: first
 -- breaks: changes
--- The first change makes the campaign, at the instant that its row says.
--- says: the campaign was made at {created_at}, its first change is version {version}, of the kind {kind}, at {changed_at}; 1 with terms has to be
+-- The first change creates the campaign, at the time in its row.
+-- says: the campaign was created at {created_at}, but its first change is version {version}, of the kind {kind}, at {changed_at}; it must be version 1, of the kind terms
 SELECT k.created_at, h.version, h.kind, h.changed_at
 FROM campaigns k
 LEFT JOIN changes h ON h.campaign_id = k.id AND h.version = (SELECT MIN(version) FROM changes WHERE campaign_id = :campaign)
@@ -47,7 +47,7 @@ WHERE k.id = :campaign AND (h.version IS NULL OR h.version <> 1 OR h.kind <> 'te
 
 -- name: numbering
 -- breaks: changes
--- The changes are numbered without a gap, in the order of their instants. Only a reconcile passes numbers over, which the restored ledger had forgotten.
+-- The changes are numbered without a gap, in the order of their times. Only a reconcile skips numbers, namely those that the restored ledger had forgotten.
 -- says: version {version} of {changed_at} follows version {earlier} of {earlier_at}
 SELECT version, changed_at, earlier, earlier_at
 FROM (
@@ -59,8 +59,8 @@ ORDER BY version;
 
 -- name: refused
 -- breaks: changes
--- Only another gate refuses a change, and only terms.
--- says: version {version}, a {kind}, was refused, and only another gate refuses, only terms
+-- Only another gate refuses changes, and only changes of terms.
+-- says: version {version}, a {kind}, was refused, but only another gate refuses changes, and only changes of terms
 SELECT h.version, h.kind
 FROM campaigns k JOIN changes h ON h.campaign_id = k.id
 WHERE k.id = :campaign AND h.refused AND (k.gate = 'ledger' OR h.kind <> 'terms')
@@ -68,8 +68,8 @@ ORDER BY h.version;
 
 -- name: version
 -- breaks: changes
--- The campaign's row is at the last change. The gate has all of them, or another gate lacks the last one.
--- says: the campaign is at version {version}, its changes end at {last}; the gate has those up to {applied}, of epoch {epoch}, and was rebuilt {rebuilds} times
+-- The campaign's row has the version of the last change. The gate has all changes, or another gate lacks the last one.
+-- says: the campaign is at version {version}, but its changes end at {last}; the gate has those up to {applied}, is in epoch {epoch}, and was rebuilt {rebuilds} times
 SELECT k.version, h.last, k.applied, k.epoch, h.rebuilds
 FROM campaigns k
 CROSS JOIN (SELECT COALESCE(MAX(version), 0) AS last, COALESCE(SUM(CASE WHEN kind = 'rebuild' THEN 1 ELSE 0 END), 0) AS rebuilds FROM changes WHERE campaign_id = :campaign) h
@@ -79,8 +79,8 @@ WHERE k.id = :campaign
 
 -- name: terms
 -- breaks: changes
--- The campaign has the quantity and the window of its last terms. A lower quantity is only proposed until another gate has it.
--- says: the campaign has the terms of version {terms_version}, quantity {quantity}, window {opens_at} to {closes_at}; by its changes those of {version}, quantity {its_quantity}, window {its_opens_at} to {its_closes_at}
+-- The campaign has the quantity and the window of its last terms. A lower quantity is only proposed until another gate has applied it.
+-- says: the campaign has the terms of version {terms_version}, quantity {quantity}, window {opens_at} to {closes_at}; its changes have version {version}, quantity {its_quantity}, window {its_opens_at} to {its_closes_at}
 WITH terms AS (
     SELECT version, kind, quantity, opens_at, closes_at,
         LAG(quantity) OVER (ORDER BY version) AS quantity_before, LAG(version) OVER (ORDER BY version) AS earlier
@@ -100,7 +100,7 @@ WHERE k.id = :campaign
 
 -- name: phase
 -- breaks: changes
--- The campaign is paused and closed as its changes say, since the last reconcile.
+-- The campaign is paused and closed according to its changes since the last reconcile.
 -- says: the campaign is paused: {paused}, closed: {closed}; by its changes paused: {was_paused}, closed: {was_closed}
 SELECT CASE WHEN k.paused THEN 'yes' ELSE 'no' END AS paused, CASE WHEN k.closed THEN 'yes' ELSE 'no' END AS closed,
     CASE WHEN t.last_pause > t.last_resume THEN 'yes' ELSE 'no' END AS was_paused, CASE WHEN t.closes > 0 THEN 'yes' ELSE 'no' END AS was_closed
@@ -116,8 +116,8 @@ WHERE k.id = :campaign
 
 -- name: turns
 -- breaks: changes
--- A pause, a resume and a close each change something, and nothing but a reconcile comes after a close.
--- says: version {version}, a {kind}, changes nothing: version {earlier}, a {earlier_kind}, was before it
+-- A pause, a resume and a close each change something, and only a reconcile may follow a close.
+-- says: version {version}, a {kind}, changes nothing, because version {earlier}, a {earlier_kind}, came before it
 SELECT version, kind, earlier, earlier_kind
 FROM (
     SELECT version, kind, LAG(version) OVER (ORDER BY version) AS earlier, LAG(kind) OVER (ORDER BY version) AS earlier_kind
@@ -138,8 +138,8 @@ ORDER BY h.version;
 
 -- name: closed
 -- breaks: changes
--- The campaign was closed when its change says. The row of a retired campaign has the instant by its gate's clock.
--- says: an operator closed the campaign at {closed_at}, by its changes at {changed_at}
+-- The campaign was closed at the time of its change. The row of a retired campaign has the time by its gate's clock.
+-- says: an operator closed the campaign at {closed_at}, but by its changes at {changed_at}
 SELECT k.closed_at, h.changed_at
 FROM campaigns k
 CROSS JOIN (SELECT MIN(changed_at) AS changed_at FROM changes WHERE campaign_id = :campaign AND kind = 'close') h
@@ -150,8 +150,8 @@ WHERE k.id = :campaign
 
 -- name: retired
 -- breaks: changes
--- Only a campaign of another gate is retired, once it is closed, and only a retired one is forgotten.
--- says: the campaign was retired at {retired_at} and forgotten by its gate at {forgotten_at}, its window closes at {closes_at}
+-- Only a campaign of another gate is retired, after it is closed, and only a retired campaign is deleted at its gate.
+-- says: the campaign was retired at {retired_at} and deleted at its gate at {forgotten_at}, but its window closes at {closes_at}
 SELECT retired_at, forgotten_at, closes_at
 FROM campaigns
 WHERE id = :campaign
@@ -160,8 +160,9 @@ WHERE id = :campaign
 
 -- name: opened
 -- breaks: counters
--- The campaign had opened when its first coupon or ticket was given, and, where the ledger decides, not before it was made. Another gate keeps that until the campaign is retired.
--- says: the campaign opened at {opened_at}, it was made at {created_at}, and its first coupon or ticket is of {first_at}
+-- The campaign had opened when its first coupon or ticket was issued and, if the ledger decides, not before it was created. Another gate keeps the time of the opening until the
+-- campaign is retired.
+-- says: the campaign opened at {opened_at}, was created at {created_at}, and its first coupon or ticket is of {first_at}
 SELECT k.opened_at, k.created_at, f.first_at
 FROM campaigns k
 CROSS JOIN (
@@ -178,9 +179,9 @@ WHERE k.id = :campaign
 
 -- name: sold_out
 -- breaks: counters
--- Where the ledger decides, the campaign sold out when a coupon or new terms first left nothing. Another gate keeps that until the campaign is retired. Then all is in force that
--- there may be, or something changed since.
--- says: the campaign sold out first at {sold_out_at}, by its coupons and changes at {left_nothing_at}
+-- If the ledger decides, the campaign sold out when a coupon or new terms first left no stock. Another gate keeps that time until the campaign is retired. Then the whole quantity
+-- is in force, or something has changed since.
+-- says: the campaign first sold out at {sold_out_at}, but by its coupons and changes at {left_nothing_at}
 WITH totals AS (SELECT terms_version, COUNT(*) AS coupons, MAX(number) AS number FROM coupons WHERE campaign_id = :campaign GROUP BY terms_version),
 ends AS (
     SELECT number + count - 1 AS number FROM facts WHERE campaign_id = :campaign AND kind = 'coupon.issued'
@@ -219,8 +220,8 @@ WHERE k.id = :campaign
 
 -- name: decided
 -- breaks: counters
--- Nothing of the campaign is of later than its gate's last instant.
--- says: the gate's last instant is {decided_at}, and something is of {last_at}
+-- Nothing of the campaign has a later time than its gate's last decision.
+-- says: the gate's last decision was at {decided_at}, but something of the campaign is of {last_at}
 SELECT k.decided_at, l.last_at
 FROM campaigns k
 CROSS JOIN (

@@ -1,6 +1,6 @@
 -- name: served_in_order
 -- Coupons are issued to tickets in the order of the tickets.
--- says: number {number} was issued to the ticket {generation}.{ticket}, behind number {lower} to the ticket {lower_generation}.{lower_ticket}
+-- says: number {number} was issued to the ticket {generation}.{ticket}, after number {lower} to the ticket {lower_generation}.{lower_ticket}
 SELECT number, generation, ticket, lower, lower_generation, lower_ticket
 FROM (
     SELECT number, COALESCE(generation, 0) AS generation, COALESCE(ticket, 0) AS ticket,
@@ -13,8 +13,8 @@ WHERE generation < lower_generation OR generation = lower_generation AND ticket 
 ORDER BY number;
 
 -- name: generations
--- The generations of the line that ended are numbered without a gap, and the line is in the next one. Another gate reports an end with the next coupons, which may be on their way.
--- says: the line is in generation {generation}, {ended} have ended, the last one is generation {last}
+-- The ended generations of the line are numbered without a gap, and the line is in the next one. Another gate reports an end with its next coupons, which may be on their way.
+-- says: the line is in generation {generation}, but {ended} have ended, the last of them generation {last}
 SELECT k.generation, p.ended, p.last
 FROM campaigns k
 CROSS JOIN (SELECT COUNT(*) AS ended, COALESCE(MAX(generation), 0) AS last FROM past_lines WHERE campaign_id = :campaign) p
@@ -22,8 +22,8 @@ WHERE k.id = :campaign
   AND (p.ended <> p.last OR k.generation <> p.ended + 1 AND (k.gate = 'ledger' OR k.last_number <= k.drained_through));
 
 -- name: ended
--- A generation ended because the campaign sold out, with a coupon or with terms, because its window or an operator closed it, or because another gate lost it.
--- says: generation {generation} ended at {ended_at} as {reason}, and nothing did so then
+-- A generation ended because a coupon or new terms sold the campaign out, because its window ended or an operator closed it, or because another gate lost it.
+-- says: generation {generation} ended at {ended_at} as {reason}, but nothing at that time explains it
 SELECT p.generation, p.ended_at, p.reason
 FROM campaigns k JOIN past_lines p ON p.campaign_id = k.id
 WHERE k.id = :campaign AND NOT CASE
@@ -38,8 +38,8 @@ WHERE k.id = :campaign AND NOT CASE
 ORDER BY p.generation;
 
 -- name: given_in_order
--- The tickets of a generation are numbered without a gap, in the order in which they were given, and none ended before it was given.
--- says: the ticket {generation}.{ticket}, given at {joined_at}, follows the ticket {generation}.{earlier}, given at {earlier_at}; it ended at {ended_at}
+-- The tickets of a generation are numbered without a gap, in the order in which they were issued, and no ticket ended before it was issued.
+-- says: the ticket {generation}.{ticket}, issued at {joined_at}, follows the ticket {generation}.{earlier}, issued at {earlier_at}; it ended at {ended_at}
 SELECT generation, ticket, joined_at, earlier, earlier_at, ended_at
 FROM (
     SELECT generation, ticket, joined_at, ended_at,
@@ -51,7 +51,7 @@ WHERE ticket <> earlier + 1 OR joined_at < earlier_at OR ended_at < joined_at
 ORDER BY generation, ticket;
 
 -- name: in_line_twice
--- A user is in line once.
+-- A user is in line only once.
 -- says: the user "{user_id}" is in line {places} times in generation {generation}
 SELECT user_id, generation, COUNT(*) AS places
 FROM tickets
@@ -61,8 +61,8 @@ HAVING COUNT(*) > 1
 ORDER BY user_id;
 
 -- name: issued_to
--- Where the ledger keeps the line, each coupon that was issued to a ticket is that of the ticket's user, and of the instant at which it ended.
--- says: the ticket {generation}.{ticket} of the user "{user_id}" was issued {coupons} coupons at {at} by the coupons, and {tickets} by the ticket
+-- If the ledger keeps the line, a coupon that was issued to a ticket belongs to the ticket's user, and was issued when the ticket ended.
+-- says: to the ticket {generation}.{ticket} of the user "{user_id}" {coupons} coupons were issued at {at} by the coupons, but {tickets} by the ticket
 SELECT generation, ticket, user_id, at, SUM(coupon) AS coupons, SUM(issued) AS tickets
 FROM (
     SELECT COALESCE(c.generation, 0) AS generation, COALESCE(c.ticket, 0) AS ticket, c.user_id, c.issued_at AS at, 1 AS coupon, 0 AS issued
@@ -77,8 +77,8 @@ HAVING SUM(coupon) <> SUM(issued)
 ORDER BY generation, ticket;
 
 -- name: passed_over
--- A user who was passed over because of a coupon got it directly, at that instant.
--- says: the ticket {generation}.{ticket} ended at {ended_at} since "{user_id}" got a coupon directly, and none was issued so
+-- A user whose ticket ended because of a coupon got that coupon directly, at that time.
+-- says: the ticket {generation}.{ticket} ended at {ended_at} because "{user_id}" got a coupon directly, but no coupon was issued so
 SELECT t.generation, t.ticket, t.user_id, t.ended_at
 FROM tickets t
 LEFT JOIN (SELECT user_id, issued_at FROM coupons WHERE campaign_id = :campaign AND ticket IS NULL) c
@@ -87,8 +87,9 @@ WHERE t.campaign_id = :campaign AND t.outcome = 'already_issued' AND c.user_id I
 ORDER BY t.generation, t.ticket;
 
 -- name: counted
--- The campaign's row counts the tickets of its generation, and the row of one that ended those of that one. Each ticket up to served_through has ended, and no other before it.
--- says: generation {generation} counts {last_ticket} tickets, {served} served and {waiting} in line, and each up to {served_through} ended; by the tickets it is {its_last}, {its_served} and {its_waiting}, and up to {least} to {most}
+-- The campaign's row counts the tickets of its generation, and the row of an ended generation counts its own. All tickets up to served_through have ended, and it is not lower than
+-- the last ticket that was served.
+-- says: generation {generation} counts {last_ticket} tickets, {served} served, {waiting} in line, and all up to {served_through} ended; by its tickets it is {its_last}, {its_served}, {its_waiting}, and from {least} to {most}
 WITH says AS (
     SELECT generation, last_ticket, served, waiting, served_through FROM campaigns WHERE id = :campaign AND gate = 'ledger'
     UNION ALL
@@ -115,8 +116,8 @@ WHERE last_ticket <> its_last OR served <> its_served OR waiting <> its_waiting 
 ORDER BY generation;
 
 -- name: unknown_generation
--- There are tickets of generations only that there were, and none where another gate keeps the line.
--- says: there are tickets of the generation {generation}, and no row of it
+-- Each ticket belongs to a generation of the line. If another gate keeps the line, the ledger has no tickets.
+-- says: there are tickets of the generation {generation}, but it has no row, or another gate keeps the line
 SELECT DISTINCT t.generation
 FROM campaigns k JOIN tickets t ON t.campaign_id = k.id
 WHERE k.id = :campaign
@@ -125,9 +126,9 @@ WHERE k.id = :campaign
 ORDER BY t.generation;
 
 -- name: served_through
--- Where another gate keeps the line, it says how far each generation is served. No coupon is of a later ticket, and there are at most as many as were served. The row of a lost
+-- If another gate keeps the line, it reports how far each generation is served. No coupon has a later ticket, and there are no more coupons than served tickets. The row of a lost
 -- generation has only what the ledger knew by then.
--- says: {coupons} coupons were issued to tickets of the generation {generation}, up to {last_ticket}, and {served} were served, up to {served_through}
+-- says: {coupons} coupons were issued to tickets of the generation {generation}, up to {last_ticket}, but {served} tickets were served, up to {served_through}
 WITH says AS (
     SELECT generation, served, served_through, last_ticket, 'now' AS reason FROM campaigns WHERE id = :campaign
     UNION ALL
@@ -145,9 +146,9 @@ WHERE k.id = :campaign AND k.gate <> 'ledger'
 ORDER BY h.generation;
 
 -- name: served_elsewhere
--- If a generation ended at another gate, each ticket that was served has a coupon of that generation, or its user got a coupon directly, or the coupon is a dead letter or lost. This holds once a
--- later generation has a coupon, because then all numbers of this one are known.
--- says: generation {generation} counts {served} tickets served: {coupons} coupons name one, and {others} others may have been got directly, be dead letters or be lost
+-- If a generation ended at another gate, each served ticket has a coupon of that generation, or its user got a coupon directly, or the coupon is a dead letter or lost. This holds
+-- once a later generation has a coupon, because all numbers of this one are known by then.
+-- says: generation {generation} counts {served} tickets served, but {coupons} coupons name one, and only {others} others may have been issued directly, be dead letters or be lost
 WITH has AS (
     SELECT COALESCE(generation, 0) AS generation, COUNT(*) AS coupons
     FROM coupons WHERE campaign_id = :campaign
@@ -167,8 +168,8 @@ WHERE k.id = :campaign AND k.gate <> 'ledger' AND k.last_number <= k.drained_thr
 ORDER BY p.generation;
 
 -- name: ended_in_order
--- At another gate, generations end one after the other, and no coupon of one is of later.
--- says: generation {generation} ended at {ended_at}, the one before it at {earlier_at}, and its last coupon is of {issued_at}
+-- At another gate, generations end in order, and no coupon of a generation was issued after its end.
+-- says: generation {generation} ended at {ended_at}, but the one before it at {earlier_at}, and its last coupon was issued at {issued_at}
 SELECT p.generation, p.ended_at, p.earlier_at, c.issued_at
 FROM campaigns k
 CROSS JOIN (SELECT generation, ended_at, LAG(ended_at) OVER (ORDER BY generation) AS earlier_at FROM past_lines WHERE campaign_id = :campaign AND reason <> 'lost') p
