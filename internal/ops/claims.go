@@ -18,11 +18,11 @@ type claimMetrics struct {
 	took, batches, gate prometheus.Histogram
 }
 
-// Why a claim has no outcome. Of these only unknown always concerns an operator: anybody can ask for a
-// campaign that does not exist, or leave before the answer.
+// Why a claim has no outcome. Only unknown always concerns an operator: any client can ask for a campaign that does not exist, or leave before the
+// answer.
 const (
 	claimUnknown  = "unknown"   // the gate may have decided it: 503
-	claimShed     = "shed"      // too many waited, and nothing was decided: 503
+	claimShed     = "shed"      // too many claims waited, and nothing was decided: 503
 	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was decided: 503
 	claimNotFound = "not_found" // there is no such campaign: 404
 	claimGone     = "gone"      // the caller left before the answer
@@ -31,7 +31,7 @@ const (
 func newClaimMetrics() claimMetrics {
 	m := claimMetrics{
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "firstcome_claims_total", Help: "Claims, by outcome; of those without: unknown (it may have been decided), shed, gate_unavailable, gate_full, line_full, stopping, mismatch, not_found (nothing was), gone (the caller left).",
+			Name: "firstcome_claims_total", Help: "Claims by outcome. Without an outcome: unknown (it may have been decided); shed, gate_unavailable, gate_full, line_full, stopping, mismatch, not_found (nothing was decided); gone (the caller left).",
 		}, []string{"outcome"}),
 		took:    histogram("firstcome_claim_seconds", "Time from a claim's arrival, once all of its body is there, to its answer.", latencies),
 		batches: histogram("firstcome_batch_claims", "Claims that went to the gate at once.", prometheus.ExponentialBuckets(1, 2, 10)),
@@ -49,7 +49,7 @@ func newClaimMetrics() claimMetrics {
 	return m
 }
 
-// Claimed counts a claim that is answered with an outcome, and notes how long it took.
+// Claimed counts a claim that was answered with an outcome, and its duration.
 func (m *Monitor) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took time.Duration) {
 	m.Decided(id, o)
 	m.took.Observe(took.Seconds())
@@ -76,11 +76,11 @@ func (m *Monitor) Undecided(ctx context.Context, _ firstcome.CampaignID, err err
 	m.claims.WithLabelValues(why).Inc()
 }
 
-// Batch is flow.Limits.OnBatch.
+// Batch serves as flow.Limits.OnBatch.
 func (m *Monitor) Batch(claims int, took time.Duration, err error) {
 	m.batches.Observe(float64(claims))
 	m.gate.Observe(took.Seconds())
-	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // anybody can ask for a campaign that does not exist
+	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) { // any client can ask for a campaign that does not exist
 		m.failures.WithLabelValues(classOf(err)).Inc()
 		m.Warn("a batch of claims was not decided", "claims", claims, "err", err)
 	}
@@ -95,12 +95,12 @@ func (m *Monitor) WatchClaims(i *flow.Issuer, connections func() (open, evicted,
 		}
 	}
 	m.registry.MustRegister(m.claims, m.took, m.batches, m.gate,
-		gaugeFunc("firstcome_waiting_claims", "Claims that wait for the gate or are at it.", func() int64 { return i.Stats().Waiting }),
+		gaugeFunc("firstcome_waiting_claims", "Claims that wait for a call of the gate, or are in one.", func() int64 { return i.Stats().Waiting }),
 		counterFunc("firstcome_shed_claims_total", "Claims refused because too many waited.", func() int64 { return i.Stats().Shed }),
 		counterFunc("firstcome_cached_answers_total", "Claims answered without asking the gate.", func() int64 { return i.Stats().Cached }),
 		counterFunc("firstcome_batch_failures_total", "Calls of the gate that failed.", func() int64 { return i.Stats().Failed }),
 		gaugeFunc("firstcome_open_connections", "Open connections of the public listener.", one(0)),
 		counterFunc("firstcome_evicted_connections_total", "Idle connections closed to make room.", one(1)),
-		counterFunc("firstcome_shed_connections_total", "New connections closed for want of room.", one(2)),
+		counterFunc("firstcome_shed_connections_total", "New connections closed because there was no room.", one(2)),
 	)
 }

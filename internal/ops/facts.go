@@ -9,16 +9,16 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 )
 
-// FactsFailed logs why no facts are published at the moment.
+// FactsFailed logs why no facts can be published.
 func (m *Monitor) FactsFailed(err error) { m.Warn("facts are not published", "err", err) }
 
-// WatchFacts adds the metrics of what publishes facts. Each node of a topic reports the same lag. Call WatchLedger first.
+// WatchFacts adds the metrics of publishing facts. Each node that may publish to a topic reports the same lag. Call WatchLedger first.
 func (m *Monitor) WatchFacts(p *kafka.Publisher) {
 	topic := prometheus.Labels{"ledger": m.ledger.Identity(), "follower": p.Follower()}
 	m.registry.MustRegister(
 		counterFunc("firstcome_facts_published_total", "Facts that this node published.", func() int64 { return p.Stats().Published }),
-		counterFunc("firstcome_facts_failures_total", "Times that this node had to begin anew to publish facts.", func() int64 { return p.Stats().Failures }),
-		gaugeFunc("firstcome_facts_leader", "1 if this node publishes facts: one node at a time does.", func() int64 {
+		counterFunc("firstcome_facts_failures_total", "Times that this node had to restart publishing facts.", func() int64 { return p.Stats().Failures }),
+		gaugeFunc("firstcome_facts_leader", "1 if this node publishes facts; one node at a time does.", func() int64 {
 			if p.Stats().Leads {
 				return 1
 			}
@@ -28,8 +28,8 @@ func (m *Monitor) WatchFacts(p *kafka.Publisher) {
 			metrics: []*prometheus.Desc{
 				describe("firstcome_facts_up", "Whether the ledger answered this scrape, about the facts that are not published."),
 				prometheus.NewDesc("firstcome_facts_lag", "Facts in the ledger that are not noted as published.", nil, topic),
-				prometheus.NewDesc("firstcome_facts_lag_seconds", "How long ago the oldest of them happened.", nil, topic),
-				prometheus.NewDesc("firstcome_facts_ahead_campaigns", "Campaigns of which nothing is published any more, because the topic knows facts that the ledger does not.", nil, topic),
+				prometheus.NewDesc("firstcome_facts_lag_seconds", "Age of the oldest fact that is not noted as published.", nil, topic),
+				prometheus.NewDesc("firstcome_facts_ahead_campaigns", "Campaigns whose facts are no longer published, because the topic has facts that the ledger lacks.", nil, topic),
 			},
 			ask: func() ([]float64, error) {
 				ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)

@@ -30,7 +30,7 @@ var lags = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 3
 
 // Classes of the gate's failures.
 const (
-	classSafe     = "safe"     // nothing was done; another try will succeed soon
+	classSafe     = "safe"     // nothing was done; a retry will succeed soon
 	classUnknown  = "unknown"  // it may have been done
 	classFatal    = "fatal"    // the gate does nothing until an operator acts
 	classLost     = "lost"     // the gate has lost a campaign
@@ -40,7 +40,7 @@ const (
 func newGateMetrics() gateMetrics {
 	m := gateMetrics{
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "firstcome_gate_failures_total", Help: "Calls of the gate that failed, by what that means.",
+			Name: "firstcome_gate_failures_total", Help: "Calls of the gate that failed, by class.",
 		}, []string{"class"}),
 		alarms: counter("firstcome_journal_alarms_total", "What an operator should know of the journal, each time it was logged."),
 		lag:    histogram("firstcome_record_lag_seconds", "Time from the issue of a batch's first coupon to its being recorded.", lags),
@@ -75,8 +75,7 @@ func (m *Monitor) RetireFailed(err error) {
 	m.log.Warn("a campaign that is over was not retired", "err", err)
 }
 
-// Alarm counts and logs what an operator should know about the journal. id is empty if the alarm is not about
-// one campaign.
+// Alarm counts and logs an alarm about the journal. id is empty if it is not about one campaign.
 func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
 	m.alarms.Inc()
 	about := []any{"err", err}
@@ -98,10 +97,10 @@ func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 	}
 }
 
-// Refused logs that of ledger and gate of a campaign one is older than the other: see recovery.Events.
+// Refused logs that a campaign's ledger and gate are of different ages: see recovery.Events.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
-// Record is flow.RecorderLimits.OnRecord.
+// Record serves as flow.RecorderLimits.OnRecord.
 func (m *Monitor) Record(one flow.Recording) {
 	m.record.Observe(one.Took.Seconds())
 	if one.Late > 0 {
@@ -115,7 +114,7 @@ func (m *Monitor) Record(one flow.Recording) {
 	}
 }
 
-// Relayed is flow.RecorderLimits.OnRecord of a relay: its ledger is a topic.
+// Relayed serves as flow.RecorderLimits.OnRecord of a relay, whose ledger is a topic.
 func (m *Monitor) Relayed(one flow.Recording) {
 	if one.Err != nil {
 		m.Warn("the topic did not take what is issued, which waits in Redis", "campaign", one.Campaign, "coupons", one.Coupons, "err", one.Err)
@@ -124,29 +123,28 @@ func (m *Monitor) Relayed(one flow.Recording) {
 
 // A Gate has the parts that a Monitor watches if there is a gate beside the ledger.
 type Gate struct {
-	Name     string // the name that campaigns have for the gate
+	Name     string // the gate's name in campaigns
 	Changer  *flow.Changer
 	Retirer  *recovery.Retirer
 	Recovery *recovery.Machine
 	// Ping returns nil if the gate answers.
 	Ping func(context.Context) error
-	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger
-	// is behind the gate, perhaps with flow.ErrUnaged.
+	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger lags behind the gate, perhaps with flow.ErrUnaged.
 	Lag func(context.Context, []gate.Revision) ([]flow.Lag, error)
 	// Waiter is where claims wait until they are recorded. It is nil if this node answers no claims.
 	Waiter *flow.Waiter
 	// Recorder is this node's recorder. It is nil if this node records nothing.
 	Recorder *flow.Recorder
-	// Topic is where coupons wait behind the gate. It is nil if they pass no topic.
+	// Topic is the topic between the gate's journal and the ledger, or nil if there is none.
 	Topic *kafka.Journal
-	// Relay brings them there from the gate's journal. It is nil if this node does not.
+	// Relay brings coupons from the gate's journal into Topic. It is nil if this node does not relay.
 	Relay *flow.Recorder
 }
 
 // WatchGate adds the metrics of a gate beside the ledger. Call WatchLedger first.
 func (m *Monitor) WatchGate(g Gate) {
-	// These labels are the same on the nodes that fill a journal and on those that drain it. They tell the
-	// journals of two fleets under one Prometheus apart, whatever the jobs are called.
+	// These labels are the same on the nodes that fill a journal and on those that drain it. They distinguish the journals of two fleets in one
+	// Prometheus, whatever their jobs are called.
 	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
 	m.Health.pingGate = g.Ping
 	m.registry.MustRegister(m.failures)
@@ -155,7 +153,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	m.watchRecovery(g.Recovery)
 	m.watchBacklog(g.Lag, journal)
 	if g.Waiter != nil {
-		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait until they are recorded.", func() int64 { return int64(g.Waiter.Waiting()) }))
+		m.registry.MustRegister(gaugeFunc("firstcome_unrecorded_claims", "Claims that are decided and wait for recording.", func() int64 { return int64(g.Waiter.Waiting()) }))
 	}
 	if g.Recorder != nil {
 		m.watchRecorder(g.Recorder, journal)
@@ -168,8 +166,7 @@ func (m *Monitor) WatchGate(g Gate) {
 	}
 }
 
-// breakerStates has the states of a recorder's breaker; the metric is the index of the state: the higher, the
-// worse.
+// breakerStates has the states of a recorder's breaker. The metric is the index of the state: higher is worse.
 var breakerStates = []string{"closed", "half-open", "open"}
 
 func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
@@ -178,7 +175,7 @@ func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
 		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node recorded.", func() int64 { return r.Stats().Batches }),
 		counterFunc("firstcome_record_retries_total", "Calls of the ledger or the journal that a recorder repeated.", func() int64 { return r.Stats().Retries }),
 		counterFunc("firstcome_dead_letters_total", "Dead letters that this node made.", func() int64 { return r.Stats().Letters }),
-		counterFunc("firstcome_late_coupons_total", "Coupons of an old gate that this node was handed when a rebuild had lost their numbers.", func() int64 { return r.Stats().Late }),
+		counterFunc("firstcome_late_coupons_total", "Coupons of an old gate that reached this node after a rebuild had declared their numbers lost.", func() int64 { return r.Stats().Late }),
 		breaker("firstcome_breaker_state", "The recorder's breaker: 0 closed, 1 half-open, 2 open.", r, journal),
 	)
 }
@@ -212,11 +209,11 @@ func (m *Monitor) watchRecovery(r *recovery.Machine) {
 		"failed":   func() int64 { return r.Stats().Failed },
 	})
 	m.registry.MustRegister(
-		counterFunc("firstcome_lost_numbers_total", "Numbers that a gate may have given, and that were lost in rebuilds by this node.", func() int64 { return r.Stats().Lost }),
-		gaugeFunc("firstcome_gate_broken_campaigns", "Campaigns of which the gate decides nothing until it is rebuilt, as this node knows.", func() int64 { return int64(r.Stats().Broken) }),
-		gaugeFunc("firstcome_gate_rebuilding_campaigns", "Campaigns of which a rebuild has begun and not ended, as this node knows.", func() int64 { return int64(r.Stats().Rebuilding) }),
-		gaugeFunc("firstcome_ledger_rolled_back_campaigns", "Campaigns of which nothing is decided or changed until gate reconcile, because the ledger is older than their gate, as this node knows.", func() int64 { return int64(r.Stats().RolledBack) }),
-		gaugeFunc("firstcome_stale_epoch_campaigns", "Campaigns of which nothing is decided or changed at this node's gate, because that is in an epoch that has ended: another gate came in its place.", func() int64 { return int64(r.Stats().StaleEpoch) }),
+		counterFunc("firstcome_lost_numbers_total", "Numbers that a gate may have issued, and that rebuilds by this node declared lost.", func() int64 { return r.Stats().Lost }),
+		gaugeFunc("firstcome_gate_broken_campaigns", "Campaigns whose gate decides nothing until it is rebuilt, as far as this node knows.", func() int64 { return int64(r.Stats().Broken) }),
+		gaugeFunc("firstcome_gate_rebuilding_campaigns", "Campaigns whose gate is being rebuilt, as far as this node knows.", func() int64 { return int64(r.Stats().Rebuilding) }),
+		gaugeFunc("firstcome_ledger_rolled_back_campaigns", "Campaigns whose ledger is older than their gate, as far as this node knows. Nothing of them is decided or changed until gate reconcile.", func() int64 { return int64(r.Stats().RolledBack) }),
+		gaugeFunc("firstcome_stale_epoch_campaigns", "Campaigns whose epoch at this node's gate has ended, because another gate has replaced it. Nothing of them is decided or changed at this gate.", func() int64 { return int64(r.Stats().StaleEpoch) }),
 	)
 }
 
@@ -229,21 +226,20 @@ func (m *Monitor) results(name, help string, results map[string]func() int64) {
 	}
 }
 
-// watchBacklog asks the gate how many coupons the ledger does not have yet. Every node reports the backlog,
-// because the recorders may be down.
+// watchBacklog adds the metrics of the coupons that the ledger does not have yet. Every node reports them, because the recorders may be down.
 func (m *Monitor) watchBacklog(lag func(context.Context, []gate.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
 	b := &backlog{named: m.ledger.Recorder.Active, lag: lag}
 	m.registry.MustRegister(&question{
 		metrics: []*prometheus.Desc{
 			describe("firstcome_gate_up", "Whether the gate answered this scrape."),
-			prometheus.NewDesc("firstcome_backlog_coupons", "Coupons that are decided and not recorded.", nil, journal),
-			prometheus.NewDesc("firstcome_backlog_age_seconds", "How long the oldest of them has been in the journal.", nil, journal),
+			prometheus.NewDesc("firstcome_backlog_coupons", "Coupons that are decided and not yet recorded.", nil, journal),
+			prometheus.NewDesc("firstcome_backlog_age_seconds", "Age of the oldest coupon that is decided and not yet recorded.", nil, journal),
 		},
 		ask: b.ask,
 	})
 }
 
-// A backlog measures which coupons of the active campaigns the ledger does not have yet.
+// A backlog measures the coupons of active campaigns that the ledger does not have yet.
 type backlog struct {
 	named func(context.Context) ([]gate.Revision, error)
 	lag   func(context.Context, []gate.Revision) ([]flow.Lag, error)
@@ -252,7 +248,7 @@ type backlog struct {
 	active []gate.Revision
 }
 
-// ask returns how many coupons are in the backlog, and for how many seconds the oldest has waited, if that is known.
+// ask returns the number of coupons in the backlog, and the age of the oldest in seconds, if that is known.
 func (b *backlog) ask() ([]float64, error) {
 	active := b.campaigns()
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
@@ -270,8 +266,7 @@ func (b *backlog) ask() ([]float64, error) {
 	return []float64{float64(numbers), oldest.Seconds()}, err
 }
 
-// campaigns returns the active campaigns. The backlog matters most while the ledger is down: then campaigns
-// returns those that the ledger named last.
+// campaigns returns the active campaigns. While the ledger is down, when the backlog matters most, it returns the last answer.
 func (b *backlog) campaigns() []gate.Revision {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()

@@ -24,7 +24,7 @@ func lost() *stage.Gate {
 	return g
 }
 
-// gate returns what a Monitor watches of a gate that has lost its campaigns.
+// gate returns the parts that a Monitor watches, with a gate that has lost its campaigns.
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
 		Name: "redis:x", Changer: flow.NewChanger(w.ledger.Campaigns, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
@@ -90,7 +90,7 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 	}
 }
 
-// A lateKeeper finds that the first coupon of a batch comes when its number is lost.
+// A lateKeeper answers that the number of a batch's first coupon is lost.
 type lateKeeper struct{ *stage.Ledger }
 
 func (k lateKeeper) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
@@ -117,7 +117,7 @@ func TestCouponsThatComeTooLateAreCountedApart(t *testing.T) {
 	}
 }
 
-// A fatalError is one that only an operator can end.
+// A fatalError is an error that lasts until an operator acts.
 type fatalError struct{ error }
 
 func (fatalError) Fatal() bool { return true }

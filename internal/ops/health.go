@@ -40,7 +40,7 @@ func (m *Monitor) Handler() http.Handler {
 			http.Error(w, "ask for localhost or the loopback address itself: metrics and profiles answer no other host name here", http.StatusForbidden)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody) // pprof reads symbols of it
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody) // pprof reads symbols from the body
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -51,7 +51,7 @@ const (
 	idleTime = 2 * time.Minute
 )
 
-// Serve serves Handler on ln until ctx ends. Then it cuts off its answers, because nobody depends on them.
+// Serve serves Handler on ln until ctx ends. Then it cuts off answers under way, because no client depends on them.
 func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: idleTime}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -83,9 +83,9 @@ func (h *Health) Drain() { h.draining.Store(true) }
 // foreignEvery is how often the ledger is asked whether this node decides any campaign.
 const foreignEvery = 5 * time.Second
 
-// foreign reports whether the node decides none of the campaigns that are open, because they have another gate or code secret: then another node
-// should get the claims. While the ledger does not answer, it is as it was. A Redis without a name is none of that: it was emptied, and a person
-// has it rebuilt through this very node.
+// foreign reports whether the node decides none of the open campaigns, because they have another gate or code secret: then another node should get
+// the claims. While the ledger does not answer, it repeats its last result. A Redis without a name does not count: it was emptied, and an operator
+// orders its rebuild through this very node.
 func (h *Health) foreign(ctx context.Context) bool {
 	if h.ledger == nil || h.ledger.GateName() == "" {
 		return false
@@ -116,9 +116,9 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, readiness{Status: "ok"})
 }
 
-// Ready answers GET /readyz. Only the node's own state makes it unready: it stops, or it has another gate or secret than all open campaigns.
-// While the ledger is down, the node stays ready and claims get truthful 503s. A verbose answer shows the state of the ledger to callers that
-// mayLook admits.
+// Ready answers GET /readyz. Only the node's own state makes it unready: it stops, or it has another gate or secret than all open campaigns. While
+// the ledger is down, the node stays ready and answers claims with 503. A verbose answer shows the state of the ledger to callers that mayLook
+// admits.
 func (h *Health) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
 	status, said := http.StatusOK, readiness{Status: "ready"}
 	if h.draining.Load() {
@@ -137,7 +137,7 @@ func (h *Health) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*htt
 func answer(w http.ResponseWriter, status int, said readiness) {
 	body, err := json.Marshal(said)
 	if err != nil {
-		panic(err) // everything in it can be written as JSON
+		panic(err) // it has only strings
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -160,7 +160,7 @@ func (h *Health) ledgerState(ctx context.Context) string {
 	return "ok"
 }
 
-// gateState says whether the gate beside the ledger answers, and whether campaigns are decided by another one than this node's.
+// gateState reports whether the gate beside the ledger answers, and whether another gate than this node's decides campaigns.
 func (h *Health) gateState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()

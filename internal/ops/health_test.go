@@ -36,7 +36,7 @@ func TestANodeIsReadyUntilItDrains(t *testing.T) {
 	}
 }
 
-// TestANodeThatDecidesNoOpenCampaignIsNotReady has campaigns of another code secret, or of another gate.
+// TestANodeThatDecidesNoOpenCampaignIsNotReady has campaigns with another code secret, or another gate.
 func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
 	for _, row := range []struct {
 		foreign, own []firstcome.CampaignID
@@ -71,7 +71,7 @@ func TestANodeThatDecidesNoOpenCampaignIsNotReady(t *testing.T) {
 	}
 }
 
-// TestVerboseReadinessAsksTheGate, which /readyz alone does not: a node stays ready while its gate is away.
+// TestVerboseReadinessAsksTheGate also checks that a node stays ready while its gate does not answer.
 func TestVerboseReadinessAsksTheGate(t *testing.T) {
 	w := watch(t, "redis:one")
 	var away error
@@ -84,7 +84,7 @@ func TestVerboseReadinessAsksTheGate(t *testing.T) {
 	}
 }
 
-// TestALargeBodyIsNotRead sends one to the handler of net/http/pprof that reads bodies.
+// TestALargeBodyIsNotRead sends a large body to the handler of net/http/pprof that reads bodies.
 func TestALargeBodyIsNotRead(t *testing.T) {
 	w := watch(t, "")
 	body := strings.NewReader(strings.Repeat("0x1+", 1<<20))
@@ -116,8 +116,8 @@ func TestWhoMayNotLookLearnsNothingOfTheLedger(t *testing.T) {
 	}
 }
 
-// TestTheOpsListenerOfThisMachineAnswersToItsOwnNames: a page whose name was made to resolve to this machine could otherwise
-// read profiles in a browser on it.
+// TestTheOpsListenerOfThisMachineAnswersToItsOwnNames guards against DNS rebinding: a page whose name resolves to this machine could otherwise read
+// profiles through a browser on it.
 func TestTheOpsListenerOfThisMachineAnswersToItsOwnNames(t *testing.T) {
 	ops := httptest.NewServer(watch(t, "").Handler())
 	defer ops.Close()

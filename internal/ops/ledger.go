@@ -23,7 +23,7 @@ func newLedgerMetrics() ledgerMetrics {
 	}
 }
 
-// Commit is ledger.Options.OnCommit.
+// Commit serves as ledger.Options.OnCommit.
 func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
 	m.commit.Observe(took.Seconds())
 	m.Health.unwritten.Store(err != nil)
@@ -34,7 +34,7 @@ func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
 	}
 }
 
-// WatchLedger adds the metrics of the ledger, and has Ready show its state.
+// WatchLedger adds the metrics of the ledger, and its state to Ready.
 func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 	m.ledger, m.Health.ledger = l, l
 	m.registry.MustRegister(m.commit, m.failed, newStock(l), &question{
@@ -52,7 +52,7 @@ func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 	})
 }
 
-// A stock reads the campaigns that are not closed from the ledger at each scrape.
+// A stock reads the campaigns that are not closed from the ledger, at each scrape.
 type stock struct {
 	ledger                           *ledger.Ledger
 	quantity, inForce, issued, epoch *prometheus.Desc
@@ -60,8 +60,7 @@ type stock struct {
 }
 
 const (
-	// maxSeries bounds how many campaigns have series of their own, for four metrics each. test/bench has as
-	// many campaigns on sale at once.
+	// maxSeries is how many campaigns have series of their own, for four metrics each. test/bench has as many campaigns on sale at once.
 	maxSeries = 1000
 	// scrapePatience is how long a scrape waits for the ledger.
 	scrapePatience = 2 * time.Second

@@ -33,13 +33,13 @@ func (m *Monitor) Served(id firstcome.CampaignID, _ gate.Served, took time.Durat
 	}
 }
 
-// LineAlarm counts and logs what an operator should know about the log of a waiting line.
+// LineAlarm counts and logs an alarm about the log of a waiting line.
 func (m *Monitor) LineAlarm(id firstcome.CampaignID, err error) {
 	m.astray.Inc()
 	m.log.Error("the log of a waiting line needs a look", "campaign", id, "err", err)
 }
 
-// WatchStreams adds the metrics of the streams by which people follow their places.
+// WatchStreams adds the metrics of the streams on which users follow their places.
 func (m *Monitor) WatchStreams(streams func() (open, dropped, refused int64)) {
 	one := func(which int) func() int64 {
 		return func() int64 {
@@ -48,33 +48,33 @@ func (m *Monitor) WatchStreams(streams func() (open, dropped, refused int64)) {
 		}
 	}
 	m.registry.MustRegister(
-		gaugeFunc("firstcome_open_streams", "People who follow their places by a stream.", one(0)),
+		gaugeFunc("firstcome_open_streams", "Users who follow their places on a stream.", one(0)),
 		counterFunc("firstcome_dropped_streams_total", "Streams dropped because their clients did not read.", one(1)),
-		counterFunc("firstcome_refused_streams_total", "Streams refused for want of room.", one(2)),
+		counterFunc("firstcome_refused_streams_total", "Streams refused because there was no room.", one(2)),
 	)
 }
 
-// LookFailed is flow.DispatchLimits.OnLook.
+// LookFailed serves as flow.DispatchLimits.OnLook.
 func (m *Monitor) LookFailed(err error) {
 	m.Warn("the node cannot see which campaigns have people in line", "err", err)
 }
 
-// WatchLines has the Monitor watch what serves waiting lines, and those who wait in them.
+// WatchLines adds the metrics of the Dispatcher and of its waiting lines.
 func (m *Monitor) WatchLines(d *flow.Dispatcher, of lineOf) {
 	oldest := describe("firstcome_line_oldest_seconds", "How long who is next in line has waited.", "campaign")
 	m.registry.MustRegister(m.serves, m.astray, &heads{d.Lines, of, oldest},
-		gaugeFunc("firstcome_lines", "Campaigns with people in line, as this node knows.", func() int64 { return d.Stats().Lines }),
-		gaugeFunc("firstcome_line_people", "People in line, of all campaigns, as this node knows.", func() int64 { return d.Stats().Waiting }),
+		gaugeFunc("firstcome_lines", "Campaigns with users in line, as far as this node knows.", func() int64 { return d.Stats().Lines }),
+		gaugeFunc("firstcome_line_people", "Users in line of all campaigns, as far as this node knows.", func() int64 { return d.Stats().Waiting }),
 		counterFunc("firstcome_line_served_total", "Coupons that this node issued to waiting lines.", func() int64 { return d.Stats().Served }),
-		counterFunc("firstcome_line_ended_total", "Generations of lines whose end this node found when it served them.", func() int64 { return d.Stats().Ended }),
-		counterFunc("firstcome_line_failures_total", "Calls that serve a line or look for lines that failed.", func() int64 { return d.Stats().Failed }),
+		counterFunc("firstcome_line_ended_total", "Generations of lines that ended while this node served them.", func() int64 { return d.Stats().Ended }),
+		counterFunc("firstcome_line_failures_total", "Failed calls to serve a line or to search for lines.", func() int64 { return d.Stats().Failed }),
 	)
 }
 
-// A lineOf returns a campaign's line: gate.Places has one.
+// A lineOf returns a campaign's line, as LineOf of gate.Places does.
 type lineOf func(context.Context, firstcome.CampaignID) (gate.LineState, error)
 
-// heads ask the gate at each scrape who is next in the lines that the node knows.
+// heads asks the gate at each scrape for the next user of each line that the node knows.
 type heads struct {
 	lines  func() []firstcome.CampaignID
 	of     lineOf
@@ -84,7 +84,7 @@ type heads struct {
 // Describe names the metric.
 func (h *heads) Describe(to chan<- *prometheus.Desc) { to <- h.oldest }
 
-// Collect reads the lines one by one, not more than have series of other metrics, until one cannot be read.
+// Collect reads up to maxSeries lines one by one, until one cannot be read.
 func (h *heads) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()

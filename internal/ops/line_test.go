@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A queue is a line in which one person waits for ever. It says when it has been asked once more.
+// A queue is a line with one user who is never served. It signals each further call.
 type queue struct{ again chan struct{} }
 
 func (queue) Lines(_ context.Context, each func(firstcome.CampaignID)) error {

@@ -44,14 +44,13 @@ func New(log *slog.Logger, version, commit string) *Monitor {
 	m.Health = &Health{version: version, warn: m.Warn}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "firstcome_build_info", Help: "1; its labels say which firstcome this is.",
+			Name: "firstcome_build_info", Help: "1, with the version and commit of this firstcome as labels.",
 			ConstLabels: prometheus.Labels{"version": version, "commit": commit, "goversion": runtime.Version()},
 		}, func() float64 { return 1 }))
 	return m
 }
 
-// Warn logs at most once a second: a failure of one claim is likely a failure of thousands, and the counters
-// say of how many.
+// Warn logs at most once a second: if one claim fails, thousands probably do, and counters count them.
 func (m *Monitor) Warn(text string, args ...any) {
 	now := time.Now().Unix()
 	if last := m.warned.Load(); last == now || !m.warned.CompareAndSwap(last, now) {
@@ -60,8 +59,7 @@ func (m *Monitor) Warn(text string, args ...any) {
 	m.log.Warn(text, args...)
 }
 
-// latencies are the buckets of durations, in seconds: from a claim that is answered from a lease to twice the
-// time that a call of the gate may take.
+// latencies are the buckets of durations, in seconds: from a claim answered from memory to twice the time-out of a gate call.
 var latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func histogram(name, help string, buckets []float64) prometheus.Histogram {
@@ -88,8 +86,8 @@ func gauge(of *prometheus.Desc, value float64, labels ...string) prometheus.Metr
 	return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...)
 }
 
-// A question is asked at each scrape. Its first metric says whether there was an answer; the other metrics
-// are the values of the answer, in the order of ask.
+// A question is a call at each scrape. Its first metric is 1 if the call succeeded and 0 if not. The other metrics are the values that ask returns,
+// in order.
 type question struct {
 	metrics []*prometheus.Desc
 	ask     func() ([]float64, error)

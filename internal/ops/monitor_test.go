@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// A watched ledger reports to a Monitor, which logs to a text.
+// A watched ledger reports to a Monitor, whose log is a text.
 type watched struct {
 	*ops.Monitor
 	t      testing.TB
@@ -37,7 +37,7 @@ type watched struct {
 	log    bytes.Buffer // slog writes a line at a time, under its lock
 }
 
-// watch opens a ledger for the gate of a name, "" for its own, and watches it.
+// watch opens a ledger for the gate with a name, or "" for the ledger itself, and watches it.
 func watch(t testing.TB, gate string) *watched {
 	t.Helper()
 	w := &watched{t: t}
@@ -101,8 +101,8 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	w.wantNone(`firstcome_quantity_coupons{campaign="endless"}`, `firstcome_in_force_coupons{campaign="over"}`)
 }
 
-// TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown holds that nobody can page an operator by asking for
-// what is not there, by asking too often, or by leaving.
+// TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown checks that a client cannot page an operator by asking for a missing campaign, by asking too often,
+// or by leaving.
 func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 	w := watch(t, "")
 	w.WatchClaims(flow.NewIssuer(w.ledger.Gate, flow.Limits{}), func() (open, evicted, shed int64) { return 3, 2, 1 })

@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 )
 
-// watchTopic adds the metrics of a topic between the gate's journal and the ledger. Every node asks it.
+// watchTopic adds the metrics of a topic between the gate's journal and the ledger. Every node checks it.
 func (m *Monitor) watchTopic(topic *kafka.Journal, journal prometheus.Labels) {
 	m.registry.MustRegister(
 		&question{
@@ -21,7 +21,7 @@ func (m *Monitor) watchTopic(topic *kafka.Journal, journal prometheus.Labels) {
 			},
 		},
 		gaugeFunc("firstcome_topic_records", "Records of the topic that this node has read and not recorded.", func() int64 { return int64(topic.Stats().InHand) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "firstcome_topic_record_age_seconds", Help: "How long ago the oldest of them was appended."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "firstcome_topic_record_age_seconds", Help: "Age of the oldest record that this node has read and not recorded."},
 			func() float64 { return topic.Stats().Oldest.Seconds() }),
 	)
 }

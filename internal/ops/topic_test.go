@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs relays coupons into a topic, and then takes the topic away.
+// TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs relays coupons into a topic, and then deletes the topic.
 func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 	w := watch(t, "redis:x")
 	at := services.Kafka.Database(t)
