@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// waits says whether a connection waits for its client. A positive value is the instant since when it has, in
-// nanoseconds since 1970; a negative one, how many of its requests are at work. A request that reads its body or
-// writes its answer is not at work: it waits for the client.
+// The field waits of a connection means: if positive, the connection has waited for its client since this time, in nanoseconds since 1970; if
+// negative, this many of its requests are at work. A request that reads its body or writes its answer is not at work: it waits for the client.
 
 // work notes that a request of the connection is at work.
 func (c *conn) work() {
@@ -23,8 +22,7 @@ func (c *conn) work() {
 	}
 }
 
-// rest notes that a request stopped working and waits for the client since an instant,
-// in nanoseconds since 1970.
+// rest notes that a request is no longer at work, and has waited for the client since a time in nanoseconds since 1970.
 func (c *conn) rest(since int64) {
 	for {
 		was := c.waits.Load()
@@ -38,7 +36,7 @@ func (c *conn) rest(since int64) {
 	}
 }
 
-// connOf returns the connection that a server of net/http was given.
+// connOf returns the conn that net/http's server got, perhaps below TLS.
 func connOf(nc net.Conn) *conn {
 	if secure, ok := nc.(*tls.Conn); ok {
 		nc = secure.NetConn()
@@ -48,13 +46,13 @@ func connOf(nc net.Conn) *conn {
 
 type connKey struct{}
 
-// keepConn is http.Server.ConnContext: it has each request know its connection.
+// keepConn serves as http.Server.ConnContext. It puts the connection into the context of each request.
 func keepConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, connOf(nc))
 }
 
-// attend is net/http's handler. It notes when each request is at work and when it waits for its client, and
-// marks the last answer of a connection.
+// attend is the handler of net/http's server. It notes when each request is at work and when it waits for its client, and makes the last answer of a
+// connection close it.
 func (s *Server) attend(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connKey{}).(*conn)
 	c.work()
@@ -63,11 +61,11 @@ func (s *Server) attend(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Connection"] = closing
 	}
 	a := &attended{ResponseWriter: w, conn: c, request: *r, body: r.Body}
-	a.request.Body = (*attendedBody)(a) // net/http's own request keeps its body: it is looked at after the answer
+	a.request.Body = (*attendedBody)(a) // the request of net/http keeps its own body, which net/http reads after the answer
 	s.Handler.ServeHTTP(a, &a.request)
 }
 
-// isLast counts a request of a connection that a lane handed over, and tells whether it is the last one.
+// isLast counts a request of a connection that a lane handed over, and reports whether it is the last.
 func (c *conn) isLast() bool {
 	if !c.handed {
 		return false
@@ -76,16 +74,16 @@ func (c *conn) isLast() bool {
 	return c.asked >= lastAnswer
 }
 
-// An attended is a request and its answer, which tell the connection when they wait for its client.
+// An attended is a request and its answer. It notes when they wait for the client.
 type attended struct {
 	http.ResponseWriter
 	conn    *conn
 	request http.Request
 	body    io.ReadCloser
-	reads   int64 // since when its body is read: sending it byte by byte gains a client nothing
+	reads   int64 // when reading of the body began: a client gains nothing by sending it byte by byte
 }
 
-// wait notes that the request waits for the client until the function that it returns is called.
+// wait notes that the request waits for the client, until over is called.
 func (a *attended) wait(since int64) (over func()) {
 	a.conn.rest(since)
 	return a.conn.work
@@ -96,13 +94,13 @@ func (a *attended) Write(part []byte) (int, error) {
 	return a.ResponseWriter.Write(part)
 }
 
-// FlushError is for http.ResponseController.
+// FlushError serves http.ResponseController.
 func (a *attended) FlushError() error {
 	defer a.wait(time.Now().UnixNano())()
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap serves http.ResponseController.
 func (a *attended) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // An attendedBody is the body of an attended request.

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// conns bounds the open connections. When there is no room for a new one, it closes those that have
-// waited longest for their clients, be it for a request, the rest of one, or the reading of an answer.
-// It turns the new one away only if all are at work. So neither hoarders nor a crowd can keep a healthy
-// client out, and accepting never waits.
+// conns bounds the open connections. If there is no room for a new one, it closes those that have waited longest for their clients: for a request,
+// for the rest of a request, or for the reading of an answer. It turns the new connection away only if all are at work. So neither hoarders nor a
+// crowd can keep a healthy client out, and accepting never blocks.
 type conns struct {
 	most          int
-	room          int // what the file descriptors allow, with those that are detached
+	room          int // the limit by file descriptors, including detached connections
 	evicted, shed atomic.Int64
 	detached      atomic.Int64
 
@@ -24,19 +23,19 @@ type conns struct {
 	open map[*conn]struct{}
 }
 
-// A conn is a connection that knows whether it is idle, and since when it waits for its client.
+// A conn is a connection with its state: whether it is idle, and since when it waits for its client.
 type conn struct {
 	net.Conn
 	in     *conns
-	idle   atomic.Bool  // it has no request, nor a part of one that net/http would answer
-	waits  atomic.Int64 // its meaning is in attend.go
-	replay []byte       // what a lane read and net/http has not read yet
-	handed bool         // it began in a lane and is now net/http's
-	asked  int          // requests that net/http had from it since
+	idle   atomic.Bool  // it has neither a request nor a part that net/http would answer
+	waits  atomic.Int64 // see attend.go
+	replay []byte       // bytes that a lane has read and net/http has not
+	handed bool         // it began in a lane, and net/http has it now
+	asked  int          // requests that net/http has had since
 }
 
-// lastAnswer is the number of net/http's answer that closes a connection that began in a lane. A proxy puts all kinds
-// of requests on its connections, and a new one costs it little.
+// lastAnswer is the number of the answer by net/http that closes a connection which began in a lane. A proxy sends all kinds of requests on its
+// connections, and a new connection costs it little.
 const lastAnswer = 64
 
 func newConns(most int) *conns {
@@ -44,15 +43,13 @@ func newConns(most int) *conns {
 	return &conns{most: min(most, room), room: room, open: map[*conn]struct{}{}}
 }
 
-// reservedDescriptors are left for the ledger, the ops listener and the rest.
+// reservedDescriptors are left for the ledger, the ops listener and other files.
 const reservedDescriptors = 64
 
-// evictAtOnce is the part of the connections that is closed when there is no
-// room: one look at all of them makes room for many new ones.
+// evictAtOnce is the divisor of the connections that are closed when there is no room: one pass over all of them makes room for many new ones.
 const evictAtOnce = 64
 
-// Connections returns how many connections of the public surface are open, how many were closed to
-// make room, and how many were turned away.
+// Connections returns how many public connections are open, how many were closed to make room, and how many were turned away.
 func (s *Server) Connections() (open, evicted, shed int64) {
 	s.conns.mu.Lock()
 	defer s.conns.mu.Unlock()
@@ -71,7 +68,7 @@ func (c *conns) busy() (n int) {
 	return n
 }
 
-// add takes a connection in, if room can be made.
+// add adds a connection, if there is room or can be made.
 func (c *conns) add(accepted net.Conn) (*conn, bool) {
 	added := &conn{Conn: accepted, in: c}
 	added.idle.Store(true)
@@ -100,7 +97,7 @@ func (c *conns) add(accepted net.Conn) (*conn, bool) {
 	return added, ok
 }
 
-// letGo forgets a connection that is detached.
+// letGo removes a detached connection.
 func (c *conns) letGo(d *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,8 +105,7 @@ func (c *conns) letGo(d *conn) {
 	c.detached.Add(1)
 }
 
-// longestWaiting returns the connections to close: those that have waited longest for
-// their clients. mu is held.
+// longestWaiting returns the connections that have waited longest for their clients, to be closed. mu is held.
 func (c *conns) longestWaiting() []*conn {
 	type waiter struct {
 		conn  *conn
@@ -129,7 +125,7 @@ func (c *conns) longestWaiting() []*conn {
 	return victims
 }
 
-// Read returns what a lane has read, and then reads from the connection.
+// Read returns the bytes that a lane has read, and then reads from the connection.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(c.replay) == 0 {
 		return c.Conn.Read(p)
@@ -141,7 +137,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes the connection and gives its room back.
+// Close closes the connection, and frees its room.
 func (c *conn) Close() error {
 	c.in.mu.Lock()
 	delete(c.in.open, c)
@@ -149,7 +145,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// noteState is http.Server.ConnState: it marks a connection busy while it has a request.
+// noteState serves as http.Server.ConnState. It marks a connection busy while it has a request.
 func noteState(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:

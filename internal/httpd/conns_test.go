@@ -66,7 +66,7 @@ func TestF30HoardersOfConnectionsMakeRoomForHealthyClients(t *testing.T) {
 	}
 }
 
-// TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers, whether they are in lanes or net/http's.
+// TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers covers connections in lanes and in net/http.
 func TestF17WhereEveryConnectionIsBusyTheNextIsTurnedAwayAndTheRestRecovers(t *testing.T) {
 	const room = 4
 	at, letGo := make(chan struct{}, room), make(chan struct{})
@@ -104,7 +104,7 @@ const (
 	claimChunk = "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n{"
 )
 
-// TestServeSpeaksHTTP2OverTLS, without lanes.
+// TestServeSpeaksHTTP2OverTLS has no lanes.
 func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
 	lanes := 0
 	s := openTLS(t, config(func(_ http.ResponseWriter, r *http.Request) {
@@ -124,7 +124,8 @@ func TestServeSpeaksHTTP2OverTLS(t *testing.T) {
 	}
 }
 
-// TestTwoServersMayHaveOneTLSConfig: an API and a console with an address of its own have. net/http writes the protocols into the one that it gets.
+// TestTwoServersMayHaveOneTLSConfig serves twice with one configuration, as an API and a console with an address of its own do. net/http writes
+// protocols into the configuration that it gets.
 func TestTwoServersMayHaveOneTLSConfig(t *testing.T) {
 	lender := httptest.NewUnstartedServer(nil) // for its certificate
 	lender.StartTLS()
@@ -141,7 +142,7 @@ func TestTwoServersMayHaveOneTLSConfig(t *testing.T) {
 	}
 }
 
-// TestARequestMayTakeLongerByWait has a handler that waits for longer than a request and an answer take.
+// TestARequestMayTakeLongerByWait has a handler that waits longer than Read and Write allow.
 func TestARequestMayTakeLongerByWait(t *testing.T) {
 	for _, text := range []string{httpd.AClaim, aGet} {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// ErrSlow says that a client does not read what it is sent.
+// ErrSlow means that a client does not read what it is sent.
 var ErrSlow = errors.New("the client does not read what it is sent")
 
-// A Detached is a connection that a handler took from the server, to send parts of an answer that has no end. It has neither
-// a goroutine nor a buffer of its own, so that thousands of them cost little and one goroutine writes to all. It is for
-// one goroutine at a time.
+// A Detached is a connection that a handler took from the server, to send an answer without an end. It has neither a goroutine nor a buffer of its
+// own: thousands of them cost little, and one goroutine can write to all of them. Only one goroutine at a time may use it.
 type Detached struct {
 	conn   *conn
 	raw    syscall.RawConn
@@ -22,16 +21,16 @@ type Detached struct {
 }
 
 const (
-	// sendBuffer is what the kernel keeps of what a client has not read, at least: minutes of events, or the largest one. The
-	// kernel takes twice as much.
+	// sendBuffer is the least that the kernel buffers of what a client has not read: minutes of events, or the largest one. The kernel reserves twice
+	// as much.
 	sendBuffer = 32 << 10
-	// unheard is how long what was sent may go without the client's machine confirming it.
+	// unheard is how long the client's machine may leave sent bytes unconfirmed.
 	unheard = 30 * time.Second
 )
 
-// Detach takes the connection of a request that is being answered from the server, and sends the head of an answer with the
-// handler's headers and status 200, and the first part of its body. The handler returns without writing. The error is
-// http.ErrNotSupported where the handler has to answer itself: behind TLS, with HTTP/2, and on other systems than Unix.
+// Detach takes the connection of a request from the server, and sends the head of an answer with the handler's headers and status 200, and the first
+// part of its body. The handler must then return without writing. The error is http.ErrNotSupported if the handler must answer itself: with TLS, with
+// HTTP/2, and on systems other than Unix.
 func Detach(w http.ResponseWriter, first []byte) (*Detached, error) {
 	d := detacherOf(w)
 	if d == nil {
@@ -63,15 +62,15 @@ func (d *Detached) begin(tcp *net.TCPConn, header http.Header, first []byte) err
 	if d.raw, err = tcp.SyscallConn(); err != nil {
 		return err
 	}
-	// Deadlines are the lane's or net/http's.
+	// Remove the deadlines of the lane or net/http.
 	if err := errors.Join(tcp.SetDeadline(time.Time{}), tcp.SetWriteBuffer(sendBuffer), giveUpUnheard(d.raw, unheard)); err != nil {
 		return err
 	}
-	header["Connection"] = closing // the answer ends with the connection
+	header["Connection"] = closing // the end of the connection ends the answer
 	return d.Send(append(appendHead(nil, http.StatusOK, header, time.Now(), -1), first...))
 }
 
-// Send sends a part at once, or returns an error: then the connection is of no use any more, but for Close. It never waits.
+// Send sends a part without blocking, or returns an error. After an error only Close may be called.
 func (d *Detached) Send(part []byte) error {
 	n, err := writeNow(d.raw, part)
 	if err == nil && n < len(part) {
@@ -80,11 +79,10 @@ func (d *Detached) Send(part []byte) error {
 	return err
 }
 
-// Gone tells whether the client has closed the connection, also in its direction only. It drops what the client has sent.
+// Gone reports whether the client has closed the connection, even in one direction only. It discards bytes that the client has sent.
 func (d *Detached) Gone() bool { return hasEnded(d.raw) }
 
-// Close ends the connection and gives its room back. Closing again does nothing. What was sent reaches a client that
-// reads.
+// Close ends the connection, and frees its room. Closing again does nothing. A client that keeps reading gets all that was sent.
 func (d *Detached) Close() {
 	if !d.closed.Swap(true) {
 		d.conn.in.detached.Add(-1)
@@ -94,11 +92,11 @@ func (d *Detached) Close() {
 
 // A detacher is a ResponseWriter whose connection a handler may take.
 type detacher interface {
-	connection() *conn // nil: it may not
+	connection() *conn // nil if the handler may not take it
 	detach() error
 }
 
-// detacherOf returns the detacher beneath a ResponseWriter, or nil.
+// detacherOf returns the detacher that a ResponseWriter wraps, or nil.
 func detacherOf(w http.ResponseWriter) detacher {
 	for {
 		switch v := w.(type) {
@@ -131,6 +129,5 @@ func (a *attended) detach() error {
 	return err
 }
 
-// DetachedRoom returns how many connections may be detached at once if as many as most are wanted: at most two
-// thirds of what the file descriptors allow.
+// DetachedRoom returns how many connections may be detached at once: most, but no more than two thirds of what the file descriptors allow.
 func DetachedRoom(most int) int { return max(1, min(most, (descriptors()-reservedDescriptors)/3*2)) }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Detaches tells whether connections can be detached on this system.
+// Detaches reports whether connections can be detached on this system.
 const Detaches = false
 
 func writeNow(syscall.RawConn, []byte) (int, error) { return 0, http.ErrNotSupported }

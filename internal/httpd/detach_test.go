@@ -19,7 +19,7 @@ const (
 	anotherStream = "GET /elsewhere HTTP/1.1\r\nHost: h\r\n\r\n"      // for net/http
 )
 
-// detaches is a handler that takes each connection and gives it away; it answers itself where it may not.
+// detaches is a handler that takes each connection and passes it on. It answers itself if it may not take it.
 func detaches(taken chan<- *httpd.Detached) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["X-Mine"] = []string{"yes"}
@@ -35,7 +35,7 @@ func detaches(taken chan<- *httpd.Detached) http.HandlerFunc {
 	}
 }
 
-// detach sends a request, whose connection is taken then, and reads the head and the first part of the answer.
+// detach sends a request whose connection the handler takes, and reads the head and the first part of the answer.
 func detach(t *testing.T, s *site, taken <-chan *httpd.Detached, text string) (net.Conn, *bufio.Reader, *httpd.Detached) {
 	t.Helper()
 	c := s.dial()
@@ -85,8 +85,8 @@ var detachable = map[string]struct {
 	"with half a request behind it": {text: aStream + "GET /v1"},
 }
 
-// TestADetachedConnectionIsTheHandlersAlone: what the client sends besides is dropped and not answered, what is sent to it arrives,
-// and either side's end is heard.
+// TestADetachedConnectionIsTheHandlersAlone checks that later bytes of the client are discarded and not answered, that sent parts arrive, and that
+// each side notices the other's end.
 func TestADetachedConnectionIsTheHandlersAlone(t *testing.T) {
 	for name, a := range detachable {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestADetachedConnectionIsTheHandlersAlone(t *testing.T) {
 	}
 }
 
-// TestWhereNothingCanBeDetachedTheHandlerAnswersItself, and the connection is as good as before.
+// TestWhereNothingCanBeDetachedTheHandlerAnswersItself also checks that the connection still works.
 func TestWhereNothingCanBeDetachedTheHandlerAnswersItself(t *testing.T) {
 	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run("TLS "+proto, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestWhereNothingCanBeDetachedTheHandlerAnswersItself(t *testing.T) {
 	}
 }
 
-// TestADetachedConnectionOutlivesTheServersStop: the server neither waits for it nor closes it.
+// TestADetachedConnectionOutlivesTheServersStop checks that the server neither waits for it nor closes it.
 func TestADetachedConnectionOutlivesTheServersStop(t *testing.T) {
 	for _, text := range []string{aStream, anotherStream} {
 		taken := make(chan *httpd.Detached, 1)
@@ -178,7 +178,7 @@ func TestADetachedConnectionOutlivesTheServersStop(t *testing.T) {
 	}
 }
 
-// TestADetachedConnectionHasNoDeadline: the one of the answer before would end it.
+// TestADetachedConnectionHasNoDeadline waits past the deadline of the previous answer.
 func TestADetachedConnectionHasNoDeadline(t *testing.T) {
 	const write = 500 * time.Millisecond
 	for _, text := range []string{aStream, anotherStream} {
@@ -206,7 +206,7 @@ func TestADetachedConnectionHasNoDeadline(t *testing.T) {
 	}
 }
 
-// TestWhoDoesNotReadADetachedConnectionIsSlow: sending never waits, and what was sent whole arrives whole.
+// TestWhoDoesNotReadADetachedConnectionIsSlow checks that sending never blocks, and that parts sent before arrive whole.
 func TestWhoDoesNotReadADetachedConnectionIsSlow(t *testing.T) {
 	taken := make(chan *httpd.Detached, 1)
 	s := openPort(t, config(detaches(taken)))
@@ -227,7 +227,7 @@ func TestWhoDoesNotReadADetachedConnectionIsSlow(t *testing.T) {
 	}
 }
 
-// TestADetachedConnectionTakesNoRoomAmongTheOthers, and gives its own back once.
+// TestADetachedConnectionTakesNoRoomAmongTheOthers also checks that it frees its own room once.
 func TestADetachedConnectionTakesNoRoomAmongTheOthers(t *testing.T) {
 	const room = 2
 	taken := make(chan *httpd.Detached, 1)

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// Detaches tells whether connections can be detached on this system.
+// Detaches reports whether connections can be detached on this system.
 const Detaches = true
 
-// writeNow writes what the kernel takes without waiting.
+// writeNow writes as much as the kernel takes without blocking.
 func writeNow(raw syscall.RawConn, part []byte) (written int, err error) {
 	over := raw.Write(func(fd uintptr) bool {
 		for written < len(part) && err == nil {
@@ -30,7 +30,7 @@ func writeNow(raw syscall.RawConn, part []byte) (written int, err error) {
 	return written, errors.Join(over, err)
 }
 
-// hasEnded reads what has come, without waiting, and tells whether nothing more will.
+// hasEnded discards received bytes without blocking, and reports whether the client has closed the connection.
 func hasEnded(raw syscall.RawConn) (ended bool) {
 	over := raw.Read(func(fd uintptr) bool {
 		var dropped [512]byte

@@ -1,4 +1,4 @@
-// Package httpd is the HTTP server: it listens, bounds the connections, and stops. It knows no coupons.
+// Package httpd is the HTTP server: it listens, bounds the connections, and stops. It knows nothing of coupons.
 //
 // # The life of a connection
 //
@@ -7,16 +7,15 @@
 //	            │                            (with its 64th answer at the latest)
 //	            └→ closed
 //
-// A lane reads the requests of a connection itself, and has the handler answer those that are plain
-// (plain.go) and short ([Config].Short), at a fraction of net/http's cost. The first request of any other
-// kind goes to net/http for good, with the connection and all bytes that were read. So a connection has
-// one reader at any time, and each byte belongs to one request. A connection is closed once net/http has
-// answered 64 requests on it, so that a proxy that mixes all kinds of requests comes back to a lane.
+// A lane (a fast path) reads the requests of a connection itself, and calls the handler for those that are plain (plain.go) and short
+// ([Config].Short), at a fraction of net/http's cost. The first request of any other kind goes to net/http permanently, with the connection and all
+// bytes that were read. So a connection has one reader at any time, and each byte belongs to one request. A connection is closed once net/http has
+// answered 64 requests on it, so that a proxy that mixes all kinds of requests returns to a lane.
 //
-// A handler may take the connection, from a lane as from net/http ([Detach]): it is then no longer the server's, and
-// has no goroutine. One goroutine of the handler's writes to all such connections, each write without waiting.
+// A handler may take the connection from a lane or from net/http ([Detach]). It then no longer belongs to the server, and has no goroutine. One
+// goroutine of the handler writes to all such connections, without blocking.
 //
-// With TLS, or if [Config].Short is empty, connections are net/http's from the beginning.
+// With TLS, or if [Config].Short is empty, net/http has connections from the beginning.
 //
 // # Room
 //

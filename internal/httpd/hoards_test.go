@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// hoards are what keeps a connection waiting for its client.
+// hoards are ways in which a client keeps a connection waiting.
 var hoards = map[string]func(t *testing.T, s *site){
 	"nothing":                sends(""),
 	"a claim's head":         sends(claimHead),
@@ -39,7 +39,7 @@ func sends(text string) func(*testing.T, *site) {
 	return func(_ *testing.T, s *site) { _, _ = io.WriteString(s.dial(), text) } // it may have been cut already
 }
 
-// securely are those of a server with TLS, two of them over HTTP/2.
+// securely are the hoards of a server with TLS, two of them over HTTP/2.
 var securely = map[string]func(t *testing.T, s *site){
 	"no handshake": sends(""),
 	"a claim's head": func(_ *testing.T, s *site) {
@@ -79,8 +79,8 @@ var securely = map[string]func(t *testing.T, s *site){
 	},
 }
 
-// TestF30WhoeverKeepsAConnectionWaitingMakesRoom has hoarders keep more connections waiting than
-// there is room for. Each client that comes then is answered at once.
+// TestF30WhoeverKeepsAConnectionWaitingMakesRoom keeps more connections waiting than there is room for. Each client that then comes is answered at
+// once.
 func TestF30WhoeverKeepsAConnectionWaitingMakesRoom(t *testing.T) {
 	for name, hold := range hoards {
 		t.Run(name, func(t *testing.T) { keepsNobodyOut(t, openPort, hold) })

@@ -15,18 +15,17 @@ type lane struct {
 	*Server
 	conn   *conn
 	from   string    // the client's address
-	buffer []byte    // begins with the part of a request that has come
-	began  time.Time // when the request began; zero: none of it has come yet
-	posted bool      // the request before was a POST
-	// When the deadlines of an idle connection and of an answer were set; zero: not set.
+	buffer []byte    // begins with the received part of a request
+	began  time.Time // when the request began; zero if none of it has come yet
+	posted bool      // the previous request was a POST
+	// When the deadlines of an idle connection and of an answer were set; zero if not set.
 	reads, writes time.Time
 }
 
-// laneBuffer is the size of a lane's buffer, and of net/http's own: what does not fit is net/http's.
+// laneBuffer is the size of a lane's buffer, as of net/http's. A request that does not fit goes to net/http.
 const laneBuffer = 4 << 10
 
-// A turn holds what it takes to answer a request, and is reused for others: the handler keeps nothing
-// of it but strings.
+// A turn has the memory for answering a request, and is reused: a handler may keep only strings of it.
 type turn struct {
 	plain plain
 	r     http.Request
@@ -40,14 +39,14 @@ type body struct{ bytes.Reader }
 
 func (*body) Close() error { return nil }
 
-// An ending is what becomes of a lane after a request.
+// An ending is how a lane continues after a request.
 type ending int
 
 const (
-	goesOn ending = iota // the request is answered
-	over                 // the connection is to be closed
-	handed               // the connection is net/http's, with what the buffer holds
-	taken                // the connection is the handler's
+	goesOn ending = iota // the request is answered, and the lane continues
+	over                 // the connection must be closed
+	handed               // the connection goes to net/http, with the bytes in the buffer
+	taken                // the handler has the connection
 )
 
 // lane answers the requests of a connection until one is not for a lane.
@@ -55,7 +54,7 @@ func (s *Server) lane(c *conn) {
 	l := &lane{Server: s, conn: c, from: c.RemoteAddr().String(), buffer: make([]byte, 0, laneBuffer)}
 	end := over
 	defer func() {
-		if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares so, too
+		if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as net/http compares
 			s.Log.Error("a request failed on a fault of firstcome", "cause", cause, "stack", string(debug.Stack()))
 		}
 		if end != handed && end != taken {
@@ -96,14 +95,14 @@ func (l *lane) next() ending {
 // maxKept is the size of the largest answer whose memory is reused.
 const maxKept = 64 << 10
 
-// more reads once.
+// more reads from the connection once.
 func (l *lane) more() error {
 	n, err := l.conn.Conn.Read(l.buffer[len(l.buffer):cap(l.buffer)])
 	l.buffer = l.buffer[:len(l.buffer)+n]
 	return err
 }
 
-// complete reads on until there is a whole request for a lane, or something else.
+// complete reads until the buffer has a whole request for a lane, or something that is not for a lane.
 func (l *lane) complete(t *turn) ending {
 	for {
 		found := part
@@ -123,15 +122,15 @@ func (l *lane) complete(t *turn) ending {
 		case errors.Is(err, os.ErrDeadlineExceeded), err != nil && len(l.buffer) < firstBytes:
 			return over
 		case err != nil:
-			return handed // net/http meets the error, too, and may answer
+			return handed // net/http will meet the same error, and may answer
 		}
 	}
 }
 
-// firstBytes is how many bytes net/http looks at before it reads a request.
+// firstBytes is how many bytes net/http peeks at before it reads a request.
 const firstBytes = 4
 
-// skipLine drops an empty line after a POST, as net/http does. It returns false while there is nothing else.
+// skipLine drops an empty line after a POST, as net/http does. It returns false while nothing else has come.
 func (l *lane) skipLine() bool {
 	if !l.posted {
 		return true
@@ -146,7 +145,7 @@ func (l *lane) skipLine() bool {
 	return true
 }
 
-// wait reads more of a request that has come in part.
+// wait reads more of a request that is incomplete.
 func (l *lane) wait(found finding) error {
 	if l.began.IsZero() {
 		l.began = time.Now()
@@ -163,7 +162,7 @@ func (l *lane) wait(found finding) error {
 	return l.more()
 }
 
-// answer answers a request and has the connection wait for the next.
+// answer answers a request, and marks the connection as waiting for the next one.
 func (l *lane) answer(t *turn) ending {
 	c := l.conn
 	c.idle.Store(false)
@@ -200,9 +199,8 @@ func (l *lane) answer(t *turn) ending {
 	return goesOn
 }
 
-// isDue tells whether it is time to renew a deadline that was set at the instant set to be that much
-// later, and if so moves that instant to now. Setting one costs more than the handler's own code, so it
-// may be a sixteenth of its time early.
+// isDue reports whether a deadline must be renewed that was last set, to long later, at the time set, and if so sets set to now. It allows a deadline
+// to be a sixteenth of long too early, because setting one costs more than the handler's own code.
 func isDue(set *time.Time, now time.Time, long time.Duration) bool {
 	if now.Sub(*set) < long/16 {
 		return false
@@ -211,7 +209,7 @@ func isDue(set *time.Time, now time.Time, long time.Duration) bool {
 	return true
 }
 
-// handOver gives net/http the connection, with what the lane has read of it.
+// handOver gives the connection to net/http, with the bytes that the lane has read.
 func (l *lane) handOver() {
 	l.conn.replay, l.conn.handed = l.buffer, true
 	select {

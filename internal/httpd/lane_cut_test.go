@@ -11,8 +11,7 @@ import (
 	"github.com/firstcome/firstcome/test/seed"
 )
 
-// TestAConnectionIsAnsweredAsByNetHTTPAlone sends streams of requests, cut anywhere, to a server with
-// lanes and to one without.
+// TestAConnectionIsAnsweredAsByNetHTTPAlone sends streams of requests, cut anywhere, to a server with lanes and to one without lanes.
 func TestAConnectionIsAnsweredAsByNetHTTPAlone(t *testing.T) {
 	inLane := [3]int{}
 	for from := range seed.Each(t, 1500) {

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/httpd"
 )
 
-// An exchange is what a client got of a stream of requests, and what a handler saw.
+// An exchange is the answers to a stream of requests, and the calls of the handler.
 type exchange struct {
 	Answers []string
 	Calls   []string
@@ -51,7 +51,7 @@ func (e *exchange) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// aWhile is longer than any answer takes, and no deadline.
+// aWhile is longer than any answer takes, and shorter than any deadline.
 const aWhile = 2 * time.Millisecond
 
 // The ways in which a stream is answered.
@@ -61,7 +61,7 @@ const (
 	bodiesLast // in lanes, and by net/http where a body is to come
 )
 
-// exchanged sends pieces of a stream, some of them only when all before is answered.
+// exchanged sends pieces of a stream, some of them only after all earlier requests are answered.
 func exchanged(t *testing.T, way int, pieces []string, waits func(n int) bool) (e exchange) {
 	synctest.Test(t, func(t *testing.T) {
 		in := config(e.handle)
@@ -99,8 +99,7 @@ func exchanged(t *testing.T, way int, pieces []string, waits func(n int) bool) (
 
 var aSlowClaim = strings.Replace(httpd.AClaim, "user_id", "is_slow", 1)
 
-// Of these are the streams. Some are plain, some not, and some hold what would be a claim if it
-// stood elsewhere.
+// The streams are made of these requests. Some are plain, some are not, and some contain the text of a claim in another place.
 var streamed = []string{
 	httpd.AClaim, httpd.AClaim, aSlowClaim, aSlowClaim,
 	strings.Replace(httpd.AClaim, `"u"`, `"v"`, 1),
@@ -117,10 +116,10 @@ var streamed = []string{
 	"GET /a HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 6000) + "\r\n\r\n",
 }
 
-// aGet is plain, and not short.
+// aGet is plain but not short.
 const aGet = "GET /v1/facts HTTP/1.1\r\nHost: h\r\n\r\n"
 
-// TestAConnectionIsNetHTTPsBehindTheFirstRequestThatIsNotForALane, and never a lane's again.
+// TestAConnectionIsNetHTTPsBehindTheFirstRequestThatIsNotForALane checks that the connection never returns to a lane.
 func TestAConnectionIsNetHTTPsBehindTheFirstRequestThatIsNotForALane(t *testing.T) {
 	for what, other := range map[string]string{
 		"another route": aGet, "what is not plain": httpd.With("TE: trailers"), "two claims": httpd.AClaim + httpd.AClaim,
@@ -152,8 +151,8 @@ func TestAConnectionIsNetHTTPsBehindTheFirstRequestThatIsNotForALane(t *testing.
 	}
 }
 
-// TestAConnectionThatWasHandedOverIsClosedByItsSixtyFourthAnswer, so that a proxy's come back to lanes. No
-// other is: neither one in a lane, nor one where there are no lanes.
+// TestAConnectionThatWasHandedOverIsClosedByItsSixtyFourthAnswer also checks that no other connection is closed: neither in a lane, nor without
+// lanes.
 func TestAConnectionThatWasHandedOverIsClosedByItsSixtyFourthAnswer(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -177,7 +176,7 @@ func TestAConnectionThatWasHandedOverIsClosedByItsSixtyFourthAnswer(t *testing.T
 	}
 }
 
-// TestAHandlerMayComeBeforeTheBody: with BodyLast a lane waits for no body.
+// TestAHandlerMayComeBeforeTheBody checks that with BodyLast a lane does not wait for a body.
 func TestAHandlerMayComeBeforeTheBody(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -200,7 +199,7 @@ func TestAHandlerMayComeBeforeTheBody(t *testing.T) {
 	}
 }
 
-// TestF30SlowClientsAndIdlersAreCut, in a lane no later than by net/http alone.
+// TestF30SlowClientsAndIdlersAreCut checks that a lane cuts them no later than net/http alone.
 func TestF30SlowClientsAndIdlersAreCut(t *testing.T) {
 	const claim = httpd.AClaim
 	for what, c := range map[string]struct {
@@ -242,7 +241,7 @@ func TestF30SlowClientsAndIdlersAreCut(t *testing.T) {
 	}
 }
 
-// TestAConnectionInUseIsNotCutForBeingIdle sends claims for longer than one may be idle, some in pieces.
+// TestAConnectionInUseIsNotCutForBeingIdle sends claims for longer than a connection may be idle, some in pieces.
 func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e exchange
@@ -259,7 +258,7 @@ func TestAConnectionInUseIsNotCutForBeingIdle(t *testing.T) {
 	})
 }
 
-// TestF30AClientThatDoesNotReadItsAnswerIsCut: a pipe holds nothing, so that a write waits for its reader.
+// TestF30AClientThatDoesNotReadItsAnswerIsCut uses a pipe, which has no buffer, so a write waits for its reader.
 func TestF30AClientThatDoesNotReadItsAnswerIsCut(t *testing.T) {
 	for before, text := range []string{httpd.AClaim, aGet, httpd.AClaim, aGet} {
 		synctest.Test(t, func(t *testing.T) {
@@ -283,7 +282,7 @@ func TestF30AClientThatDoesNotReadItsAnswerIsCut(t *testing.T) {
 	}
 }
 
-// TestAPanicInALaneEndsItsConnection, whether the handler gave up as net/http wants it or has a fault. No other ends.
+// TestAPanicInALaneEndsItsConnection covers http.ErrAbortHandler and any other panic. Other connections continue.
 func TestAPanicInALaneEndsItsConnection(t *testing.T) {
 	for _, cause := range []any{http.ErrAbortHandler, "a fault"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -309,7 +308,7 @@ func TestAPanicInALaneEndsItsConnection(t *testing.T) {
 	}
 }
 
-// TestALargeAnswerIsWhole, and the next of the connection is, too.
+// TestALargeAnswerIsWhole also checks the next answer of the connection.
 func TestALargeAnswerIsWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 1 << 20

@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// limits are those of the tests, unless one has others.
+// limits are the tests' Limits, unless a test has its own.
 var limits = httpd.Limits{Header: 5 * time.Second, Read: 15 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute, Grace: 10 * time.Second}
 
 // short are the routes of the tests that lanes answer.
 var short = []httpd.Route{{Method: "POST", Path: "/v1/campaigns/{id}/claims"}, {Method: "GET", Path: "/v1/campaigns/{id}"}}
 
-// config is that of a handler, with lanes.
+// config returns a configuration with lanes for a handler.
 func config(handler http.HandlerFunc) httpd.Config {
 	return httpd.Config{
 		Handler: handler, Short: short, Limits: limits, Log: slog.New(slog.DiscardHandler),
@@ -94,7 +94,7 @@ func openPort(t *testing.T, c httpd.Config) *site {
 	return openPortWith(t, c, nil)
 }
 
-// openTLS is openPort with TLS.
+// openTLS works like openPort, with TLS.
 func openTLS(t *testing.T, c httpd.Config) *site {
 	t.Helper()
 	lender := httptest.NewUnstartedServer(nil) // for its certificate

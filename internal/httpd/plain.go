@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// A plain request is an HTTP/1.1 request that can be read in one way only: it has a Content-Length
-// or no body, and asks for nothing about its connection.
+// A plain is an HTTP/1.1 request that can be read in one way only: it has a Content-Length or no body, and no header about its connection.
 type plain struct {
 	method, target, host string
 	header               http.Header // without Host, as in an http.Request
 	body                 []byte
 
-	values []string // what the header's slices are parts of
+	values []string // the array behind the header's slices
 }
 
-// A finding is what a buffer holds.
+// A finding is the content of a buffer.
 type finding int
 
 const (
 	other  finding = iota // not a plain request, or not alone
-	part                  // the beginning of what may become one
-	headed                // the head of one, and part of its body
+	part                  // the beginning of what may become a plain request
+	headed                // the head of a plain request, and part of its body
 	whole                 // one plain request, and nothing after it
 )
 
@@ -34,8 +33,7 @@ const maxLines = 64
 // blank ends the head of a request.
 const blank = "\r\n\r\n"
 
-// read reads a buffer. The body is a part of the buffer, nothing else is. The fields are
-// valid only for a whole request and for one that is headed.
+// read parses a buffer. Only the body shares memory with the buffer. The fields are valid only for the findings whole and headed.
 func (p *plain) read(b []byte) finding {
 	end := bytes.Index(b, []byte(blank))
 	if end < 0 {
@@ -56,10 +54,10 @@ func (p *plain) read(b []byte) finding {
 	return whole
 }
 
-// readPart reads an incomplete head. It finds at once what makes it not plain, because net/http may
-// have to answer without waiting for the rest.
+// readPart parses an incomplete head. It finds out at once that a request is not plain, because net/http may have to answer it without waiting for
+// the rest.
 func (p *plain) readPart(head string) finding {
-	last := head // the line that is not complete
+	last := head // the incomplete line
 	if end := strings.LastIndex(head, "\r\n"); end >= 0 {
 		if last = head[end+len("\r\n"):]; !p.readHead(head[:end]) {
 			return other
@@ -71,13 +69,13 @@ func (p *plain) readPart(head string) finding {
 	return part
 }
 
-// readHead reads complete lines of a head. It does not check whether there is a host.
+// readHead parses complete lines of a head. It does not check for a Host header.
 func (p *plain) readHead(head string) bool {
 	line, fields, _ := strings.Cut(head, "\r\n")
 	return p.readLine(line) && p.readFields(fields)
 }
 
-// readLine reads a request's first line.
+// readLine parses a request's first line.
 func (p *plain) readLine(line string) (ok bool) {
 	p.method, line, _ = strings.Cut(line, " ")
 	switch p.method {
@@ -89,7 +87,7 @@ func (p *plain) readLine(line string) (ok bool) {
 	return ok && strings.HasPrefix(p.target, "/") && isTarget(p.target)
 }
 
-// readFields reads a request's header lines.
+// readFields parses a request's header lines.
 func (p *plain) readFields(lines string) bool {
 	if p.header == nil {
 		p.header = http.Header{}
@@ -119,14 +117,14 @@ func (p *plain) readFields(lines string) bool {
 				return false
 			}
 		case "Transfer-Encoding", "Trailer", "Te", "Expect", "Upgrade", "Keep-Alive", "Proxy-Connection", "Http2-Settings", "Pragma":
-			return false // net/http acts on these, or may in a later version
+			return false // net/http handles these, or may in a later version
 		}
 		p.add(name, value)
 	}
 	return true
 }
 
-// add adds a header. A header that comes once, like nearly all, needs no memory of its own.
+// add adds a header. It allocates only for a header that comes more than once, which is rare.
 func (p *plain) add(name, value string) {
 	if before := p.header[name]; before != nil {
 		p.header[name] = append(before, value)
@@ -137,7 +135,7 @@ func (p *plain) add(name, value string) {
 	p.header[name] = p.values[n-1 : n : n]
 }
 
-// length returns how long the body is said to be, in bytes.
+// length returns the body's length in bytes, by Content-Length.
 func (p *plain) length() (length int, ok bool) {
 	texts := p.header["Content-Length"]
 	if texts == nil {
@@ -168,12 +166,12 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// isUnreserved tells whether a character stands for itself in a path, by RFC 3986.
+// isUnreserved reports whether a character stands for itself in a path, by RFC 3986.
 func isUnreserved(c byte) bool {
 	return isAlphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// isTarget tells whether a text may be a path and its query, by RFC 3986.
+// isTarget reports whether a text may be a path and its query, by RFC 3986.
 func isTarget(text string) bool {
 	for n := range len(text) {
 		c := text[n]
@@ -189,15 +187,15 @@ func isTarget(text string) bool {
 
 func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
 
-// isHost tells whether a character may be in a name, IP address or port.
+// isHost reports whether a character may be in a name, IP address or port.
 func isHost(c byte) bool {
 	return isUnreserved(c) || c == ':' || c == '[' || c == ']'
 }
 
-// isToken tells whether a character may be in a header's name, by RFC 9110.
+// isToken reports whether a character may be in a header's name, by RFC 9110.
 func isToken(c byte) bool {
 	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// isText tells whether a character may be in a header's value.
+// isText reports whether a character may be in a header's value.
 func isText(c byte) bool { return c >= ' ' && c != 0x7f || c == '\t' }

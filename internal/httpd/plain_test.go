@@ -15,7 +15,7 @@ import (
 // AClaim is a plain request.
 const AClaim = "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: shop.example:8080\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"user_id\":\"u\"}"
 
-// With returns AClaim with another header line.
+// With returns AClaim with an additional header line.
 func With(line string) string {
 	return strings.Replace(AClaim, "\r\n", "\r\n"+line+"\r\n", 1)
 }
@@ -127,8 +127,8 @@ func TestALanesRoutesAreThoseThatAreShort(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatKeepsThePathKeepsNothingElse: a part of the path becomes a key of maps, and the head may
-// be long and hold a token.
+// TestAHandlerThatKeepsThePathKeepsNothingElse matters because a part of the path becomes a key of maps, and the head may be long and contain a
+// token.
 func TestAHandlerThatKeepsThePathKeepsNothingElse(t *testing.T) {
 	const heads = 1000
 	text := []byte(With("Authorization: Bearer " + strings.Repeat("x", 3000)))
@@ -165,8 +165,8 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// FuzzPlain: what is plain is the same to net/http, with nothing left over; and for what may become
-// plain net/http would wait, too.
+// FuzzPlain checks that net/http reads a plain request in the same way, with nothing left over, and that net/http also waits for the rest of a
+// request that may become plain.
 func FuzzPlain(f *testing.F) {
 	for _, c := range findings {
 		f.Add([]byte(c.text))

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A reply is an http.ResponseWriter that keeps what was written. Unlike net/http's it trusts the handler: the status allows a body, no
-// header value has a line end, a body has a Content-Type, and Date and Content-Length are not set.
+// A reply is an http.ResponseWriter that keeps what the handler writes. Unlike net/http's it trusts the handler: the status allows a body, no header
+// value has a line break, a body has a Content-Type, and Date and Content-Length are not set.
 type reply struct {
 	header http.Header
 	status int
 	body   []byte
 
-	conn     *conn // whose request is answered
+	conn     *conn // the connection of the request
 	detached bool  // the handler took conn
 }
 
-// reset has the reply answer a request of a connection.
+// reset prepares the reply for a request of a connection.
 func (r *reply) reset(c *conn) {
 	if r.header == nil {
 		r.header = http.Header{}
@@ -42,7 +42,7 @@ func (r *reply) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// closes tells whether the reply is the last of its connection.
+// closes reports whether the reply is the last of its connection.
 func (r *reply) closes() bool { return r.header["Connection"] != nil }
 
 // appendTo appends the reply as HTTP/1.1.
@@ -50,7 +50,7 @@ func (r *reply) appendTo(b []byte, now time.Time) []byte {
 	return append(appendHead(b, r.status, r.header, now, len(r.body)), r.body...)
 }
 
-// appendHead appends the head of an answer; of negative length: its body ends with the connection.
+// appendHead appends the head of an answer. A negative length means that the body ends with the connection.
 func appendHead(b []byte, status int, header http.Header, now time.Time, length int) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
@@ -74,16 +74,16 @@ func appendHead(b []byte, status int, header http.Header, now time.Time, length 
 	return append(b, blank...)
 }
 
-// A date is the text of a second in the header Date.
+// A date is the value of the header Date in one second.
 type date struct {
 	second int64
 	text   string
 }
 
-// lastDate is the date that was told last.
+// lastDate is the last date used.
 var lastDate atomic.Pointer[date]
 
-// dateOf returns the text of an instant in the header Date. It is made once a second: making it costs as much as the rest of a head.
+// dateOf returns the value of the header Date for a time. It is formatted once a second, because that costs as much as the rest of a head.
 func dateOf(now time.Time) string {
 	last := lastDate.Load()
 	if second := now.Unix(); last == nil || last.second != second {

@@ -17,7 +17,7 @@ func TestDetachedConnectionsLeaveDescriptorsToTheOthers(t *testing.T) {
 	}
 }
 
-// TestDetachedConnectionsTakeOfTheRoomThatTheDescriptorsLeave has three detached where the descriptors allow four connections.
+// TestDetachedConnectionsTakeOfTheRoomThatTheDescriptorsLeave detaches three connections while the descriptors allow four.
 func TestDetachedConnectionsTakeOfTheRoomThatTheDescriptorsLeave(t *testing.T) {
 	c := &conns{most: 4, room: 4, open: map[*conn]struct{}{}}
 	add := func() *conn {

@@ -5,7 +5,7 @@ import "strings"
 // A Route is a method and a path, in which {…} stands for one segment.
 type Route struct{ Method, Path string }
 
-// isShort tells whether a lane may answer a request for the target: never with an escape or a query.
+// isShort reports whether a lane may answer a request for the target: never if it has an escape or a query.
 func (s *Server) isShort(method, target string) bool {
 	for n := range s.Short {
 		if r := &s.Short[n]; r.Method == method && matches(r.Path, target) {
@@ -15,10 +15,10 @@ func (s *Server) isShort(method, target string) bool {
 	return false
 }
 
-// matches tells whether a path is one of a route's.
+// matches reports whether a path matches a route's.
 func matches(route, path string) bool {
 	end := route[strings.LastIndexByte(route, '}')+1:]
-	if !strings.HasSuffix(path, end) { // most routes differ in their ends alone
+	if !strings.HasSuffix(path, end) { // most routes differ only in their ends
 		return false
 	}
 	for route != "" && path != "" {
@@ -35,5 +35,5 @@ func matches(route, path string) bool {
 		}
 		route, path = route[strings.IndexByte(route, '}')+1:], path[len(segment):]
 	}
-	return route == path // both have ended
+	return route == path // both are empty
 }

@@ -14,43 +14,41 @@ import (
 )
 
 const (
-	// maxHeader is above what a browser and its proxies send, with a token of 8 KB.
+	// maxHeader is more than a browser and its proxies send, with a token of 8 KB.
 	maxHeader = 16 << 10
-	// headerSlop is what net/http reads beyond MaxHeaderBytes before it refuses.
+	// headerSlop is how many bytes net/http reads beyond MaxHeaderBytes before it refuses.
 	headerSlop = 4 << 10
-	// maxStreams is how many requests one HTTP/2 connection may have under way.
+	// maxStreams is the most requests that one HTTP/2 connection may have under way.
 	maxStreams = 100
 )
 
-// Config is what a Server stands on.
+// Config is the configuration of a Server.
 type Config struct {
 	Handler http.Handler
-	// Short are the routes that a lane may answer. Their answers are small, come soon and have a
-	// Content-Type, or their handlers take the connection with Detach. Their handlers keep nothing of the request but strings, and need not know that the
-	// client left. Empty: no lanes.
+	// Short are the routes that a lane may answer. Their answers are small, come soon and have a Content-Type, or their handlers take the connection
+	// with Detach. Their handlers keep only strings of the request, and need not know that the client left. If Short is empty, there are no lanes.
 	Short []Route
-	// BodyLast has the handler called before a request's body has come. A lane gathers the body
-	// first, so it hands over a request that comes in pieces.
+	// BodyLast calls the handler before a request's body has come. A lane waits for the body before it calls the handler, so with BodyLast it hands
+	// over a request that comes in pieces.
 	BodyLast bool
-	// TurnAway answers a client for which there is no room. It gets no request.
+	// TurnAway answers a client for which there is no room. It does not get a request.
 	TurnAway func(http.ResponseWriter)
 	Log      *slog.Logger
-	Limits   Limits // zero fields: their defaults
+	Limits   Limits // zero fields mean the defaults
 }
 
-// Limits bound what clients can take. The zero value of a field means its default.
+// Limits bound what clients can use. The zero value of a field means its default.
 type Limits struct {
-	// MaxConnections is how many connections are open at once; default 8192, at
-	// about 20 KB each, and in any case what the file descriptors allow.
+	// MaxConnections is the most open connections; default 8192, at about 20 KB each. The file descriptors may allow fewer.
 	MaxConnections int
 	Header         time.Duration // for a request's headers to arrive; default 5s
 	Read           time.Duration // for a whole request to arrive; default 15s
 	Write          time.Duration // for an answer, or a part of a stream, to leave; default 30s
-	// Wait is added to Read and Write if the handler waits longer than these allow for: when
-	// they end, the connection is dropped, whatever was decided.
+	// Wait is added to Read and Write if the handler may wait longer than they allow for. When they end, the connection is dropped, whatever was
+	// decided.
 	Wait  time.Duration
 	Idle  time.Duration // for the next request of a connection; default 2m
-	Grace time.Duration // for requests in flight when Serve has to end; default 15s
+	Grace time.Duration // for requests in flight when Serve must end; default 15s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -68,7 +66,7 @@ type Server struct {
 	Config
 	conns   *conns
 	handed  chan net.Conn // from lanes to net/http
-	stopped chan struct{} // closed when net/http no longer takes connections
+	stopped chan struct{} // closed when net/http no longer accepts connections
 	turns   sync.Pool     // of *turn
 	closing atomic.Bool   // every answer closes its connection
 }
@@ -83,18 +81,16 @@ func New(c Config) *Server {
 	}
 }
 
-// Drain makes every answer from now on close its connection: a client that connects again finds
-// another node. It may be called more than once.
+// Drain makes every answer from now on close its connection, so that a client connects again and finds another node. It may be called more than once.
 func (s *Server) Drain() { s.closing.Store(true) }
 
-// Serve answers requests on ln, with TLS if config is not nil, until ctx ends. Then it stops
-// accepting and returns nil when what is in flight is answered, or an error when that takes longer
-// than Limits.Grace. It closes ln.
+// Serve answers requests on ln, with TLS if config is not nil, until ctx ends. Then it stops accepting, and returns nil when the requests in flight
+// are answered, or an error if that takes longer than Limits.Grace. It closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config) error {
 	server := s.netHTTP(config)
 	defer server.Close() //nolint:errcheck // the listeners are closed, and all other connections are dropped
 	accepting, lanes := make(chan error, 1), config == nil && len(s.Short) > 0
-	if lanes { // otherwise one call serves: the first call settles whether there is HTTP/2
+	if lanes { // otherwise a single call serves: the first call decides whether there is HTTP/2
 		go func() { _ = server.Serve(handovers{s, ln.Addr()}) }() // until it is closed
 	}
 	go func() {
@@ -112,11 +108,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, config *tls.Config)
 	}
 }
 
-// netHTTP returns net/http's server with every time-out and bound set.
+// netHTTP returns a server of net/http with all its time-outs and limits set.
 func (s *Server) netHTTP(config *tls.Config) *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(s.attend),
-		TLSConfig:         config.Clone(), // net/http writes to it, and another server may have it too
+		TLSConfig:         config.Clone(), // net/http modifies it, and another server may use it too
 		ReadHeaderTimeout: s.Limits.Header,
 		ReadTimeout:       s.Limits.Read,
 		WriteTimeout:      s.Limits.Write,
@@ -129,14 +125,14 @@ func (s *Server) netHTTP(config *tls.Config) *http.Server {
 	}
 }
 
-// A listener accepts connections for which there is room. It keeps those that begin in a lane.
+// A listener accepts connections for which there is room. It starts lanes for them, if there are lanes.
 type listener struct {
 	net.Listener
 	server *Server
 	lanes  bool
 }
 
-// Accept returns the next connection that is net/http's from its beginning.
+// Accept returns the next connection that net/http has from its beginning.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -155,8 +151,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// turnAway tells a client that there is no room, and closes. The text fits into
-// the socket's empty buffer; with TLS the client sees a failed handshake.
+// turnAway answers a client that there is no room, and closes the connection. The text fits into the socket's empty buffer. With TLS the client sees
+// a failed handshake.
 func (s *Server) turnAway(c net.Conn) {
 	var r reply
 	r.reset(nil)
@@ -168,11 +164,10 @@ func (s *Server) turnAway(c net.Conn) {
 	_ = c.Close()
 }
 
-// closing marks an answer as the last of its connection: in HTTP/1 as it is, in
-// HTTP/2 by GOAWAY.
+// closing is the header Connection of the last answer of a connection. HTTP/2 sends GOAWAY instead.
 var closing = []string{"close"}
 
-// handovers is the listener from which net/http accepts what lanes hand over.
+// handovers is the listener from which net/http accepts the connections that lanes hand over.
 type handovers struct {
 	server  *Server
 	address net.Addr
@@ -188,11 +183,11 @@ func (h handovers) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the accepting. net/http calls it once.
+// Close ends accepting. net/http calls it once.
 func (h handovers) Close() error {
 	close(h.server.stopped)
 	return nil
 }
 
-// Addr returns the address of the listener beneath.
+// Addr returns the address of the real listener.
 func (h handovers) Addr() net.Addr { return h.address }

@@ -9,12 +9,10 @@ import (
 )
 
 const (
-	// farewell is how long a connection must have been idle to be closed while the
-	// server stops. A client that asks again sooner learns from its next answer that
-	// the connection closes; any other is unlikely to ask just then.
+	// farewell is how long a connection must have been idle before it is closed while the server stops. A client that asks again sooner learns from
+	// its next answer that the connection closes; any other is unlikely to ask at that very time.
 	farewell = time.Second
-	// farewellEvery is how often the connections are checked: thousands of them
-	// take less than a millisecond.
+	// farewellEvery is how often the connections are checked. A check of thousands takes less than a millisecond.
 	farewellEvery = 10 * time.Millisecond
 )
 
@@ -25,7 +23,7 @@ const (
 //  2. Every answer says that its connection closes. Connections that are idle are
 //     closed; what is in flight is waited for, up to Limits.Grace.
 //
-// accepting receives the error with which accepting ends.
+// accepting gets the error with which accepting ends.
 func (s *Server) stop(ln net.Listener, accepting <-chan error) error {
 	grace, cancel := context.WithTimeout(context.Background(), s.Limits.Grace)
 	defer cancel()
@@ -42,7 +40,7 @@ func (s *Server) stop(ln net.Listener, accepting <-chan error) error {
 	return err
 }
 
-// seeOff closes connections as they become idle for long enough, until none is open or ctx ends.
+// seeOff closes connections once they have been idle for farewell, until none is open or ctx ends.
 func (c *conns) seeOff(ctx context.Context) {
 	tick := time.NewTicker(farewellEvery)
 	defer tick.Stop()
@@ -60,7 +58,7 @@ func (c *conn) isIdleFor(long time.Duration) bool {
 	return c.idle.Load() && 0 < since && since <= time.Now().Add(-long).UnixNano()
 }
 
-// closeThose closes some of the connections, and returns how many are open then.
+// closeThose closes the connections for which are returns true, and returns how many remain open.
 func (c *conns) closeThose(are func(*conn) bool) (open int) {
 	var closed []*conn
 	c.mu.Lock()

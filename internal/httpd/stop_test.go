@@ -13,8 +13,8 @@ import (
 	"github.com/firstcome/firstcome/internal/httpd"
 )
 
-// TestF22AStopAnswersWhatIsOnItsWay: many clients send head and body apart. One that sends half a head is as idle
-// as before it, and is cut when it has been so for a second.
+// TestF22AStopAnswersWhatIsOnItsWay has many clients that send head and body apart. A connection with half a head counts as idle, and is closed a
+// second after its last request.
 func TestF22AStopAnswersWhatIsOnItsWay(t *testing.T) {
 	for _, request := range []string{httpd.AClaim, strings.Replace(httpd.AClaim, "claims", "pauses", 1)} {
 		head := strings.Index(request, "\r\n\r\n") + 4
@@ -46,7 +46,7 @@ func TestF22AStopAnswersWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping: net/http alone would not close one that is new.
+// TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping includes new connections, which net/http alone would not close.
 func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
 	for _, routes := range [][]httpd.Route{short, nil} {
 		synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestConnectionsThatNobodyUsesDoNotKeepTheServerFromStopping(t *testing.T) {
 	}
 }
 
-// TestADrainingServersAnswersCloseAndItGoesOnAccepting: load balancers need a while to see that it is not ready.
+// TestADrainingServersAnswersCloseAndItGoesOnAccepting matters because load balancers need time to see that it is not ready.
 func TestADrainingServersAnswersCloseAndItGoesOnAccepting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, config(reads("ok")))
@@ -84,7 +84,7 @@ func TestADrainingServersAnswersCloseAndItGoesOnAccepting(t *testing.T) {
 	})
 }
 
-// TestF22AStopAnswersWhatIsInFlight, and refuses new connections meanwhile.
+// TestF22AStopAnswersWhatIsInFlight also checks that new connections are refused at the same time.
 func TestF22AStopAnswersWhatIsInFlight(t *testing.T) {
 	at, letGo := make(chan struct{}), make(chan struct{})
 	s := openPort(t, config(func(http.ResponseWriter, *http.Request) {
@@ -119,7 +119,7 @@ func TestF22AStopAnswersWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// TestF22AStopThatGivesUpARequestSaysSo, in a lane and by net/http.
+// TestF22AStopThatGivesUpARequestSaysSo covers a request in a lane and one in net/http.
 func TestF22AStopThatGivesUpARequestSaysSo(t *testing.T) {
 	for _, text := range []string{httpd.AClaim, aGet} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// giveUpUnheard leaves it to the kernel when it ends a connection whose other end confirms nothing.
+// giveUpUnheard does nothing: the kernel decides when it ends a connection whose other end confirms nothing.
 func giveUpUnheard(syscall.RawConn, time.Duration) error { return nil }
