@@ -82,13 +82,13 @@ func TestEveryBreachOfAPlaceIsFound(t *testing.T) {
 		}, "the ticket 1.1 was served with number 2, after number 1 of the ticket 1.2"},
 		"skipped": {func(h *history) {
 			h.Followed[3].End = audit.InLine
-		}, `the ticket 1.4 of the user "d" was skipped: the ticket 1.5 behind it was served with number 3`},
+		}, `the ticket 1.4 of the user "d" was skipped: the later ticket 1.5 was served with number 3`},
 		"sent away before one behind them was served": {func(h *history) {
 			h.Followed[3].End = "closed"
 		}, `the ticket 1.4 of the user "d" was skipped`},
 		"vanished": {func(h *history) {
 			h.Followed[6].End = audit.Vanished
-		}, `the ticket 1.7 of the user "g" is not there any more`},
+		}, `the ticket 1.7 of the user "g" no longer exists`},
 		"sent away and served": {func(h *history) {
 			h.Quantity = 4
 			h.keep("f", 4)

@@ -1,15 +1,12 @@
-// Package auth says who calls: an API key with a role, a user with a token of
-// their own, or, on a development machine, anybody.
+// Package auth authenticates callers: an API key with a role, a user with a token of their own, or, on a development machine, anyone.
 //
 // # Non-obvious
 //
-// Every refusal is an ErrUnauthorized, and says of a token what its own holder can mend. Nobody learns from
-// it whether a key exists or was revoked, or of a token whose signature is not good anything else. The reason is
-// logged at debug level, without the credential.
+// Every refusal is an ErrUnauthorized, and tells the sender of a token what they can correct. It does not reveal whether a key exists or was revoked,
+// and of a token with a bad signature nothing more. The reason is logged at debug level, without the credential.
 //
-// Nothing in a token chooses how it is checked: the algorithms and the keys are
-// configured, and jku, jwk and x5u are not read. Where a set of keys is configured, kid chooses
-// among them, and nothing else.
+// Nothing in a token chooses how it is checked: the algorithms and the keys are configured, and jku, jwk and x5u are not read. Only if a set of keys
+// is configured, kid chooses among them.
 package auth
 
 import (
@@ -33,24 +30,23 @@ import (
 // ErrUnauthorized is the answer to every request without good credentials.
 var ErrUnauthorized = errors.New("credentials are missing or not good")
 
-// A key has to be effective within a second: reloadEvery leaves half of it for a slow read.
+// A new key must be effective within a second: reloadEvery leaves half of that for a slow read.
 const reloadEvery = 500 * time.Millisecond
 
-// lookEvery is how often the tokens' public keys are looked at: they change some times a year, and a
-// token that is signed with a new one comes soon after.
+// lookEvery is how often the file of the tokens' public keys is checked. The keys change a few times a year, but a token that is signed with a new
+// key may come soon after.
 const lookEvery = time.Second
 
-// reloadTimeout bounds one read of the keys.
+// reloadTimeout is the time-out of one read of the keys.
 const reloadTimeout = 5 * time.Second
 
-// A Caller is who sent a request.
+// A Caller is the sender of a request.
 type Caller struct {
 	// Role is what an API key may do. It is empty for a user's own token.
 	Role firstcome.Role
-	// User, if set, says that the caller is this user, who may claim and read only
-	// for themself.
+	// User, if set, means that the caller is this user, who may claim and read only for themself.
 	User firstcome.UserID
-	// Until is when the token stops being good; the zero time: never, as far as the request says.
+	// Until is when the token expires; the zero time if the request's credentials do not expire.
 	Until time.Time
 	// Key is the id of the caller's API key. It is empty for all others.
 	Key string
@@ -58,29 +54,29 @@ type Caller struct {
 	Name string
 }
 
-// A KeySource has every API key, revoked ones too. *ledger.Desk is one.
+// A KeySource has every API key, also revoked ones. *ledger.Desk implements it.
 type KeySource interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 }
 
-// A Config says whose credentials are good.
+// A Config configures which credentials are good.
 type Config struct {
-	Keys KeySource // nil: there are no keys
-	JWT  *JWT      // nil: no tokens
+	Keys KeySource // nil if there are no keys
+	JWT  *JWT      // nil if there are no tokens
 	// Open is development mode: every caller is admin, and Authorization is ignored.
 	Open bool
-	Log  *slog.Logger // nil: slog.Default()
+	Log  *slog.Logger // nil means slog.Default()
 }
 
-// An Authenticator tells who calls. Its methods may be called from many goroutines.
+// An Authenticator authenticates callers. Its methods may be called from many goroutines.
 type Authenticator struct {
 	config Config
-	keys   atomic.Pointer[map[string]firstcome.Key] // good ones, by id
-	// misread is whether it was logged that the tokens' secret is encoded.
+	keys   atomic.Pointer[map[string]firstcome.Key] // keys that are not revoked, by id
+	// misread reports whether it was logged that the tokens' secret is encoded.
 	misread atomic.Bool
 }
 
-// New returns an Authenticator that knows no key before Reload or Run has read them.
+// New returns an Authenticator. It has no keys until Reload or Run has read them.
 func New(c Config) *Authenticator {
 	c.Log = cmp.Or(c.Log, slog.Default())
 	a := &Authenticator{config: c}
@@ -88,12 +84,11 @@ func New(c Config) *Authenticator {
 	return a
 }
 
-// Open tells whether every caller is admin.
+// Open reports whether every caller is admin.
 func (a *Authenticator) Open() bool { return a.config.Open }
 
-// Run reads the keys again and again, so that a new or a revoked key is effective
-// within a second, until ctx ends, and those of the tokens each second. While they cannot be read, the last ones stand.
-// Neither waits for the other: a file may hang, like a ledger.
+// Run reads the API keys every reloadEvery, so that a new or revoked key is effective within a second, and the tokens' keys every lookEvery, until
+// ctx ends. If they cannot be read, the last ones stay in use. Neither waits for the other, because a file may hang like a ledger.
 func (a *Authenticator) Run(ctx context.Context) error {
 	var looks sync.WaitGroup
 	refused, failing := "", false
@@ -103,7 +98,7 @@ func (a *Authenticator) Run(ctx context.Context) error {
 	return nil
 }
 
-// each calls do every so often until ctx ends.
+// each calls do at an interval until ctx ends.
 func each(ctx context.Context, often time.Duration, do func()) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
@@ -117,7 +112,8 @@ func each(ctx context.Context, often time.Duration, do func()) {
 	}
 }
 
-// lookAndLog logs that the tokens' keys are others, or what is wrong with them, which it returns, unless it was told before.
+// lookAndLog logs that the tokens' keys have changed, or an error of reading them. It returns that error's text, and does not log it if it equals
+// told.
 func (a *Authenticator) lookAndLog(told string) (refused string) {
 	if a.config.JWT == nil || a.config.JWT.config.Again == nil {
 		return ""
@@ -137,7 +133,7 @@ func (a *Authenticator) lookAndLog(told string) (refused string) {
 	return ""
 }
 
-// reloadAndLog logs where reading begins or ceases to fail, and returns whether it fails.
+// reloadAndLog reads the keys, logs when reading begins or ceases to fail, and returns whether it failed.
 func (a *Authenticator) reloadAndLog(ctx context.Context, failing bool) bool {
 	timed, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
@@ -152,7 +148,7 @@ func (a *Authenticator) reloadAndLog(ctx context.Context, failing bool) bool {
 	return err != nil
 }
 
-// Reload reads the keys. If that fails, the last ones stand.
+// Reload reads the keys. If that fails, the last ones stay in use.
 func (a *Authenticator) Reload(ctx context.Context) error {
 	if a.config.Keys == nil {
 		return nil
@@ -171,7 +167,7 @@ func (a *Authenticator) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Authenticate returns who sent a request, or a *Refusal, which is an ErrUnauthorized.
+// Authenticate returns the sender of a request, or a *Refusal, which is an ErrUnauthorized.
 func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 	if a.config.Open {
 		return Caller{Role: firstcome.Admin, Name: "local"}, nil
@@ -184,7 +180,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// check returns whose Authorization headers these are. The error says why nobody's.
+// check returns the caller of Authorization headers, or why they are not good.
 func (a *Authenticator) check(headers []string) (Caller, error) {
 	switch len(headers) {
 	case 0:
@@ -205,14 +201,14 @@ func (a *Authenticator) check(headers []string) (Caller, error) {
 	}
 	user, until, err := a.config.JWT.user(credential)
 	if err != nil {
-		a.tellMisread(credential, err)
+		a.logMisread(credential, err)
 		return Caller{}, err
 	}
 	return Caller{User: user, Until: until, Name: "user:" + string(user)}, nil
 }
 
-// tellMisread logs once that the tokens' secret is written in an encoding that its text does not name.
-func (a *Authenticator) tellMisread(token string, err error) {
+// logMisread logs once that the tokens' secret is written in an encoding that its text does not name.
+func (a *Authenticator) logMisread(token string, err error) {
 	if !errors.Is(err, jwt.ErrTokenSignatureInvalid) || a.misread.Load() {
 		return
 	}
@@ -229,14 +225,13 @@ func (a *Authenticator) checkKey(plain string) (Caller, error) {
 	return Caller{Role: key.Role, Key: key.ID, Name: "key:" + key.ID}, nil
 }
 
-// Login returns the key that is written as plain, or UnknownKey.
+// Login returns the key with a plain text, or UnknownKey.
 func (a *Authenticator) Login(plain string) (firstcome.Key, error) {
 	id, ok := keyID(plain)
 	if !ok {
 		return firstcome.Key{}, UnknownKey
 	}
-	// The hash is compared also where there is no such key, so that both take the
-	// same time.
+	// The hash is compared even if there is no such key, so that both cases take the same time.
 	known, ok := a.Key(id)
 	hash := sha256.Sum256([]byte(plain))
 	if subtle.ConstantTimeCompare(hash[:], known.Hash[:]) != 1 || !ok {
@@ -245,7 +240,7 @@ func (a *Authenticator) Login(plain string) (firstcome.Key, error) {
 	return known, nil
 }
 
-// Key returns the good key with an id. A revoked one is none within a second.
+// Key returns the key with an id, unless it is revoked. A revocation is effective within a second.
 func (a *Authenticator) Key(id string) (key firstcome.Key, ok bool) {
 	key, ok = (*a.keys.Load())[id]
 	return key, ok

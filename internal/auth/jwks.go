@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// A publicKey is one with which tokens of an algorithm are checked.
+// A publicKey checks tokens of an algorithm.
 type publicKey struct {
 	id        string // its kid in a set
 	key       any    // *rsa.PublicKey or *ecdsa.PublicKey
@@ -21,14 +21,13 @@ type publicKey struct {
 }
 
 const (
-	// maxKeys bounds a set: a token without a kid is held against each key of its algorithm.
+	// maxKeys is the most keys of a set. A token without a kid is checked with each key of its algorithm.
 	maxKeys = 32
-	// maxRSA is the greatest length of an RSA key of a set in bits: what is longer costs milliseconds a token.
+	// maxRSA is the greatest length of an RSA key of a set, in bits. A longer key would cost milliseconds for each token.
 	maxRSA = 8192
 )
 
-// parsePublicKeys returns the keys of a text, which is PEM of one or a JWK set, and whether it is a set;
-// none of nil.
+// parsePublicKeys returns the keys of a text, which is PEM of one key or a JWK set, and whether it is a set. It returns no keys for nil.
 func parsePublicKeys(text []byte) (keys []publicKey, set bool, err error) {
 	switch trimmed := bytes.TrimSpace(text); {
 	case text == nil:
@@ -43,7 +42,7 @@ func parsePublicKeys(text []byte) (keys []publicKey, set bool, err error) {
 	return []publicKey{{key: key, algorithm: algorithm}}, false, err
 }
 
-// A jwk is a key of a set, as far as it says what is read here (RFC 7517 §4, RFC 7518 §6).
+// A jwk has the members of a set's key that are read here (RFC 7517 §4, RFC 7518 §6).
 type jwk struct {
 	Type       string   `json:"kty"`
 	ID         string   `json:"kid"`
@@ -53,10 +52,10 @@ type jwk struct {
 	N, E       string
 	Curve      string `json:"crv"`
 	X, Y       string
-	D, K       string // of a private key, and of a secret
+	D, K       string // only in a private key, and in a secret
 }
 
-// parseSet reads a JWK set. A key of another kind or use than tokens have is left out, as RFC 7517 §5 says.
+// parseSet parses a JWK set. It ignores keys of a kind or use that tokens here do not have, as RFC 7517 §5 says.
 func parseSet(text []byte) ([]publicKey, error) {
 	var set struct{ Keys []jwk }
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -68,7 +67,7 @@ func parseSet(text []byte) ([]publicKey, error) {
 	var keys []publicKey
 	for n, k := range set.Keys {
 		if k.D != "" || k.K != "" {
-			return nil, fmt.Errorf("key %d of the tokens' key set is not public: whoever reads it can make tokens. Take it out, and no longer sign with it", n+1)
+			return nil, fmt.Errorf("key %d of the tokens' key set is not public: anyone who reads it can make tokens. Remove it, and no longer sign with it", n+1)
 		}
 		if !k.verifies() {
 			continue
@@ -78,7 +77,7 @@ func parseSet(text []byte) ([]publicKey, error) {
 			return nil, fmt.Errorf("key %d of the tokens' key set, %q: %w", n+1, k.ID, err)
 		}
 		if k.ID != "" && slices.ContainsFunc(keys, func(other publicKey) bool { return other.id == k.ID }) {
-			return nil, fmt.Errorf("the tokens' key set has two keys %q: which one is meant?", k.ID)
+			return nil, fmt.Errorf("the tokens' key set has two keys %q", k.ID)
 		}
 		keys = append(keys, publicKey{k.ID, key, algorithm})
 	}
@@ -88,14 +87,14 @@ func parseSet(text []byte) ([]publicKey, error) {
 	return keys, nil
 }
 
-// verifies tells whether tokens are signed with a key of this kind, for this use.
+// verifies reports whether a key's kind and use are those of tokens' signatures.
 func (k *jwk) verifies() bool {
 	algorithm := map[string]string{"RSA": "RS256", "EC": "ES256"}[k.Type]
 	return algorithm != "" && (k.Algorithm == "" || k.Algorithm == algorithm) && (k.Type != "EC" || k.Curve == "P-256") &&
 		(k.Use == "" || k.Use == "sig") && (k.Operations == nil || slices.Contains(k.Operations, "verify"))
 }
 
-// public returns the key, and the algorithm that it is for.
+// public returns the key and its algorithm.
 func (k *jwk) public() (key any, algorithm string, err error) {
 	if k.Type == "EC" {
 		x, errX := integer("x", k.X)
@@ -120,7 +119,7 @@ func (k *jwk) public() (key any, algorithm string, err error) {
 	return public, algorithm, err
 }
 
-// integer reads a member that is an integer, as bytes.
+// integer decodes a member that is an integer, as bytes.
 func integer(name, text string) ([]byte, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) == 0 {

@@ -23,28 +23,26 @@ import (
 )
 
 const (
-	// leeway is by how much clocks of the shop's machines may differ.
+	// leeway is how much the clocks of the shop's machines may differ.
 	leeway = 60 * time.Second
-	// maxToken is the length of the longest token, in bytes: with its other headers
-	// a request keeps within the server's 16 KB.
+	// maxToken is the length of the longest token, in bytes. With it and its other headers a request stays within the server's 16 KB.
 	maxToken = 8 * 1024
-	// minRSA is the least length of an RSA key in bits (RFC 7518 §3.3).
+	// minRSA is the least length of an RSA key, in bits (RFC 7518 §3.3).
 	minRSA = 2048
 )
 
-// minSecret is, for each algorithm with a secret, the secret's least length in
-// bytes: that of the hash (RFC 7518 §3.2).
+// minSecret returns the least length of an algorithm's secret, in bytes: the length of the hash (RFC 7518 §3.2).
 func minSecret(algorithm string) int {
 	return map[string]int{"HS256": 32, "HS384": 48, "HS512": 64}[algorithm]
 }
 
-// JWTConfig says which users' tokens are good.
+// JWTConfig configures which users' tokens are good.
 type JWTConfig struct {
-	Secret []byte // for HS256, HS384 and HS512; empty: none of them
-	// PublicKey is PEM of an RSA (RS256) or P-256 (ES256) public key or certificate, or a JWK set
-	// (RFC 7517) of several; nil: neither algorithm.
+	Secret []byte // for HS256, HS384 and HS512; empty allows none of them
+	// PublicKey is PEM of an RSA (RS256) or P-256 (ES256) public key or certificate, or a JWK set (RFC 7517) of several. If nil, neither algorithm is
+	// allowed.
 	PublicKey []byte
-	// Again reads PublicKey's text once more, where it may change; nil: it does not.
+	// Again returns the current text of PublicKey. It is nil if the text cannot change.
 	Again func() ([]byte, error)
 	// Algorithms is the allow-list; empty means all for which there is a key.
 	Algorithms []string
@@ -53,23 +51,23 @@ type JWTConfig struct {
 	Audience   string // if set, a token must have this aud
 }
 
-// A JWT checks users' tokens with the keys that it was given last. Make one with NewJWT.
+// A JWT checks users' tokens with the latest keys. Make one with NewJWT.
 type JWT struct {
-	config JWTConfig               // but for the PublicKey, which look changes
-	now    atomic.Pointer[checker] // what tokens are checked with
+	config JWTConfig               // except PublicKey, which look changes
+	now    atomic.Pointer[checker] // checks tokens now
 }
 
-// A checker checks tokens with static keys.
+// A checker checks tokens with fixed keys.
 type checker struct {
 	text   []byte // of the public keys
 	parser *jwt.Parser
 	secret []byte
 	public []publicKey
-	set    bool // the public keys are a set, of which a token may name one
+	set    bool // the public keys are a set, and a token may name one of them
 	claim  string
 }
 
-// NewJWT returns the checker of tokens, or all that is wrong with the configuration.
+// NewJWT returns a JWT, or all mistakes in the configuration.
 func NewJWT(c JWTConfig) (*JWT, error) {
 	now, err := newChecker(c)
 	if err != nil {
@@ -80,8 +78,8 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 	return j, nil
 }
 
-// look reads the public keys once more. If they are others, those are taken, and their ids returned; if they
-// cannot be, the last ones stand. It may not be called twice at once.
+// look reads the public keys again. If they have changed, it uses the new ones and returns their ids. If they cannot be read, the last ones stay in
+// use. Only one call at a time is allowed.
 func (j *JWT) look() (changed []string, err error) {
 	text, err := j.config.Again()
 	if err != nil || bytes.Equal(text, j.now.Load().text) {
@@ -170,7 +168,7 @@ func refuseAlgorithm(a string, secret int) error {
 	return fmt.Errorf("there is no token algorithm %q: HS256, HS384, HS512, RS256 and ES256 may be allowed", a)
 }
 
-// parsePublicKey returns the key in a PEM block and its algorithm; none if there is no text.
+// parsePublicKey returns the key in a PEM block and its algorithm, or no key if text is empty.
 func parsePublicKey(text []byte) (key any, algorithm string, err error) {
 	if len(text) == 0 {
 		return nil, "", nil
@@ -212,7 +210,7 @@ func algorithmOf(key any) (string, error) {
 	return "", errors.New("the tokens' public key is neither RSA nor on the curve P-256")
 }
 
-// user returns whose token it is, and until when it is good. The error says why it is not good.
+// user returns the user of a token and when it expires, or why it is not good.
 func (j *JWT) user(token string) (u firstcome.UserID, until time.Time, err error) {
 	if len(token) > maxToken {
 		return "", until, fmt.Errorf("the token has more than %d bytes", maxToken)
@@ -223,7 +221,7 @@ func (j *JWT) user(token string) (u firstcome.UserID, until time.Time, err error
 	if err != nil {
 		return "", until, err
 	}
-	// RFC 7515 §4.1.11: what is critical and not understood is refused.
+	// RFC 7515 §4.1.11: a token with a critical header that is not understood must be refused.
 	if _, critical := parsed.Header["crit"]; critical {
 		return "", until, errors.New("the token has critical headers")
 	}
@@ -235,8 +233,8 @@ func (j *JWT) user(token string) (u firstcome.UserID, until time.Time, err error
 	return u, expires.Add(leeway), err
 }
 
-// key returns the configured keys of the token's algorithm, which the parser has found in the
-// allow-list: of a set the one that the token names, if it names any.
+// key returns the configured keys of the token's algorithm, which the parser has found in the allow-list. If the keys are a set and the token names
+// one, key returns only that one.
 func (c *checker) key(t *jwt.Token) (any, error) {
 	if _, secret := t.Method.(*jwt.SigningMethodHMAC); secret {
 		return c.secret, nil
@@ -258,7 +256,7 @@ func (c *checker) key(t *jwt.Token) (any, error) {
 func userOf(claim any) (firstcome.UserID, error) {
 	switch v := claim.(type) {
 	case string:
-		// encoding/json turns broken text into this character, and so two users into one.
+		// encoding/json replaces malformed text with this character, which would make one user of two.
 		if strings.ContainsRune(v, utf8.RuneError) {
 			return "", errors.New("the token's user is not well-formed")
 		}

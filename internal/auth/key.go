@@ -14,17 +14,15 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A key is written fc_ID_SECRET: the prefix lets scanners for leaked secrets find
-// it, the id lets its row be found without searching for a secret.
+// A key has the form fc_ID_SECRET. Scanners for leaked secrets find it by the prefix. By the id its row is found without a search for a secret.
 const (
 	keyPrefix   = "fc_"
-	keyIDBytes  = 6  // 2⁴⁸ ids: two of 10,000 keys are the same once in millions of ledgers
-	secretBytes = 32 // more than anybody can guess, so a plain SHA-256 keeps it
+	keyIDBytes  = 6  // 2⁴⁸ ids: among 10,000 keys two are equal once in millions of ledgers
+	secretBytes = 32 // cannot be guessed, so a plain SHA-256 protects it
 	maxKeyName  = 100
 )
 
-// NewKey returns a new API key and what the ledger keeps of it. The plain key is
-// to be shown once and kept nowhere.
+// NewKey returns a new API key, and what the ledger keeps of it. The plain key must be shown once and not stored.
 func NewKey(name string, role firstcome.Role) (plain string, key firstcome.Key, err error) {
 	if err := checkKeyName(name); err != nil {
 		return "", firstcome.Key{}, err
@@ -52,7 +50,7 @@ func checkKeyName(name string) error {
 	return nil
 }
 
-// keyID returns the id in a plain key, and whether the text has a key's form.
+// keyID returns the id in a plain key, and whether the text has the form of a key.
 func keyID(plain string) (id string, ok bool) {
 	rest, ok := strings.CutPrefix(plain, keyPrefix)
 	if !ok {

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Limiter limits how often each key, a user or an address, may ask. It
-// remembers a bounded number of keys, and forgets first who has not asked for
-// longest. Its methods may be called from many goroutines; a nil one allows all.
+// A Limiter limits the rate of each key, which is a user or an address. It remembers a bounded number of keys, and forgets those that were unused for
+// longest. Its methods may be called from many goroutines; a nil Limiter allows everything.
 type Limiter struct {
 	perSecond rate.Limit
 	burst     int
@@ -21,16 +20,15 @@ type Limiter struct {
 func NewLimiter(perSecond float64, burst, maxEntries int) *Limiter {
 	keys, err := lru.New[string, *rate.Limiter](max(maxEntries, 1))
 	if err != nil {
-		panic(err) // of a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	return &Limiter{perSecond: rate.Limit(perSecond), burst: max(burst, 1), keys: keys}
 }
 
-// longestWait is the longest that anybody is told to wait: a Duration has no room for what
-// the lowest rates would say.
+// longestWait is the longest wait that a caller is told. A Duration cannot hold the waits of the lowest rates.
 const longestWait = 24 * time.Hour
 
-// Allow tells whether key may ask now, and if not, how long to wait.
+// Allow reports whether key may make a request now, and if not, how long it must wait.
 func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	if l == nil {
 		return 0, true
@@ -47,13 +45,13 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 // Len returns how many keys are remembered.
 func (l *Limiter) Len() int { return l.keys.Len() }
 
-// find returns the key's allowance, a new one if there is none.
+// find returns the key's limiter. It makes one if there is none.
 func (l *Limiter) find(key string) *rate.Limiter {
 	if known, ok := l.keys.Get(key); ok {
 		return known
 	}
 	fresh := rate.NewLimiter(l.perSecond, l.burst)
-	if known, ok, _ := l.keys.PeekOrAdd(key, fresh); ok { // another asked for it meanwhile
+	if known, ok, _ := l.keys.PeekOrAdd(key, fresh); ok { // another goroutine has added it
 		return known
 	}
 	return fresh

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// IsLoopback tells whether a Host header names this machine: a page from elsewhere
-// whose name was made to resolve to it (DNS rebinding) has another.
+// IsLoopback reports whether a Host header names this machine. A page from elsewhere whose name resolves to this machine (DNS rebinding) has another
+// Host.
 func IsLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -20,8 +20,8 @@ func IsLoopback(host string) bool {
 	return err == nil && address.IsLoopback()
 }
 
-// IsProxied reports whether a request came through a proxy, as far as proxies tell: nginx talks HTTP/1.0 unless it is told otherwise.
-// Where no request needs credentials, everybody behind a proxy on this machine would be admin.
+// IsProxied reports whether a request came through a proxy, as far as proxies show it: nginx speaks HTTP/1.0 unless configured otherwise. If no
+// request needs credentials, every client behind a proxy on this machine would be admin.
 func IsProxied(r *http.Request) bool {
 	if !r.ProtoAtLeast(1, 1) {
 		return true

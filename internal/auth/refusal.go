@@ -6,31 +6,31 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// A Refusal says why credentials are not good, to whoever sent them: enough to mend what an honest caller
-// may have wrong, and nothing of what keys there are. It is an ErrUnauthorized.
+// A Refusal tells the sender of credentials why they are not good: enough to correct an honest mistake, and nothing about which keys exist. It is an
+// ErrUnauthorized.
 type Refusal struct{ Why Why }
 
 // Why is a reason of a Refusal.
 type Why int
 
-// The reasons. A token is told expired, or early, only once its signature was found good.
+// The reasons. Expired and Early are used only for a token with a good signature.
 const (
-	Missing      Why = iota // there are no credentials, or of another scheme than Bearer
+	Missing      Why = iota // there are no credentials, or their scheme is not Bearer
 	Many                    // there is more than one Authorization header
-	UnknownKey              // no such API key, or it was revoked: which is not said
-	NoTokens                // it is no API key, and tokens are not configured
-	Expired                 // the token was good
-	Early                   // the token will be good
-	BadSignature            // or the token has an algorithm that is not allowed
-	BadToken                // not a token, or without what it must have
+	UnknownKey              // no such API key, or it was revoked; the caller is not told which
+	NoTokens                // it is not an API key, and tokens are not configured
+	Expired                 // the token has expired
+	Early                   // the token is not valid yet
+	BadSignature            // or the token's algorithm is not allowed
+	BadToken                // not a token, or a required claim is missing
 )
 
 func (r *Refusal) Error() string { return ErrUnauthorized.Error() }
 
-// Is tells that a Refusal is an ErrUnauthorized.
+// Is makes errors.Is report ErrUnauthorized.
 func (r *Refusal) Is(target error) bool { return target == ErrUnauthorized }
 
-// Error is for whoever sent the credentials.
+// Error returns the text for the sender of the credentials.
 func (w Why) Error() string { return reasons[w] }
 
 var reasons = [...]string{
@@ -44,7 +44,7 @@ var reasons = [...]string{
 	BadToken:     "the token is not one that this server takes: it needs exp, its user, and where configured iss and aud",
 }
 
-// refusal returns what a caller is told of an error of check.
+// refusal returns the Refusal for an error of check.
 func refusal(err error) *Refusal {
 	why := BadToken
 	switch {

@@ -2,9 +2,9 @@ package auth
 
 import "sync"
 
-// A Room bounds how much is done at once, for each key and in all. A key is an API key, a user or an address.
+// A Room bounds how many operations run at once, for each key and in all. A key is an API key, a user or an address.
 type Room struct {
-	// Each is how much one key may do, All how much all of them; 0: any.
+	// Each is the limit for one key, and All the limit for all of them; 0 means no limit.
 	Each, All int
 
 	mu    sync.Mutex // guards what follows

@@ -11,14 +11,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Ways to write a secret that is no text.
+// The prefixes of an encoded secret.
 const (
 	inBase64 = "base64:"
 	inHex    = "hex:"
 )
 
-// ParseSecret returns the secret of tokens that a file or a variable holds: the bytes behind base64: or hex:, otherwise the
-// bytes as they are. One line end after a text is an editor's and does not count; bytes that are no text have none.
+// ParseSecret returns the tokens' secret from the content of a file or a variable: the decoded bytes after base64: or hex:, otherwise the bytes as
+// they are. One line end after a text is ignored, because editors add it; bytes that are not text keep theirs.
 func ParseSecret(text []byte) ([]byte, error) {
 	if utf8.Valid(text) {
 		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
@@ -35,7 +35,7 @@ func ParseSecret(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// decode reads digits of base64, in each of its alphabets, or of hexadecimal.
+// decode decodes base64, in either alphabet, or hexadecimal digits.
 func decode(form, digits string) ([]byte, error) {
 	if form == inHex {
 		return hex.DecodeString(digits)
@@ -44,8 +44,8 @@ func decode(form, digits string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(digits)
 }
 
-// misread returns base64: or hex: if a token is signed with what the secret's text means so. Otherwise it returns "". An
-// operator who copies a secret from another service often copies it encoded, and each good token is then refused.
+// misread returns base64: or hex: if a token is signed with the bytes that the secret's text encodes, and "" otherwise. Operators who copy a secret
+// from another service often copy it encoded, and then each good token is refused.
 func (j *JWT) misread(token string) string {
 	secret := j.now.Load().secret
 	for _, form := range []string{inHex, inBase64} {

@@ -2,7 +2,7 @@ package auth
 
 import "github.com/firstcome/firstcome"
 
-// Who is a set of those who may call an operation or see a page.
+// A Who is a set of callers that may call an operation or see a page.
 type Who uint16
 
 // The members of a Who.
@@ -13,15 +13,15 @@ const (
 	Viewer                   //
 	Service                  //
 	Shop                     //
-	Self                     // a user's own token, about themself alone
-	Public                   // also without credentials, as often as from any address
-	Everyone                 // also without credentials, as often as they like
+	Self                     // a user's own token, for themself only
+	Public                   // also without credentials, limited by address
+	Everyone                 // also without credentials, without a limit
 )
 
-// SeesAll are the callers who see every user's id and code. All others see only those of users they named.
+// SeesAll are the callers who see every user's id and code. Other callers see only those of a user whom they named.
 const SeesAll = Admin | Operator
 
-// Has tells whether a caller is in the set.
+// Has reports whether a caller is in the set.
 func (w Who) Has(c Caller) bool {
 	if c.User != "" {
 		return w&Self != 0
@@ -29,7 +29,7 @@ func (w Who) Has(c Caller) bool {
 	return w.HasRole(c.Role)
 }
 
-// HasRole tells whether API keys of a role are in the set. A role that is not here may do nothing.
+// HasRole reports whether API keys of a role are in the set. An unknown role is in none.
 func (w Who) HasRole(r firstcome.Role) bool { return w&roles[r] != 0 }
 
 var roles = map[firstcome.Role]Who{

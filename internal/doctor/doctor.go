@@ -37,7 +37,7 @@ func (f *Findings) Add(grade Grade, what, fix, found string, args ...any) {
 	*f = append(*f, Finding{Grade: grade, What: what, Found: fmt.Sprintf(found, args...), Fix: fix})
 }
 
-// Hold adds a finding that is OK if a condition holds, and else has the grade otherwise.
+// Hold adds a finding with the grade OK if a condition holds, and with the grade otherwise if not.
 func (f *Findings) Hold(condition bool, otherwise Grade, what, fix, found string, args ...any) {
 	if condition {
 		otherwise = OK

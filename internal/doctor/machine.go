@@ -14,7 +14,7 @@ const (
 	enoughSpace = 1 << 30
 	// slowSync is twice the 10 ms that a claim should take: a claim waits for up to two commits.
 	slowSync = 20 * time.Millisecond
-	// earliest is before this firstcome was made: a clock with an earlier time is not set.
+	// earliest is before this firstcome was built: a clock with an earlier time is not set.
 	earliest = 1_780_000_000 // seconds since 1970: May 2026
 )
 

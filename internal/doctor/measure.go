@@ -29,9 +29,8 @@ func Median(round func() error) (time.Duration, error) {
 	return took[Rounds/2].Round(10 * time.Microsecond), nil
 }
 
-// Clock adds how far a server's clock is from this machine's: OK within a second, and else a Warn. It assumes
-// that the request takes as long as the answer. If read fails, Clock adds nothing and returns that error as
-// it is.
+// Clock adds how far a server's clock is from this machine's: OK within a second, and Warn otherwise. It assumes that the request takes as long as
+// the answer. If read fails, Clock adds nothing and returns that error as it is.
 func (f *Findings) Clock(what, fix string, read func() (time.Time, error)) error {
 	before := time.Now()
 	server, err := read()

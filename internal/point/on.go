@@ -13,25 +13,25 @@ import (
 	"syscall"
 )
 
-// Variable has a plan of this process alone, FAULT:POINT:N, such as kill:decided:3: the fault is kill or stop. Or it names a directory of
-// plans, which processes share: a file of the name kill:decided is the plan for the next pass of that point. The process that passes it
-// takes the plan, by giving the file its own process id as name.
+// Variable has a plan for this process alone, FAULT:POINT:N, such as kill:decided:3, where the fault is kill or stop. Or it names a directory of
+// plans, which processes share: a file named kill:decided is the plan for the next pass of that point. The process that passes it takes the plan, by
+// renaming the file to its own process id.
 const Variable = "FAULTPOINT"
 
-// signals are those of the faults.
+// signals has the signal of each fault.
 var signals = map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}
 
 // A fault is what happens at one point of this process.
 type fault struct {
 	at     Point
-	nth    int64 // time that the point is passed
+	nth    int64 // the pass of the point at which it happens
 	signal syscall.Signal
 	passed atomic.Int64
 }
 
 var own, shared = read(os.Getenv(Variable))
 
-// read reads the variable: a plan, or a directory of plans. A test that means a fault must not run without it, so read panics at anything else.
+// read parses the variable: a plan, or a directory of plans. It panics at anything else, because a test that needs a fault must not run without it.
 func read(text string) (own *fault, shared string) {
 	if text == "" || filepath.IsAbs(text) {
 		return nil, text

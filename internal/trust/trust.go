@@ -32,8 +32,7 @@ func Take(options url.Values) Files {
 	return Files{Root: take(RootOption), Cert: take(CertOption), Key: take(KeyOption)}
 }
 
-// Apply reads the files and has a configuration trust the authorities and present the certificate in them. An
-// error says which option is wrong.
+// Apply reads the files, and sets the authorities to trust and the certificate to present in a configuration. An error names the wrong option.
 func (f Files) Apply(c *tls.Config) error {
 	if (f.Cert == "") != (f.Key == "") {
 		return fmt.Errorf("%s and %s go together: name both or neither", CertOption, KeyOption)
@@ -58,8 +57,7 @@ func (f Files) Apply(c *tls.Config) error {
 	return nil
 }
 
-// Advice says what to do about an error of a connection that failed because of TLS. For any other error it
-// returns nothing.
+// Advice returns what to do about an error of a connection that failed because of TLS, or "" for any other error.
 func Advice(err error) string {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
@@ -75,7 +73,7 @@ func Advice(err error) string {
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: name the port on which it does"
 	}
-	// crypto/tls marks an error that the other side sent by this name only; it exports no type for it.
+	// crypto/tls marks an error that the other side sent only by this Op; it exports no type for it.
 	var operation *net.OpError
 	if errors.As(err, &operation) && operation.Op == "remote error" {
 		return "the server refused this client's certificate, or requires one: see " + CertOption + " and " + KeyOption

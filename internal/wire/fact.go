@@ -1,4 +1,4 @@
-// Package wire has the facts as everybody gets them: from the API, and from a topic.
+// Package wire has the format of facts in the API and in a topic.
 package wire
 
 import (
@@ -17,7 +17,7 @@ type Fact struct {
 	At           *client.Time `json:"at"`
 }
 
-// FactOf returns a fact as the wire has it. Of a coupon that the ledger has lost only the number is known.
+// FactOf returns a fact in the wire format. If the ledger has lost the coupon, only its number is known.
 func FactOf(f *firstcome.Fact) Fact {
 	c := f.Coupon
 	wire := Fact{Fact: client.Fact{Position: f.Position, Kind: string(f.Kind), CampaignID: string(c.Campaign), Number: c.Number}}
@@ -30,7 +30,7 @@ func FactOf(f *firstcome.Fact) Fact {
 	return wire
 }
 
-// Place returns part of a coupon's ticket, nil of one that was issued without a line.
+// Place returns a part of a coupon's ticket, or nil if the coupon was issued without a line.
 func Place(n int64) *int64 {
 	if n == 0 {
 		return nil
@@ -38,7 +38,7 @@ func Place(n int64) *int64 {
 	return &n
 }
 
-// Time returns an instant as the wire has it; the zero time is absent.
+// Time returns a time in the wire format, or nil for the zero time.
 func Time(t time.Time) *client.Time {
 	if t.IsZero() {
 		return nil
