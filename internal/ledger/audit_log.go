@@ -17,7 +17,7 @@ type entry struct {
 	detail   string // JSON
 }
 
-func (t *tx) log(at time.Time, actor, action string, e entry) error {
+func addLog(t *tx, at time.Time, actor, action string, e entry) error {
 	_, err := t.change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		at.UnixMicro(), actor, action, nullable(e.campaign), nullable(e.user), nullable(e.number), e.detail)
@@ -36,10 +36,10 @@ func nullable[V comparable](v V) any {
 	return v
 }
 
-// logJSON is log with a detail that it encodes as JSON.
-func (t *tx) logJSON(at time.Time, actor, action string, detail map[string]any, e entry) error {
+// addLogJSON is addLog with a detail that it encodes as JSON.
+func addLogJSON(t *tx, at time.Time, actor, action string, detail map[string]any, e entry) error {
 	e.detail = textOf(detail)
-	return t.log(at, actor, action, e)
+	return addLog(t, at, actor, action, e)
 }
 
 // A LogEntry is a line of the audit log: who changed what.

@@ -50,10 +50,10 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 		if err != nil {
 			return err
 		}
-		if err := t.insertChange(id, 1, firstcome.ChangeTerms, payload, now); err != nil {
+		if err := insertChange(t, id, 1, firstcome.ChangeTerms, payload, now); err != nil {
 			return err
 		}
-		return t.log(now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
+		return addLog(t, now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
 	return wrap(err, "create the campaign %s", id)
 }
@@ -82,7 +82,7 @@ func (cs *Campaigns) setTerms(t *tx, s stock, actor string, version int64, edit 
 	if s.over() {
 		return 0, firstcome.ErrClosed
 	}
-	before, err := t.terms(s.ID, s.termsVersion)
+	before, err := payloadOf(t, s.ID, s.termsVersion)
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +116,7 @@ func (cs *Campaigns) setTerms(t *tx, s stock, actor string, version int64, edit 
 		return 0, err
 	}
 	if proposed := cs.rows.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := t.putTerms(s.ID, terms, made.Version, cs.rows.soldOutAt(s, terms, made.At)); err != nil {
+		if err := putTerms(t, s.ID, terms, made.Version, cs.rows.soldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}
@@ -125,7 +125,7 @@ func (cs *Campaigns) setTerms(t *tx, s stock, actor string, version int64, edit 
 	if err := cs.rows.changeLine(t, s, after, made.At); err != nil {
 		return 0, err
 	}
-	return made.Version, t.log(made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
+	return made.Version, addLog(t, made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
 }
 
 // A Switch is a change of a campaign without terms.
@@ -177,7 +177,7 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 		if err := cs.rows.changeLine(t, s, after, made.At); err != nil {
 			return err
 		}
-		return t.log(made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
+		return addLog(t, made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
 	})
 	return version, wrap(err, "%s the campaign %s", to, id)
 }

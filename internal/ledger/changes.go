@@ -24,7 +24,7 @@ func (r *rows) appliedAt(v int64) int64 {
 // remote gate the change is pending from then on.
 func (r *rows) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: r.decidesAt(s)}
-	if err := t.insertChange(s.ID, made.Version, kind, payload, made.At); err != nil {
+	if err := insertChange(t, s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err
 	}
 	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
@@ -35,7 +35,7 @@ func (r *rows) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload stri
 }
 
 // insertChange writes a change. That of terms has quantity and window in columns too, for the audit.
-func (t *tx) insertChange(id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
+func insertChange(t *tx, id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
 	var terms storedTerms
 	if kind == firstcome.ChangeTerms || kind == firstcome.ChangeReconcile {
 		if err := json.Unmarshal([]byte(payload), &terms); err != nil {
@@ -49,7 +49,7 @@ func (t *tx) insertChange(id firstcome.CampaignID, version int64, kind firstcome
 
 // notRecorded returns the error for a number that is not in the ledger of a remote gate. The gate may have
 // issued a number above drained_through.
-func (t *tx) notRecorded(s stock, number int64) error {
+func notRecorded(t *tx, s stock, number int64) error {
 	letter, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
 	case err != nil:
@@ -158,7 +158,7 @@ func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refus
 		case change.Version != s.applied+1 || change.Version > s.Version:
 			return fmt.Errorf("%w: the ledger has noted %d of %d", gate.ErrGap, s.applied, s.Version)
 		}
-		if err := t.conclude(s, change.Version, refused); err != nil {
+		if err := concludeChange(t, s, change.Version, refused); err != nil {
 			return err
 		}
 		_, err := t.change(`UPDATE campaigns SET applied = ? WHERE id = ?`, change.Version, string(s.ID))
@@ -167,8 +167,8 @@ func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refus
 	return wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
-// conclude makes proposed terms effective, or notes that they were refused.
-func (t *tx) conclude(s stock, version int64, refused bool) error {
+// concludeChange makes proposed terms effective, or notes that they were refused.
+func concludeChange(t *tx, s stock, version int64, refused bool) error {
 	var kind firstcome.ChangeKind
 	var payload string
 	err := t.row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), version).Scan(&kind, &payload)
@@ -189,7 +189,7 @@ func (t *tx) conclude(s stock, version int64, refused bool) error {
 	if err != nil {
 		return err
 	}
-	return t.putTerms(s.ID, terms, version, time.Time{})
+	return putTerms(t, s.ID, terms, version, time.Time{})
 }
 
 // Refused reports whether the gate refused a change of a campaign.

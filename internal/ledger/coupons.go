@@ -36,8 +36,8 @@ func allCoupons(rows *sql.Rows, err error) (coupons []firstcome.Coupon, _ error)
 	return coupons, err
 }
 
-// coupon returns the coupon of a number, or ErrNoCoupon.
-func (t *tx) coupon(id firstcome.CampaignID, number int64) (firstcome.Coupon, error) {
+// couponAt returns the coupon of a number, or ErrNoCoupon.
+func couponAt(t *tx, id firstcome.CampaignID, number int64) (firstcome.Coupon, error) {
 	rows, err := t.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, id, number)
 	return only(rows, err)
 }

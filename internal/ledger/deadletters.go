@@ -131,7 +131,7 @@ func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error
 		return flow.Drained{}, err
 	}
 	for _, g := range b.Garbage {
-		if err := t.insertLetter(DeadLetter{Campaign: b.Campaign, Source: g.Source, Payload: g.Payload, Cause: g.Cause, CreatedAt: now}); err != nil {
+		if err := insertLetter(t, DeadLetter{Campaign: b.Campaign, Source: g.Source, Payload: g.Payload, Cause: g.Cause, CreatedAt: now}); err != nil {
 			return flow.Drained{}, err
 		}
 	}
@@ -145,7 +145,7 @@ func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error
 			}
 		}
 		d.Payload = textOf(s)
-		if err := t.buryCoupon(r, d, c); err != nil {
+		if err := buryCoupon(t, r, d, c); err != nil {
 			return flow.Drained{}, err
 		}
 	}
@@ -156,10 +156,10 @@ func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error
 }
 
 // buryCoupon inserts the letter of a coupon, unless the ledger has the coupon.
-func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
+func buryCoupon(t *tx, r *recording, d DeadLetter, c firstcome.Coupon) error {
 	if d.Number > 0 {
 		// Another node may have recorded the coupon since the ledger refused it.
-		switch known, err := t.coupon(d.Campaign, d.Number); {
+		switch known, err := couponAt(t, d.Campaign, d.Number); {
 		case err == nil && letterSource(known) == d.Source:
 			return nil
 		case err == nil:
@@ -169,11 +169,11 @@ func (t *tx) buryCoupon(r *recording, d DeadLetter, c firstcome.Coupon) error {
 		}
 		r.Letters = append(r.Letters, c)
 	}
-	return t.insertLetter(d)
+	return insertLetter(t, d)
 }
 
 // insertLetter inserts a letter unless there is one with its source.
-func (t *tx) insertLetter(d DeadLetter) error {
+func insertLetter(t *tx, d DeadLetter) error {
 	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err == nil && !exists && d.Number > 0 {
 		_, err = t.change(`UPDATE campaigns SET dead_letters = dead_letters + 1 WHERE id = ?`, string(d.Campaign))

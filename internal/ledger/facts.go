@@ -117,7 +117,7 @@ func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, 
 	return until(r.number + r.count)
 }
 
-func (t *tx) addFacts(id firstcome.CampaignID, r run) error {
+func addFacts(t *tx, id firstcome.CampaignID, r run) error {
 	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
 		string(id), r.position, r.count, string(r.kind), r.number)
 	return err

@@ -77,7 +77,7 @@ func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.
 			return err
 		}
 		for _, c := range cursors {
-			if err := t.putCursor(f.Follower, c); err != nil {
+			if err := putCursor(t, f.Follower, c); err != nil {
 				return err
 			}
 		}
@@ -87,7 +87,7 @@ func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.
 }
 
 // putCursor writes a cursor. The row of the follower is locked.
-func (t *tx) putCursor(follower string, c flow.Cursor) error {
+func putCursor(t *tx, follower string, c flow.Cursor) error {
 	known, err := t.exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
 	switch {
 	case err != nil:
@@ -182,10 +182,10 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 		case err != nil:
 			return err
 		}
-		if err := t.interrupt(follower, ``); err != nil {
+		if err := interrupt(t, follower, ``); err != nil {
 			return err
 		}
-		if err := t.putCursor(follower, flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}); err != nil {
+		if err := putCursor(t, follower, flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}); err != nil {
 			return err
 		}
 		return fs.logReplay(t, actor, follower, from, entry{campaign: id})
@@ -196,7 +196,7 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 // ReplayAllFacts has a follower begin again with all campaigns, at their first facts, and with a target that may be a new one.
 func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string) error {
 	err := fs.db.repeat(ctx, func(t *tx) error {
-		if err := t.interrupt(follower, `, target = '', ends = '[]'`); err != nil {
+		if err := interrupt(t, follower, `, target = '', ends = '[]'`); err != nil {
 			return err
 		}
 		if _, err := t.change(`UPDATE cursors SET position = 0, state = 'again' WHERE follower = ?`, follower); err != nil {
@@ -208,7 +208,7 @@ func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string)
 }
 
 // interrupt locks the row of a follower and ends its lease.
-func (t *tx) interrupt(follower, set string) error {
+func interrupt(t *tx, follower, set string) error {
 	n, err := t.change(`UPDATE followers SET attempt = attempt + 1, leased_until = 0`+set+` WHERE name = ?`, follower)
 	if err == nil && n == 0 {
 		err = ErrNoFollower
@@ -222,14 +222,14 @@ var ErrNoFollower = errors.New("no node has published facts there yet")
 // stopFollowers has all followers stop at a campaign of which their targets may have facts that the ledger has forgotten, and ends their
 // leases: who has one may have noted since what this ledger never had. It returns them, and the position from which on each has to begin
 // again.
-func (t *tx) stopFollowers(s stock) (from int64, followers []string, err error) {
+func stopFollowers(t *tx, s stock) (from int64, followers []string, err error) {
 	rows, err := t.query(`SELECT name FROM followers ORDER BY name`)
 	if followers, err = allRows(rows, err, one[string]); err != nil {
 		return 0, nil, err
 	}
 	from = s.position + 1
 	for _, name := range followers {
-		if err := t.interrupt(name, ``); err != nil {
+		if err := interrupt(t, name, ``); err != nil {
 			return 0, nil, err
 		}
 		at := flow.Cursor{Campaign: s.ID, State: flow.Ahead}
@@ -238,7 +238,7 @@ func (t *tx) stopFollowers(s stock) (from int64, followers []string, err error) 
 			return 0, nil, err
 		}
 		at.Position = min(at.Position, s.position)
-		if err := t.putCursor(name, at); err != nil {
+		if err := putCursor(t, name, at); err != nil {
 			return 0, nil, err
 		}
 		from = min(from, at.Position+1)
@@ -251,5 +251,5 @@ func (fs *Followers) logReplay(t *tx, actor, follower string, from int64, e entr
 	if err != nil {
 		return err
 	}
-	return t.logJSON(now, actor, "facts.replay", map[string]any{"follower": follower, "from": from}, e)
+	return addLogJSON(t, now, actor, "facts.replay", map[string]any{"follower": follower, "from": from}, e)
 }

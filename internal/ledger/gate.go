@@ -147,27 +147,27 @@ func (g *Gate) decideAll(t *tx, all []*claims) error {
 			return c.err
 		}
 	}
-	holders, err := t.holders(ours)
+	holders, err := holdersOf(t, ours)
 	if err != nil {
 		return err
 	}
-	tickets, err := t.tickets(ours)
+	tickets, err := ticketsOf(t, ours)
 	if err != nil {
 		return err
 	}
 	for _, c := range ours {
 		g.decide(t, c, holders[c.id], tickets[c.id])
-		if err := t.logDirect(c); err != nil {
+		if err := logDirect(t, c); err != nil {
 			return err
 		}
 	}
-	return t.flush()
+	return flush(t)
 }
 
 // LogDirect notes in the audit log what was issued directly at another gate, if anything was.
 func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
 	err := rc.db.update(ctx, func(t *tx) error {
-		return t.logDirect(&claims{id: id, direct: &order, decisions: decisions})
+		return logDirect(t, &claims{id: id, direct: &order, decisions: decisions})
 	})
 	return wrap(err, "log a direct issue of %s", id)
 }
@@ -176,7 +176,7 @@ func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcom
 const CouponIssue = "coupon.issue"
 
 // logDirect notes in the audit log what a direct issue issued, and how many people in line that passed.
-func (t *tx) logDirect(c *claims) error {
+func logDirect(t *tx, c *claims) error {
 	if c.direct == nil {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (t *tx) logDirect(c *claims) error {
 	if c.direct.Reason != "" {
 		detail["reason"] = c.direct.Reason
 	}
-	return t.logJSON(c.decisions[0].At, c.direct.Actor, CouponIssue, detail, about)
+	return addLogJSON(t, c.decisions[0].At, c.direct.Actor, CouponIssue, detail, about)
 }
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
@@ -207,7 +207,7 @@ func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Co
 	s := t.stocks[c.id]
 	now := g.rows.decidesAt(s)
 	before := s
-	if t.endLine(&s, now) {
+	if endLine(t, &s, now) {
 		clear(waits)
 	}
 	campaign, quarantined := s.seen(), s.quarantined.coupons
@@ -226,7 +226,7 @@ func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Co
 		var undecided error
 		outcome := firstcome.Decide(campaign, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
 		if outcome == firstcome.Waiting && ticket == 0 {
-			if ticket = t.join(&s, user, now, g.maxLine); ticket > 0 {
+			if ticket = joinLine(t, &s, user, now, g.maxLine); ticket > 0 {
 				waits[user] = ticket
 			} else {
 				outcome, undecided = 0, firstcome.ErrLineFull
@@ -239,17 +239,17 @@ func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Co
 			coupon.Direct = c.direct != nil
 			holds[user] = coupon
 			if ticket > 0 {
-				t.end(&s, ticket, user, alreadyIssued, now)
+				endTicket(t, &s, ticket, user, alreadyIssued, now)
 				delete(waits, user)
 			}
-			if t.endLine(&s, now) {
+			if endLine(t, &s, now) {
 				clear(waits)
 			}
 		}
 		d := &c.decisions[n]
 		*d = firstcome.Decision{
 			Outcome: outcome, Undecided: undecided, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: t.lease(&s, now, outcome), InLine: s.line.Waiting,
+			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: leaseOf(t, &s, now, outcome), InLine: s.line.Waiting,
 		}
 		if c.direct != nil && !outcome.HasCoupon() {
 			d.Lease = 0 // others may hear otherwise
@@ -262,7 +262,7 @@ func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Co
 		}
 	}
 	s.Instants = campaign.Instants
-	t.stage(before, s, issued, now)
+	stageIssued(t, before, s, issued, now)
 }
 
 // issue takes one coupon from the stock.
@@ -276,11 +276,11 @@ func (g *Gate) issue(s *stock, user firstcome.UserID, now time.Time) firstcome.C
 	}
 }
 
-// lease returns how long a decision made at now may be repeated: none past the
+// leaseOf returns how long a decision made at now may be repeated: none past the
 // instant at which the window answers otherwise, and none for a pause, which an
 // operator ends at any time. Where nodes share the ledger, none is granted while stock
 // is quarantined, and none of a coupon, which another node may void.
-func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
+func leaseOf(t *tx, s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	if t.dialect.shared && (o.HasCoupon() || s.isQuarantined()) {
 		return 0
 	}
@@ -293,9 +293,9 @@ func (t *tx) lease(s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	return o.Lasts(now, s.OpensAt, s.ClosesAt, refusalLease)
 }
 
-// stage has flush write what was issued at now, and the campaign's
+// stageIssued has flush write what was issued at now, and the campaign's
 // counters.
-func (t *tx) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
+func stageIssued(t *tx, before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
 		s.decidedAt = now
 	} else if !s.quarantineMoved {

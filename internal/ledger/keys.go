@@ -20,7 +20,7 @@ func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error 
 		if err != nil {
 			return err
 		}
-		return t.logJSON(k.CreatedAt, actor, "key.create", map[string]any{"key": k.ID, "name": k.Name, "role": k.Role}, entry{})
+		return addLogJSON(t, k.CreatedAt, actor, "key.create", map[string]any{"key": k.ID, "name": k.Name, "role": k.Role}, entry{})
 	})
 	return wrap(err, "add a key")
 }
@@ -46,7 +46,7 @@ func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
 		if _, err := t.change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
 			return err
 		}
-		return t.logJSON(now, actor, "key.revoke", map[string]any{"key": id}, entry{})
+		return addLogJSON(t, now, actor, "key.revoke", map[string]any{"key": id}, entry{})
 	})
 	return wrap(err, "revoke the key %s", id)
 }

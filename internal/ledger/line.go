@@ -53,8 +53,8 @@ type pastLine struct {
 	at       int64 // microseconds
 }
 
-// join gives a user the next ticket, or 0 if the line is full.
-func (t *tx) join(s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
+// joinLine gives a user the next ticket, or 0 if the line is full.
+func joinLine(t *tx, s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
 	if s.line.Waiting >= limit {
 		return 0
 	}
@@ -64,8 +64,8 @@ func (t *tx) join(s *stock, user firstcome.UserID, now time.Time, limit int64) i
 	return s.line.LastTicket
 }
 
-// end ends a ticket of the line.
-func (t *tx) end(s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
+// endTicket ends a ticket of the line.
+func endTicket(t *tx, s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
 	t.ends = append(t.ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
 	s.line.Waiting--
 	if outcome != left {
@@ -91,7 +91,7 @@ func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
 
 // endLine ends the generation if the campaign is closed at now, or every coupon is in force and nobody stands by, and
 // tells whether it did. Whoever is in line then stays sent away, also if it opens again or stock comes back.
-func (t *tx) endLine(s *stock, now time.Time) bool {
+func endLine(t *tx, s *stock, now time.Time) bool {
 	why := s.sendsAway(now)
 	if why == 0 {
 		return false
@@ -120,7 +120,7 @@ func nextLine(l firstcome.Line) firstcome.Line {
 func (r *rows) changeLine(t *tx, from, to stock, now time.Time) error {
 	if to.line = from.line; r.remote() {
 		if errors.Is(from.away, gate.ErrLost) {
-			return t.loseLine(&to, now)
+			return loseLine(t, &to, now)
 		}
 		return nil
 	}
@@ -134,10 +134,10 @@ func (r *rows) changeLine(t *tx, from, to stock, now time.Time) error {
 			return nil
 		}
 	}
-	if err := t.insertPast(pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
+	if err := insertPast(t, pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
 		return err
 	}
-	return t.beginLine(&from)
+	return beginLine(t, &from)
 }
 
 // Issue decides claims past the line: see gate.Decider.
@@ -169,19 +169,19 @@ func (g *Gate) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Ser
 	}
 	clock := g.rows.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
 	before, now := s, s.at(clock)
-	if why := s.sendsAway(now); t.endLine(&s, now) {
+	if why := s.sendsAway(now); endLine(t, &s, now) {
 		served.Ended = why.String()
 	} else if s.isServed(now) {
 		if served.Coupons, err = g.serveNext(t, &s, int64(limit), now, clock); err != nil {
 			return served, err
 		}
-		if why := s.sendsAway(now); t.endLine(&s, now) {
+		if why := s.sendsAway(now); endLine(t, &s, now) {
 			served.Ended = why.String()
 		}
 	}
 	served.Waiting, served.Again = s.line.Waiting, g.again(&s, now, clock)
-	t.stage(before, s, served.Coupons, now)
-	return served, t.flush()
+	stageIssued(t, before, s, served.Coupons, now)
+	return served, flush(t)
 }
 
 // lineInRow reads the row from the database, not from memory. If the remembered row were wrong, serving would fail until the
@@ -208,7 +208,7 @@ func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]
 		}
 		return nil, nil
 	}
-	next, err := t.nextTickets(s, turns)
+	next, err := nextTickets(t, s, turns)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]
 	for _, n := range next {
 		c.users = append(c.users, n.user)
 	}
-	holders, err := t.holders([]*claims{c})
+	holders, err := holdersOf(t, []*claims{c})
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]
 			coupons, outcome = append(coupons, coupon), issued
 		}
 		s.line.ServedThrough = n.number
-		t.end(s, n.number, n.user, outcome, now)
+		endTicket(t, s, n.number, n.user, outcome, now)
 	}
 	s.line.Due = due
 	s.OpenedAt = s.seen().Opened(now)
@@ -238,7 +238,7 @@ func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]
 }
 
 // nextTickets returns so many of those that are next in line.
-func (t *tx) nextTickets(s *stock, limit int64) ([]ticket, error) {
+func nextTickets(t *tx, s *stock, limit int64) ([]ticket, error) {
 	rows, err := t.query(`SELECT ticket, user_id FROM tickets
 		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket `+t.dialect.limit,
 		string(s.ID), s.line.Generation, s.line.ServedThrough, limit)
@@ -286,15 +286,15 @@ func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) erro
 		return err
 	}
 	now := g.rows.decidesAt(s)
-	number, err := t.ticketOf(&s, user)
+	number, err := ticketOf(t, &s, user)
 	if err != nil {
 		return err
 	}
 	if number > 0 && s.sendsAway(now) == 0 {
 		before := s
-		t.end(&s, number, user, left, now)
-		t.stage(before, s, nil, now)
-		return t.flush()
+		endTicket(t, &s, number, user, left, now)
+		stageIssued(t, before, s, nil, now)
+		return flush(t)
 	}
 	rows, err := t.query(g.db.dialect.couponOf, string(user), string(id))
 	switch _, err := only(rows, err); {
@@ -303,16 +303,16 @@ func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) erro
 	case !errors.Is(err, firstcome.ErrNoCoupon):
 		return err
 	}
-	joined, err := t.joined(id, user)
+	joined, err := hasJoined(t, id, user)
 	if err == nil && !joined {
 		err = firstcome.ErrNoTicket
 	}
 	return err
 }
 
-// joined tells whether a user who holds no coupon ever had a ticket: it was left or is of a generation that is over, or
+// hasJoined tells whether a user who holds no coupon ever had a ticket: it was left or is of a generation that is over, or
 // they were served, and the coupon was voided since.
-func (t *tx) joined(id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
+func hasJoined(t *tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
 	err = t.row(joinedQuery(t.dialect), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
 	return joined, err
 }
@@ -326,7 +326,7 @@ func joinedQuery(d *dialect) string {
 }
 
 // ticketOf returns the ticket with which a user is in line, or 0.
-func (t *tx) ticketOf(s *stock, user firstcome.UserID) (number int64, err error) {
+func ticketOf(t *tx, s *stock, user firstcome.UserID) (number int64, err error) {
 	if s.line.Waiting == 0 {
 		return 0, nil
 	}

@@ -17,16 +17,16 @@ const reasonLost = "lost"
 // LoseLine ends the line of a closed campaign whose gate has lost it, as far as the ledger knows it. Ending it again
 // changes nothing, and neither does ending that of a campaign which is not closed.
 func (rc *Recorder) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
-	err := rc.rows.locked(ctx, id, func(t *tx, s stock) error { return t.loseLine(&s, rc.rows.decidesAt(s)) })
+	err := rc.rows.locked(ctx, id, func(t *tx, s stock) error { return loseLine(t, &s, rc.rows.decidesAt(s)) })
 	return wrap(err, "end the line of %s", id)
 }
 
 // loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate reports those it has served.
-func (t *tx) loseLine(s *stock, now time.Time) error {
+func loseLine(t *tx, s *stock, now time.Time) error {
 	if !s.Closed {
 		return nil
 	}
-	if lined, err := t.mayBeLined(s); err != nil || !lined {
+	if lined, err := mayBeLined(t, s); err != nil || !lined {
 		return err
 	}
 	var before string
@@ -37,11 +37,11 @@ func (t *tx) loseLine(s *stock, now time.Time) error {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	return t.loseGeneration(s, now)
+	return loseGeneration(t, s, now)
 }
 
 // mayBeLined tells whether somebody may be in line, though the ledger may know of no ticket. The pace may be gone, and whoever was in line stays.
-func (t *tx) mayBeLined(s *stock) (is bool, err error) {
+func mayBeLined(t *tx, s *stock) (is bool, err error) {
 	if s.Pace != nil || s.line.LastTicket > 0 {
 		return true, nil
 	}
@@ -59,17 +59,17 @@ func (t *tx) mayBeLined(s *stock) (is bool, err error) {
 }
 
 // loseGeneration ends a generation that its gate has lost.
-func (t *tx) loseGeneration(s *stock, now time.Time) error {
-	if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
+func loseGeneration(t *tx, s *stock, now time.Time) error {
+	if err := insertPast(t, pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 		return err
 	}
-	return t.beginLine(s)
+	return beginLine(t, s)
 }
 
 // beginLine writes the line after one that ended.
-func (t *tx) beginLine(s *stock) error { return t.setLine(s.ID, nextLine(s.line)) }
+func beginLine(t *tx, s *stock) error { return setLine(t, s.ID, nextLine(s.line)) }
 
-func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
+func setLine(t *tx, id firstcome.CampaignID, l firstcome.Line) error {
 	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
 		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
 	return err
@@ -78,25 +78,25 @@ func (t *tx) setLine(id firstcome.CampaignID, l firstcome.Line) error {
 // carryLine ends the generation, because nobody knows any more which of its tickets were given, and begins the next one with
 // the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
 // a gate tells.
-func (t *tx) carryLine(s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
-	lined, err := t.mayBeLined(s)
+func carryLine(t *tx, s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
+	lined, err := mayBeLined(t, s)
 	if err != nil {
 		return nil, err
 	}
 	if lined || carried.People > 0 {
-		if err := t.insertPast(pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
+		if err := insertPast(t, pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 			return nil, err
 		}
 		s.line = nextLine(s.line)
 		for ; s.line.Generation < carried.Generation; s.line.Generation++ { // only the log knew of these
-			if err := t.insertPast(pastLine{s.ID, firstcome.Line{Generation: s.line.Generation}, reasonLost, now.UnixMicro()}); err != nil {
+			if err := insertPast(t, pastLine{s.ID, firstcome.Line{Generation: s.line.Generation}, reasonLost, now.UnixMicro()}); err != nil {
 				return nil, err
 			}
 		}
 		if carried.People > 0 {
 			s.line.LastTicket, s.line.ServedThrough, s.line.Waiting = carried.Last, carried.First-1, carried.People
 		}
-		if err := t.setLine(s.ID, s.line); err != nil {
+		if err := setLine(t, s.ID, s.line); err != nil {
 			return nil, err
 		}
 	}

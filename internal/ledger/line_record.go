@@ -20,7 +20,7 @@ func (r *recording) lines() error {
 	if !l.Later(r.line) {
 		return nil
 	}
-	return r.setLine(r.ID, l)
+	return setLine(r.tx, r.ID, l)
 }
 
 // addPast keeps a generation that ended, once.
@@ -30,5 +30,5 @@ func (r *recording) addPast(p gate.PastLine) error {
 		return err
 	}
 	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
-	return r.insertPast(pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
+	return insertPast(r.tx, pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
 }

@@ -68,7 +68,7 @@ func (e *Epochs) concludeRebuilt(t *tx, s *stock, atGate int64) error {
 		}
 		refused = terms.Quantity < max(s.inForce+letters, atGate)
 	}
-	if err := t.conclude(*s, s.Version, refused); err != nil {
+	if err := concludeChange(t, *s, s.Version, refused); err != nil {
 		return err
 	}
 	concluded, err := e.rows.rowToChange(t, s.ID)
@@ -96,7 +96,7 @@ func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 		ended = max(frozen.Through, s.lastNumber, s.drained)
 	}
 	next := max(s.epoch, loaded.LogEpoch) + 1
-	lost, err := t.lose(s, ended, next)
+	lost, err := loseNumbers(t, s, ended, next)
 	if err != nil {
 		return fill, err
 	}
@@ -118,13 +118,13 @@ func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 	_, err = t.change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 		s.epoch, ended, made.Version, string(s.ID))
 	if err == nil {
-		fill.Past, err = t.carryLine(&s, carried, made.At)
+		fill.Past, err = carryLine(t, &s, carried, made.At)
 	}
 	if err == nil {
-		err = t.log(made.At, actor, "campaign.rebuild", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeRebuild, "", textOf(rebuilt))})
+		err = addLog(t, made.At, actor, "campaign.rebuild", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeRebuild, "", textOf(rebuilt))})
 	}
 	if err == nil {
-		s.OpenedAt, err = t.firstIssue(s)
+		s.OpenedAt, err = firstIssue(t, s)
 	}
 	s.Version, s.Log = made.Version, loaded.Log
 	fill = recovery.Refill{
@@ -136,7 +136,7 @@ func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 
 // firstIssue returns when the campaign's first claim was issued a coupon, the zero time if none was. A direct issue may have come
 // before the opening.
-func (t *tx) firstIssue(s stock) (at time.Time, err error) {
+func firstIssue(t *tx, s stock) (at time.Time, err error) {
 	err = t.row(`SELECT issued_at FROM coupons WHERE campaign_id = ? AND NOT direct ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil

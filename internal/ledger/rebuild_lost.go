@@ -32,8 +32,8 @@ func backlogOf(option int64) int64 {
 	return cmp.Or(min(option, anyBacklog), defaultBacklog)
 }
 
-// lose writes the numbers up to one that are neither coupons nor dead letters, as lost before the next epoch, and counts them.
-func (t *tx) lose(s stock, through, next int64) (lost int64, err error) {
+// loseNumbers writes the numbers up to one that are neither coupons nor dead letters, as lost before the next epoch, and counts them.
+func loseNumbers(t *tx, s stock, through, next int64) (lost int64, err error) {
 	args := []any{string(s.ID), s.drained, through}
 	rows, err := t.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`, append(args, args...)...)

@@ -45,7 +45,7 @@ func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopp
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
-		done, is, err := t.reconciling(s)
+		done, is, err := reconcilingOf(t, s)
 		if err != nil || is {
 			a = done.adopted()
 			return err
@@ -60,8 +60,8 @@ func (s *storedReconcile) adopted() recovery.Adopted {
 	return recovery.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained, FactsFrom: s.FactsFrom, Followers: s.Followers}
 }
 
-// reconciling returns the reconcile of a campaign that has not ended, if there is one.
-func (t *tx) reconciling(s stock) (r storedReconcile, is bool, err error) {
+// reconcilingOf returns the reconcile of a campaign that has not ended, if there is one.
+func reconcilingOf(t *tx, s stock) (r storedReconcile, is bool, err error) {
 	rows, err := t.query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.applied)
 	err = eachRow(rows, err, func(take scan) error {
 		payload, err := one[string](take)
@@ -86,7 +86,7 @@ func (e *Epochs) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 		made.Unexplained, voided = int64(len(absent)), nil
 	}
 	made.Voided = int64(len(voided))
-	if made.FactsFrom, made.Followers, err = t.stopFollowers(s); err != nil {
+	if made.FactsFrom, made.Followers, err = stopFollowers(t, s); err != nil {
 		return a, err
 	}
 	terms.Quantity = max(terms.Quantity, s.inForce-made.Voided)
@@ -95,17 +95,17 @@ func (e *Epochs) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 	s.epoch, s.ceiling = made.Epoch, max(s.ceiling, g.Ceiling, g.LastNumber)
 	payload := textOf(made)
 	version, at := max(s.Version, g.Version)+1, e.rows.decidesAt(s)
-	if err := t.insertChange(s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
+	if err := insertChange(t, s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
 		return a, err
 	}
 	detail := logDetail(firstcome.ChangeReconcile, before, payload)
-	if err := t.log(at, actor, "campaign.reconcile", entry{campaign: s.ID, detail: detail}); err != nil {
+	if err := addLog(t, at, actor, "campaign.reconcile", entry{campaign: s.ID, detail: detail}); err != nil {
 		return a, err
 	}
-	if err := t.voidBehind(&s, actor, version, at, voided); err != nil {
+	if err := voidBehind(t, &s, actor, version, at, voided); err != nil {
 		return a, err
 	}
-	if err := t.putTerms(s.ID, terms, version, time.Time{}); err != nil {
+	if err := putTerms(t, s.ID, terms, version, time.Time{}); err != nil {
 		return a, err
 	}
 	_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ?, version = ?, applied = ?, epoch = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
@@ -121,7 +121,7 @@ func (e *Epochs) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome
 			return terms, "", err
 		}
 	}
-	if terms, before, err = t.knownTerms(s, g); err != nil || s.Version > g.Version {
+	if terms, before, err = knownTerms(t, s, g); err != nil || s.Version > g.Version {
 		return terms, before, err
 	}
 	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
@@ -137,7 +137,7 @@ func (e *Epochs) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome
 
 // knownTerms returns the last terms of a ledger, and the payload of the last ones that were not refused. Those that were only proposed are the
 // last ones if the gate decides by them.
-func (t *tx) knownTerms(s *stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
+func knownTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
 	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
 	if err != nil {
 		return terms, "", err
@@ -146,7 +146,7 @@ func (t *tx) knownTerms(s *stock, g recovery.Stopped) (terms firstcome.Terms, la
 	if err != nil || terms.Quantity == g.Quantity && terms.OpensAt.Equal(g.OpensAt) && terms.ClosesAt.Equal(g.ClosesAt) {
 		return terms, last, err
 	}
-	effective, err := t.terms(s.ID, s.termsVersion)
+	effective, err := payloadOf(t, s.ID, s.termsVersion)
 	if err == nil {
 		terms, err = decodeTerms(effective)
 	}
@@ -157,13 +157,13 @@ func (t *tx) knownTerms(s *stock, g recovery.Stopped) (terms firstcome.Terms, la
 const behindReason = "voided behind the backup that was restored"
 
 // voidBehind notes that coupons were voided by changes that the ledger has forgotten. Each is a change behind a version.
-func (t *tx) voidBehind(s *stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
+func voidBehind(t *tx, s *stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
 	for n, c := range voided {
-		if err := t.addVoidFact(*s, c.Number); err != nil {
+		if err := addVoidFact(t, *s, c.Number); err != nil {
 			return err
 		}
 		s.position++
-		if err := t.insertChange(s.ID, version+int64(n)+1, firstcome.ChangeVoid, voidPayload(c.Number, c.User), at); err != nil {
+		if err := insertChange(t, s.ID, version+int64(n)+1, firstcome.ChangeVoid, voidPayload(c.Number, c.User), at); err != nil {
 			return err
 		}
 		if _, err := t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
@@ -171,7 +171,7 @@ func (t *tx) voidBehind(s *stock, actor string, version int64, at time.Time, voi
 			return err
 		}
 		about := entry{campaign: s.ID, user: c.User, number: c.Number}
-		if err := t.logJSON(at, actor, "coupon.void", map[string]any{"reason": behindReason}, about); err != nil {
+		if err := addLogJSON(t, at, actor, "coupon.void", map[string]any{"reason": behindReason}, about); err != nil {
 			return err
 		}
 	}

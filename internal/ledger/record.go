@@ -267,7 +267,7 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	for n, c := range r.fresh {
 		users[n] = c.User
 	}
-	holders, err := r.tx.holders([]*claims{{id: r.ID, users: users}})
+	holders, err := holdersOf(r.tx, []*claims{{id: r.ID, users: users}})
 	return holders[r.ID], err
 }
 
@@ -294,7 +294,7 @@ func (r *recording) insert() error {
 	position := r.position
 	for _, numbers := range runs(r.fresh) {
 		count := int64(len(numbers))
-		if err := r.addFacts(r.ID, run{position + 1, count, numbers[0].Number, firstcome.CouponIssued}); err != nil {
+		if err := addFacts(r.tx, r.ID, run{position + 1, count, numbers[0].Number, firstcome.CouponIssued}); err != nil {
 			return err
 		}
 		position += count

@@ -70,7 +70,7 @@ func (rc *Recorder) replay(t *tx, actor string, letter int64) error {
 	if _, err := r.do(); err != nil {
 		return err
 	}
-	return t.resolve(d, Replayed, actor, "", rc.rows.decidesAt(r.stock))
+	return resolveLetter(t, d, Replayed, actor, "", rc.rows.decidesAt(r.stock))
 }
 
 // VoidLetter resolves a dead letter for good: its coupon will never be in the ledger. If the letter has a
@@ -91,7 +91,7 @@ func (rc *Recorder) voidLetter(t *tx, actor string, letter int64, reason string)
 		if err != nil {
 			return err
 		}
-		return t.resolve(d, Voided, actor, reason, now)
+		return resolveLetter(t, d, Voided, actor, reason, now)
 	}
 	if r.pending() {
 		return firstcome.ErrPending
@@ -100,15 +100,15 @@ func (rc *Recorder) voidLetter(t *tx, actor string, letter int64, reason string)
 	if err != nil {
 		return err
 	}
-	return t.resolve(d, Voided, actor, reason, made.At)
+	return resolveLetter(t, d, Voided, actor, reason, made.At)
 }
 
-func (t *tx) resolve(d DeadLetter, by Resolution, actor, reason string, at time.Time) error {
+func resolveLetter(t *tx, d DeadLetter, by Resolution, actor, reason string, at time.Time) error {
 	_, err := t.change(`UPDATE dead_letters SET resolved_at = ?, resolved_by = ? WHERE id = ?`, at.UnixMicro(), string(by), d.ID)
 	if err != nil {
 		return err
 	}
 	action := map[Resolution]string{Replayed: "dead_letter.replay", Voided: "dead_letter.void"}[by]
 	detail := map[string]any{"dead_letter": d.ID, "cause": d.Cause, "reason": reason}
-	return t.logJSON(at, actor, action, detail, entry{campaign: d.Campaign, user: d.User, number: d.Number})
+	return addLogJSON(t, at, actor, action, detail, entry{campaign: d.Campaign, user: d.User, number: d.Number})
 }

@@ -70,7 +70,7 @@ func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.
 		if err != nil {
 			return err
 		}
-		return t.log(now, retiredBy, "campaign.retire", entry{campaign: id, detail: "{}"})
+		return addLog(t, now, retiredBy, "campaign.retire", entry{campaign: id, detail: "{}"})
 	})
 	return retired, wrap(err, "retire the campaign %s", id)
 }
@@ -130,7 +130,7 @@ func (g *Gate) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.U
 	if s.retiredAt.IsZero() {
 		return nil, errNotRetired
 	}
-	holders, err := t.holders([]*claims{{id: id, users: users}})
+	holders, err := holdersOf(t, []*claims{{id: id, users: users}})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (g *Gate) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.U
 		outcome := firstcome.Decide(s.Campaign, now, s.inForce, coupon != nil, false)
 		decisions[n] = firstcome.Decision{
 			Outcome: outcome, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: s.Since(outcome), OpenedAt: s.OpenedAt, Lease: t.lease(&s, now, outcome),
+			Since: s.Since(outcome), OpenedAt: s.OpenedAt, Lease: leaseOf(t, &s, now, outcome),
 		}
 		if coupon != nil {
 			decisions[n].Coupon = *coupon

@@ -85,8 +85,8 @@ func init() {
 		WHERE id = ?3 AND version = ?4 AND last_number = ?5`
 }
 
-// holders returns the coupons in force that claimants hold of the campaigns that they ask for.
-func (t *tx) holders(all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
+// holdersOf returns the coupons in force that claimants hold of the campaigns that they ask for.
+func holdersOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
 	holders := make(map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, len(all))
 	for _, c := range all {
 		if holders[c.id] == nil {
@@ -128,14 +128,14 @@ type placed struct {
 
 // flush writes what the claims of the transaction decided. Many campaigns'
 // claims become a few wide statements.
-func (t *tx) flush() error {
+func flush(t *tx) error {
 	if len(t.coupons) > 0 {
 		if err := t.dialect.insert(t, t.coupons); err != nil {
 			return err
 		}
 	}
 	if len(t.joins)+len(t.ends)+len(t.past) > 0 {
-		if err := t.flushLines(); err != nil {
+		if err := flushLines(t); err != nil {
 			return err
 		}
 	}

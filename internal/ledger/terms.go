@@ -12,7 +12,7 @@ import (
 )
 
 // putTerms makes the terms of a version effective. At soldOutAt nothing was left for the first time; at the zero time that has not happened.
-func (t *tx) putTerms(id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
+func putTerms(t *tx, id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
 	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
 		pace = ?, waitlist = ? WHERE id = ?`,
 		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt),
@@ -30,7 +30,7 @@ func (r *rows) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Tim
 	return s.SoldOut(s.inForce, now)
 }
 
-func (t *tx) terms(id firstcome.CampaignID, version int64) (payload string, err error) {
+func payloadOf(t *tx, id firstcome.CampaignID, version int64) (payload string, err error) {
 	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
 	return payload, err
 }

@@ -9,9 +9,9 @@ import (
 // lined tells whether claims of the campaign join a line.
 func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
 
-// tickets returns the tickets with which claimants are in line. It asks only about campaigns that have a line: for all
+// ticketsOf returns the tickets with which claimants are in line. It asks only about campaigns that have a line: for all
 // others it costs nothing.
-func (t *tx) tickets(all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
+func ticketsOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
 	for _, c := range all {
@@ -54,7 +54,7 @@ func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
 		}
 	}
 	return inFewest(args, 3, func(width int, args []any) error {
-		return t.eachTicket(each, lookTicketsSQLiteQueries[width], args...)
+		return forTickets(t, each, lookTicketsSQLiteQueries[width], args...)
 	})
 }
 
@@ -93,7 +93,7 @@ func ticketsInChunks(t *tx, all []*claims, each eachTicket, of func(*claims, []f
 	for _, c := range all {
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
 			query, args := of(c, users)
-			return t.eachTicket(each, query, args...)
+			return forTickets(t, each, query, args...)
 		})
 		if err != nil {
 			return err
@@ -102,8 +102,8 @@ func ticketsInChunks(t *tx, all []*claims, each eachTicket, of func(*claims, []f
 	return nil
 }
 
-// eachTicket calls each with the tickets that a query finds.
-func (t *tx) eachTicket(each eachTicket, query string, args ...any) error {
+// forTickets calls each with the tickets that a query finds.
+func forTickets(t *tx, each eachTicket, query string, args ...any) error {
 	rows, err := t.query(query, args...)
 	return eachRow(rows, err, func(take scan) error {
 		var id firstcome.CampaignID
@@ -164,17 +164,17 @@ func insertTicketsPostgreSQL(t *tx, tickets []ticket) error {
 }
 
 // flushLines writes what became of tickets and lines in the transaction.
-func (t *tx) flushLines() error {
+func flushLines(t *tx) error {
 	if len(t.joins) > 0 {
 		if err := t.dialect.insertTickets(t, t.joins); err != nil {
 			return err
 		}
 	}
-	if err := t.endTickets(); err != nil {
+	if err := endTickets(t); err != nil {
 		return err
 	}
 	for _, p := range t.past {
-		if err := t.insertPast(p); err != nil {
+		if err := insertPast(t, p); err != nil {
 			return err
 		}
 	}
@@ -183,13 +183,13 @@ func (t *tx) flushLines() error {
 
 // endTickets writes which tickets ended. Whoever was still in line between the first and the last ticket that got a coupon
 // got one too, so one statement ends that range. The others are few.
-func (t *tx) endTickets() error {
+func endTickets(t *tx) error {
 	var first, last *ticket
 	served := int64(0)
 	for k := range t.ends {
 		end := &t.ends[k]
 		if end.outcome != issued {
-			if err := t.endRange(end, end, 1); err != nil {
+			if err := endRange(t, end, end, 1); err != nil {
 				return err
 			}
 			continue
@@ -203,14 +203,14 @@ func (t *tx) endTickets() error {
 	if first == nil {
 		return nil
 	}
-	return t.endRange(first, last, served)
+	return endRange(t, first, last, served)
 }
 
 const endRangeQuery = `UPDATE tickets SET ended_at = ?, outcome = ?
 	WHERE campaign_id = ? AND generation = ? AND ticket >= ? AND ticket <= ? AND ended_at IS NULL`
 
 // endRange ends the tickets from first to last that have not ended.
-func (t *tx) endRange(first, last *ticket, want int64) error {
+func endRange(t *tx, first, last *ticket, want int64) error {
 	ended, err := t.change(endRangeQuery,
 		first.at, first.outcome, string(first.campaign), first.generation, first.number, last.number)
 	if err == nil && ended != want {
@@ -219,7 +219,7 @@ func (t *tx) endRange(first, last *ticket, want int64) error {
 	return err
 }
 
-func (t *tx) insertPast(p pastLine) error {
+func insertPast(t *tx, p pastLine) error {
 	_, err := t.change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(p.campaign), p.line.Generation, p.line.LastTicket, p.line.ServedThrough, p.line.Served, p.line.Waiting, p.reason, p.at)

@@ -24,9 +24,9 @@ func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.Campai
 
 // void is Void in its transaction.
 func (cs *Campaigns) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
-	c, err := t.coupon(s.ID, number)
+	c, err := couponAt(t, s.ID, number)
 	if errors.Is(err, firstcome.ErrNoCoupon) && cs.rows.remote() {
-		err = t.notRecorded(s, number)
+		err = notRecorded(t, s, number)
 	}
 	if err != nil {
 		return c, err
@@ -34,7 +34,7 @@ func (cs *Campaigns) void(t *tx, s stock, actor string, number int64, reason str
 	if !c.VoidedAt.IsZero() {
 		return c, firstcome.ErrAlreadyVoided
 	}
-	if err := t.addVoidFact(s, number); err != nil {
+	if err := addVoidFact(t, s, number); err != nil {
 		return c, err
 	}
 	s.quarantineVoided()
@@ -57,7 +57,7 @@ func (cs *Campaigns) void(t *tx, s stock, actor string, number int64, reason str
 	if err := cs.rows.changeLine(t, s, s, made.At); err != nil {
 		return c, err
 	}
-	return c, t.logJSON(made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})
+	return c, addLogJSON(t, made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})
 }
 
 // voidPayload is what the change of a void holds.
@@ -73,7 +73,7 @@ type storedVoid struct {
 
 // addVoidFact adds the fact that a number was voided, after the run of those
 // issued since the last void, which is written only now.
-func (t *tx) addVoidFact(s stock, number int64) error {
+func addVoidFact(t *tx, s stock, number int64) error {
 	t.touched[s.ID] = true
 	var last int64 // position that a run holds
 	err := t.row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
@@ -85,7 +85,7 @@ func (t *tx) addVoidFact(s stock, number int64) error {
 		if r.count == 0 {
 			continue
 		}
-		if err := t.addFacts(s.ID, r); err != nil {
+		if err := addFacts(t, s.ID, r); err != nil {
 			return err
 		}
 	}
