@@ -156,9 +156,25 @@ var lists = map[string][]any{
 	"Proofs":      {[]firstcome.CampaignID{"c"}},
 }
 
-// call calls a method of a ledger, and returns its error.
+// roles returns a ledger, and the types that it has as fields for its roles.
+func roles(l *ledger.Ledger) []reflect.Value {
+	all := []reflect.Value{reflect.ValueOf(l)}
+	for n := range reflect.TypeFor[ledger.Ledger]().NumField() {
+		if reflect.TypeFor[ledger.Ledger]().Field(n).IsExported() {
+			all = append(all, reflect.ValueOf(l).Elem().Field(n))
+		}
+	}
+	return all
+}
+
+// call calls a method of a role of a ledger, and returns its error.
 func call(ctx context.Context, l *ledger.Ledger, method string, arguments []any) error {
-	m := reflect.ValueOf(l).MethodByName(method)
+	var m reflect.Value
+	for _, role := range roles(l) {
+		if found := role.MethodByName(method); found.IsValid() {
+			m = found
+		}
+	}
 	in := []reflect.Value{reflect.ValueOf(ctx)}
 	for n, a := range arguments {
 		in = append(in, reflect.ValueOf(a).Convert(m.Type().In(n+1)))
@@ -172,13 +188,27 @@ func call(ctx context.Context, l *ledger.Ledger, method string, arguments []any)
 // list, so that somebody decides which pool is theirs.
 func TestEveryReadSaysWhetherAStandbyMayAnswerIt(t *testing.T) {
 	asks := reflect.TypeFor[func(context.Context)]().In(0)
-	for n := range reflect.TypeFor[*ledger.Ledger]().NumMethod() {
-		m := reflect.TypeFor[*ledger.Ledger]().Method(n)
-		if m.Type.NumIn() < 2 || m.Type.In(1) != asks || m.Name == "Run" || m.Name == "Backup" || m.Name == "Verify" { // the last two: of SQLite's file
-			continue
+	found := map[string]string{}
+	for _, role := range roles(&ledger.Ledger{}) {
+		for n := range role.NumMethod() {
+			m := role.Type().Method(n)
+			if m.Type.NumIn() < 2 || m.Type.In(1) != asks || m.Name == "Run" || m.Name == "Backup" || m.Name == "Verify" { // the last two: of SQLite's file
+				continue
+			}
+			if (concludes[m.Name] == nil) == (lists[m.Name] == nil) {
+				t.Errorf("%s is to be in concludes or in lists", m.Name)
+			}
+			if other := found[m.Name]; other != "" {
+				t.Errorf("%s is a method of %s and of %s, and is called at one of them", m.Name, other, role.Type())
+			}
+			found[m.Name] = role.Type().String()
 		}
-		if (concludes[m.Name] == nil) == (lists[m.Name] == nil) {
-			t.Errorf("%s is to be in concludes or in lists", m.Name)
+	}
+	for _, names := range []map[string][]any{concludes, lists} {
+		for name := range names {
+			if found[name] == "" {
+				t.Errorf("nothing of a ledger is called %s", name)
+			}
 		}
 	}
 }
