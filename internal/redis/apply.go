@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 )
@@ -17,33 +15,25 @@ import (
 // the ledger says whether it may, which takes some milliseconds.
 const makeWithin = time.Second
 
-// Apply applies a change: see gate.Applier. It may be repeated. firstcome.ErrBusy says
-// that it was not done, and may be soon.
+// Apply applies a change: see gate.Applier. It may be repeated. firstcome.ErrBusy means that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	word, parts, err := g.applyUntil(ctx, change, time.Time{})
-	if err == nil && word == "new" {
-		word, parts, err = g.make(ctx, change)
+	a, err := g.apply(ctx, change)
+	if err == nil && a.word == "new" {
+		a, err = g.make(ctx, change)
 	}
 	if err == nil {
-		refused, err = word == "refused", meaning(word)
-	}
-	if word == "gap" && len(parts) == 1 {
-		version, _ := parts[0].ToString()
-		err = fmt.Errorf("%w: its last one is %s", err, version)
+		refused, err = a.word == "refused", meaning(a)
 	}
 	return refused, wrap(err, "apply change %d of %s", change.Version, change.Campaign)
 }
 
-// applyUntil runs the script, which makes a missing campaign only until the given instant.
-func (g *Gate) applyUntil(ctx context.Context, change firstcome.Change, until time.Time) (word string, parts []rueidis.RedisMessage, err error) {
+// apply runs the apply script.
+func (g *Gate) apply(ctx context.Context, change firstcome.Change) (*answer, error) {
 	k, err := g.keysFor(ctx, change)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	args := append([]string{
-		g.conn.clock(), strconv.FormatInt(quarantineFor.Microseconds(), 10), strconv.FormatInt(change.Version, 10), string(change.Kind),
-	}, append(detail(change, until), ceilingArg(change.Ceiling))...)
-	return g.conn.run(ctx, applyScript, k, args...)
+	return g.conn.run(ctx, applyScript, k, g.changeArgs(change)...)
 }
 
 // keysFor returns the keys of a change's campaign.
@@ -54,31 +44,32 @@ func (g *Gate) keysFor(ctx context.Context, change firstcome.Change) (*keys, err
 	return g.conn.keysOf(ctx, change.Campaign)
 }
 
-// make applies the change that makes a campaign, if no gate ever had it: not if Redis
-// was emptied or replaced since, and not under an id of which the ledger has forgotten another one. It reads the gate's time first, so that a node that
-// pauses in between comes too late.
-func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, parts []rueidis.RedisMessage, err error) {
+// make applies the change that makes a campaign, if no gate ever had the campaign. It makes none if Redis was emptied or replaced since this gate
+// was opened, or if the ledger made another campaign under the id and has forgotten it. It reads the gate's time first, so that a node that
+// stalls in between comes too late.
+func (g *Gate) make(ctx context.Context, change firstcome.Change) (*answer, error) {
 	now, err := g.conn.now(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	instance, err := g.conn.text(ctx, instanceKey)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	if instance == "" || instance != g.conn.instance {
-		return "", nil, fmt.Errorf("%w: Redis was emptied, or is another one", gate.ErrLost)
+		return nil, fmt.Errorf("%w: Redis was emptied, or is another one", gate.ErrLost)
 	}
 	if err := g.conn.checkLayout(ctx); err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	if g.conn.options.Missing != nil {
 		if missing := g.conn.options.Missing(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
-			// Another node may have made it since the script said that it is new. Else the script says so again.
-			if word, parts, err = g.applyUntil(ctx, change, time.Time{}); err == nil && word == "new" {
+			// Another node may have made the campaign in the meantime. If so, the script does not return new again.
+			a, err := g.apply(ctx, change)
+			if err == nil && a.word == "new" {
 				err = missing
 			}
-			return word, parts, err
+			return a, err
 		}
 	}
 	k, err := g.keysFor(ctx, change)
@@ -86,24 +77,31 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (word string, 
 		err = g.conn.note(ctx, k)
 	}
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	return g.applyUntil(ctx, change, now.Add(makeWithin))
+	args := append(g.changeArgs(change), "epoch", whole10(change.Epoch), "group", group, "until", micros(now.Add(makeWithin)))
+	a, err := g.conn.run(ctx, createScript, k, args...)
+	if err == nil && a.word == "there" {
+		return g.apply(ctx, change)
+	}
+	return a, err
 }
 
-// detail returns what the script takes of a change's kind.
-func detail(change firstcome.Change, until time.Time) []string {
+// changeArgs returns the arguments of the apply script.
+func (g *Gate) changeArgs(change firstcome.Change) []string {
+	args := []string{
+		"clock", g.conn.clock(), "quarantine_for", quarantineArg, "version", whole10(change.Version), "kind", string(change.Kind),
+		"ceiling", ceilingArg(change.Ceiling),
+	}
 	switch change.Kind {
 	case firstcome.ChangeTerms:
-		return []string{
-			quantityArg(change.Terms.Quantity), micros(change.Terms.OpensAt), micros(change.Terms.ClosesAt),
-			strconv.FormatInt(change.Epoch, 10), group, micros(until), paceArg(change.Terms.Pace), flag(change.Terms.Waitlist),
-			logArg(change.Terms.Log),
-		}
+		t := change.Terms
+		return append(args, "quantity", quantityArg(t.Quantity), "opens_at", micros(t.OpensAt), "closes_at", micros(t.ClosesAt),
+			"pace", paceArg(t.Pace), "waitlist", flag(t.Waitlist), "log", logArg(t.Log))
 	case firstcome.ChangeVoid:
-		return []string{strconv.FormatInt(change.Number, 10), string(change.User)}
+		return append(args, "number", whole10(change.Number), "user", string(change.User))
 	}
-	return nil
+	return args
 }
 
 // paceArg returns a pace as the scripts take it: nothing for none.
@@ -121,19 +119,19 @@ func flag(on bool) string {
 	return "0"
 }
 
-// meaning returns the error that a word of the apply script stands for.
-func meaning(word string) error {
-	switch word {
+// meaning returns the error that an answer of the scripts apply and create stands for.
+func meaning(a *answer) error {
+	switch a.word {
 	case "applied", "refused":
 		return nil
 	case "gap":
-		return gate.ErrGap
+		return fmt.Errorf("%w: its last one is %s", gate.ErrGap, a.text("version"))
 	case "lost":
 		return errPart
 	case "late":
 		return fmt.Errorf("%w: the ledger's word that no gate had the campaign came too late", firstcome.ErrGateUnavailable)
 	}
-	return fmt.Errorf("the apply script answered %q", word)
+	return a.unexpected()
 }
 
 // ceilingArg returns a ceiling as the scripts take it.

@@ -87,32 +87,37 @@ func (c *conn) clock() string {
 	return micros(c.options.Clock())
 }
 
-// run runs a script on a campaign and returns the parts of its answer, the first of which is a word.
-func (c *conn) run(ctx context.Context, script *rueidis.Lua, k *keys, args ...string) (word string, parts []rueidis.RedisMessage, err error) {
-	answer, err := script.Exec(ctx, c.client, k.all(), args).ToArray()
+// run runs a script on a campaign. Args are names and values in turn; a list follows an empty name.
+func (c *conn) run(ctx context.Context, s *script, k *keys, args ...string) (*answer, error) {
+	return c.runOn(ctx, s, k, k.all(), args...)
+}
+
+// runOn is run with more keys than the campaign's.
+func (c *conn) runOn(ctx context.Context, s *script, k *keys, keys []string, args ...string) (*answer, error) {
+	parts, err := s.Exec(ctx, c.client, keys, args).ToArray()
 	if err != nil {
-		return "", nil, classify(err)
+		return nil, classify(err)
 	}
-	if len(answer) == 0 {
-		return "", nil, fmt.Errorf("a script answered nothing")
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("the %s script answered nothing", s.name)
 	}
-	if word, err = answer[0].ToString(); err != nil {
-		return "", nil, fmt.Errorf("a script answered without a word: %w", err)
+	a := &answer{script: s.name, parts: parts[1:]}
+	if a.word, err = parts[0].ToString(); err != nil {
+		return nil, fmt.Errorf("the %s script answered without a word: %w", s.name, err)
 	}
-	switch word {
+	switch a.word {
 	case "absent":
-		return "", nil, c.missing(ctx, k)
+		return nil, c.missing(ctx, k)
 	case "unverified":
-		return "", nil, errUnverified
+		return nil, errUnverified
 	case "rebuilding":
-		return "", nil, errFrozen
+		return nil, errFrozen
 	case "replica":
-		return "", nil, errReplica
+		return nil, errReplica
 	case "newer":
-		of, _ := answer[1].ToString()
-		return "", nil, newer(of)
+		return nil, newer(a.text("layout"))
 	}
-	return word, answer[1:], nil
+	return a, nil
 }
 
 // fields returns numbers of the campaign's hash.
@@ -138,8 +143,11 @@ func (c *conn) fields(ctx context.Context, k *keys, names ...string) ([]int64, e
 	return numbers, nil
 }
 
-// whole returns the number that a message is the text of, and 0 for no text.
+// whole returns the whole number that a message is, or is the text of. It returns 0 for an empty text.
 func whole(m rueidis.RedisMessage) (int64, error) {
+	if m.IsInt64() {
+		return m.AsInt64()
+	}
 	text, err := m.ToString()
 	if err != nil || text == "" {
 		return 0, err
@@ -202,43 +210,42 @@ func (c *conn) subscribe(ctx context.Context, channel string, ready func(), each
 	return classify(err)
 }
 
-// standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost say that it needs a rebuild, recovery.ErrAhead
-// that it knows more than the revision says, a gate.StaleEpochError that its epoch has ended.
+// standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost mean that it needs a rebuild,
+// recovery.ErrAhead that it knows more than the revision has, a gate.StaleEpochError that its epoch has ended.
 func (c *conn) standing(ctx context.Context, r gate.Revision) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	k := c.keysIn(r)
-	word, parts, err := c.run(ctx, standingScript, k, append(c.remembers.told(k).args(), whole10(r.Epoch), whole10(r.Version), whole10(r.Drained))...)
-	if err == nil {
-		err = standings[word]
-	}
-	if word == "behind" {
-		err = older(r.Campaign, parts, r.Epoch)
-	}
-	return wrap(err, "look whether the gate of %s stands", r.Campaign)
+	return wrap(c.stands(ctx, k, &r), "look whether the gate of %s stands", r.Campaign)
 }
 
-func (c *conn) stands(ctx context.Context, k *keys) error {
+// stands is standing. If ledger is nil, only the gate's keys and what it told this node are compared.
+func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, _, err := c.run(ctx, standingScript, k, c.remembers.told(k).args()...)
+	args := c.remembers.told(k).args()
+	if ledger != nil {
+		args = append(args, "epoch", whole10(ledger.Epoch), "version", whole10(ledger.Version), "drained", whole10(ledger.Drained))
+	}
+	a, err := c.run(ctx, standingScript, k, args...)
 	if err != nil {
 		return err
 	}
-	return standings[word]
-}
-
-// older returns the error of a gate of which a script says that its epoch has ended, given the ledger's.
-func older(id firstcome.CampaignID, parts []rueidis.RedisMessage, epoch int64) error {
-	e := &gate.StaleEpochError{Campaign: id, Ledger: epoch}
-	if len(parts) > 0 {
-		e.Gate, _ = whole(parts[0])
+	switch a.word {
+	case "stands":
+		return nil
+	case "lost":
+		return errPart
+	case "ahead":
+		return recovery.ErrAhead
+	case "behind":
+		return stale(k.id, a, ledger.Epoch)
 	}
-	return e
+	return a.unexpected()
 }
 
-// standings are what the words of lua/standing.lua mean.
-var standings = map[string]error{"stands": nil, "lost": errPart, "ahead": recovery.ErrAhead}
+// stale returns the error of a gate of which a script says that its epoch has ended. epoch is the ledger's.
+func stale(id firstcome.CampaignID, a *answer, epoch int64) error {
+	return &gate.StaleEpochError{Campaign: id, Gate: a.whole("epoch"), Ledger: epoch}
+}
 
 // errUnverified is the error of a campaign of which the scripts do nothing.
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
@@ -252,7 +259,9 @@ type told struct {
 }
 
 // args returns it as the scripts take it.
-func (t told) args() []string { return []string{whole10(t.epoch), whole10(t.number)} }
+func (t told) args() []string {
+	return []string{"told_epoch", whole10(t.epoch), "told_number", whole10(t.number)}
+}
 
 // A memory keeps what the gate told this node of each campaign. A Redis that has less in the same epoch is an older state of itself, and
 // nothing else may know it: it agrees with itself, and with a ledger to which what is missing had not come yet.
@@ -276,11 +285,11 @@ func (m *memory) told(k *keys) told {
 }
 
 // hears notes how far the gate went by an answer. Answers may come in any order.
-func (m *memory) hears(k *keys, now told) {
+func (m *memory) hears(k *keys, epoch, number int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, _ := m.of.Get(k.tag)
-	if now.epoch > before.epoch || now.epoch == before.epoch && now.number > before.number {
-		m.of.Add(k.tag, now)
+	if epoch > before.epoch || epoch == before.epoch && number > before.number {
+		m.of.Add(k.tag, told{epoch, number})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"github.com/firstcome/firstcome"
 )
 
@@ -19,12 +17,13 @@ func Keys(id firstcome.CampaignID, marker string) []string {
 
 // Unnoticing has the gate decide claims without a look at the server's run: the reference of what that look costs.
 func (g *Gate) Unnoticing() {
-	script := strings.Replace(claimLua, "local older = unverified(c[22], c[23])\nif older then return {older} end\n", "", 1)
+	const look = "  if why then return nil, {why} end\n"
+	script := strings.Replace(decidePart, look, "", 1)
 	blind := strings.Replace(prelude, "redis.call('INFO', 'replication')", "'role:master'", 1)
-	if script == claimLua || blind == prelude {
+	if script == decidePart || blind == prelude {
 		panic("the claim script looks otherwise at the server's run")
 	}
-	g.claim = rueidis.NewLuaScript(blind + lines + script)
+	g.claim = newScript("claim", blind+linePart+statePart+script+claimLua)
 }
 
 // Trust has the gate decide claims of a campaign again after its server restarted or the campaign moved to another one. Only a rebuild
@@ -34,6 +33,6 @@ func (r *Redis) Trust(ctx context.Context, id firstcome.CampaignID) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = r.conn.run(ctx, rueidis.NewLuaScript(prelude+`redis.call('HSET', campaign_key, 'run', this_run()) return {'trusted'}`), k)
+	_, err = r.conn.run(ctx, newScript("trust", prelude+`redis.call('HSET', campaign_key, 'run', this_run()) return {'trusted'}`), k)
 	return err
 }

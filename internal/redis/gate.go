@@ -37,7 +37,7 @@ type Gate struct {
 	conn      *conn
 	journal   *Journal
 	inspector *Inspector
-	claim     *rueidis.Lua
+	claim     *script
 }
 
 var (
@@ -48,44 +48,39 @@ var (
 	_ gate.Epochs   = (*Gate)(nil)
 )
 
-// nothing as the limit of undrained numbers has the claim script issue nothing,
-// so that it needs no memory.
+// nothing is the backlog with which a script issues nothing, so that it needs no memory.
 const nothing = "0"
 
 // Claim decides claims in one script: see gate.Decider. The coupons issued are in
 // the campaign's journal when it returns. A decision without an outcome says that
 // the claim was not decided, because the journal or Redis is full.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decide(ctx, id, wantClaim, users)
+	return g.decide(ctx, id, g.claim, users)
 }
 
 // Issue decides claims past the line: see gate.Decider. Who asked for it is not the gate's.
 func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decide(ctx, id, wantIssue, users)
+	return g.decide(ctx, id, issueScript, users)
 }
 
-// What the users of the claim script want.
-const (
-	wantClaim = "claim"
-	wantIssue = "issue"
-	wantServe = "serve"
-	wantLeave = "leave"
-)
-
-// decide decides what users want.
-func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, want string, users []firstcome.UserID) ([]firstcome.Decision, error) {
+// decide runs the claim script, or the issue script. If Redis is full it runs again, and issues nothing and lets nobody join: users who hold a
+// coupon or are refused still get their answer.
+func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, s *script, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	k, err := g.conn.keysOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	v, err := g.verdict(ctx, k, want, backlogArg(g.conn.options.Backlog), whole10(cmp.Or(g.conn.options.MaxLine, defaultMaxLine)), users)
-	if isFull(err) {
-		v, err = g.verdict(ctx, k, want, nothing, "0", users)
-		v.outOfMemory = true
+	a, err := g.conn.decide(ctx, s, k, backlogArg(g.conn.options.Backlog), cmp.Or(g.conn.options.MaxLine, defaultMaxLine), users)
+	full := isFull(err)
+	if full {
+		a, err = g.conn.decide(ctx, s, k, nothing, 0, users)
 	}
 	var decisions []firstcome.Decision
 	if err == nil {
-		decisions, err = g.decisions(k, want, users, &v)
+		v := readVerdict(a, s == issueScript, full)
+		if err = v.check(a, users); err == nil {
+			decisions, err = v.decisions(g.conn.options.Secret, k, users)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decide %d claims of %s: %w", len(users), id, err)
@@ -184,7 +179,7 @@ func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
 	case gone:
 		return errPart
 	}
-	if err := g.conn.stands(ctx, k); err != nil {
+	if err := g.conn.stands(ctx, k, nil); err != nil {
 		return err
 	}
 	return firstcome.ErrNoCoupon
@@ -201,7 +196,7 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (gate.State, 
 	if err != nil || s.Lost {
 		return s, err
 	}
-	err = g.conn.stands(ctx, k)
+	err = g.conn.stands(ctx, k, nil)
 	if s.Unverified = errors.Is(err, gate.ErrUnverified); err != nil && !s.Unverified {
 		return gate.State{}, err
 	}

@@ -40,23 +40,27 @@ func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker st
 	if drained.Epoch > 0 {
 		epoch = whole10(drained.Epoch)
 	}
-	args := make([]string, 0, 8+2*len(drained.Letters)+len(entries))
-	args = append(args, group, j.conn.drainedChannel(), k.tag, whole10(drained.Through), epoch, whole10(min(drained.Ceiling, unlimited)), whole10(drained.Told), strconv.Itoa(len(drained.Letters)))
+	args := make([]string, 0, 17+2*len(drained.Letters)+len(entries))
+	args = append(args, "group", group, "channel", j.conn.drainedChannel(), "tag", k.tag, "through", whole10(drained.Through), "epoch", epoch,
+		"ceiling", whole10(min(drained.Ceiling, unlimited)), "above", whole10(drained.Told), "letters", strconv.Itoa(len(drained.Letters)), "")
 	for _, c := range drained.Letters {
-		args = append(args, string(c.User), strconv.FormatInt(c.Number, 10))
+		args = append(args, string(c.User), whole10(c.Number))
 	}
-	word, parts, err := j.conn.run(ctx, settleScript, k, append(args, entries...)...)
-	if err == nil && word == "other" {
-		return drained.Through, nil // the entries went with their epoch
-	}
-	if err == nil && len(parts) != 1 {
-		err = fmt.Errorf("the settle script answered %q and %d parts", word, len(parts))
-	}
+	a, err := j.conn.run(ctx, settleScript, k, append(args, entries...)...)
 	if err == nil {
-		before, err = whole(parts[0])
-	}
-	if err == nil && word == "untold" {
-		err = &flow.ToldError{Through: before}
+		switch a.word {
+		case "other":
+			return drained.Through, nil // the entries are gone, with their epoch
+		case "set":
+			before, err = a.whole("through"), a.err
+		case "untold":
+			before, err = a.whole("through"), a.err
+			if err == nil {
+				err = &flow.ToldError{Through: before}
+			}
+		default:
+			err = a.unexpected()
+		}
 	}
 	return before, wrap(err, "note that %s is drained through %d", k.id, drained.Through)
 }
@@ -90,26 +94,23 @@ func (j *Journal) Has(ctx context.Context, id firstcome.CampaignID, coupons []fi
 
 // hasSome appends what the script says of some coupons.
 func (j *Journal) hasSome(ctx context.Context, k *keys, coupons []firstcome.Coupon, has []bool) ([]bool, error) {
-	args, entries := make([]string, 1, 1+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
+	args, entries := make([]string, 3, 3+len(coupons)), make([]byte, 0, entryBytes*len(coupons))
 	for _, c := range coupons {
 		args, entries = append(args, string(c.User)), appendEntry(entries, c)
 	}
-	args[0] = string(entries)
-	word, parts, err := j.conn.run(ctx, hasScript, k, args...)
+	args[0], args[1] = "entries", string(entries)
+	a, err := j.conn.run(ctx, hasScript, k, args...)
 	if err != nil {
 		return nil, err
 	}
-	var digits string
-	if len(parts) == 1 {
-		digits, _ = parts[0].ToString()
-	}
-	if len(digits) != len(coupons) {
-		return nil, fmt.Errorf("the has script answered %q and %d parts about %d coupons", word, len(parts), len(coupons))
+	digits := a.text("digits")
+	if a.err == nil && len(digits) != len(coupons) {
+		return nil, fmt.Errorf("the has script answered %q about %d coupons", digits, len(coupons))
 	}
 	for _, digit := range digits {
 		has = append(has, digit == '1')
 	}
-	return has, nil
+	return has, a.err
 }
 
 // WatchDrained calls each with how far campaigns are drained: see gate.Drains.
@@ -137,7 +138,7 @@ func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.
 	if err != nil {
 		return b, ofSource(err)
 	}
-	if err := j.conn.stands(ctx, k); errors.Is(err, gate.ErrUnverified) {
+	if err := j.conn.stands(ctx, k, nil); errors.Is(err, gate.ErrUnverified) {
 		return b, err
 	}
 	found := map[int64]firstcome.Coupon{} // a page may name a holder again
@@ -161,27 +162,23 @@ type glance struct {
 func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, parts, err := j.conn.run(ctx, lookScript, k)
+	a, err := j.conn.run(ctx, lookScript, k)
 	if err != nil {
 		return l, err
 	}
-	if len(parts) != 6 {
-		return l, fmt.Errorf("the look script answered %d parts", len(parts)+1)
+	l = glance{last: a.whole("last_number"), drained: a.whole("drained_through"), epoch: a.whole("epoch"), entries: a.whole("entries")}
+	oldest, now := a.text("oldest"), a.whole("now")
+	if a.err != nil {
+		return l, a.err
 	}
-	for n, into := range []*int64{&l.last, &l.drained, &l.epoch, &l.entries} {
-		if *into, err = whole(parts[n]); err != nil {
+	if made, _, ok := strings.Cut(oldest, "-"); ok {
+		since, err := strconv.ParseInt(made, 10, 64)
+		if err != nil {
 			return l, err
 		}
+		l.age = time.Duration(max(0, min(now-since, math.MaxInt64/int64(time.Millisecond)))) * time.Millisecond
 	}
-	oldest, _ := parts[4].ToString()
-	now, err := whole(parts[5])
-	if made, _, ok := strings.Cut(oldest, "-"); ok && err == nil {
-		var since int64
-		if since, err = strconv.ParseInt(made, 10, 64); err == nil {
-			l.age = time.Duration(max(0, min(now-since, math.MaxInt64/int64(time.Millisecond)))) * time.Millisecond
-		}
-	}
-	return l, err
+	return l, nil
 }
 
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or

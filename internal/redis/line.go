@@ -21,7 +21,6 @@ const maxServe = 1000
 // A Line serves the waiting lines of campaigns, and says who stands where.
 type Line struct {
 	conn    *conn
-	gate    *Gate
 	journal *Journal
 }
 
@@ -115,58 +114,64 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (g
 	if err != nil {
 		return gate.Served{}, err
 	}
-	v, err := l.gate.verdict(ctx, k, wantServe, backlogArg(l.conn.options.Backlog), strconv.Itoa(min(limit, maxServe)), nil)
-	if err != nil {
-		return gate.Served{}, fmt.Errorf("serve the line of %s: %w", id, err)
+	a, err := l.conn.decide(ctx, serveScript, k, backlogArg(l.conn.options.Backlog), int64(min(limit, maxServe)), nil)
+	var served gate.Served
+	if err == nil && a.word != "idle" {
+		served, err = readServed(a, l.conn.options.Secret, id)
 	}
-	if !v.line.kept { // nobody is in line
-		return gate.Served{}, nil
-	}
-	return v.served(l.conn.options.Secret, id)
+	return served, wrap(err, "serve the line of %s", id)
 }
 
-// served returns what a verdict says was served.
-func (v *verdict) served(secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
-	l := &v.line
-	served := gate.Served{Ended: l.ended, Waiting: l.Waiting, Again: v.again()}
-	if len(l.users) != len(l.tickets) {
-		return served, fmt.Errorf("serve the line of %s: the claim script names %d users of %d tickets", id, len(l.users), len(l.tickets))
+// readServed reads the answer of serve.lua.
+func readServed(a *answer, secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
+	if a.word != "served" {
+		return gate.Served{}, a.unexpected()
 	}
-	generation := l.Generation
-	if l.ended != "" {
+	c := readCourse(a)
+	c.readLined(a)
+	quarantined, until, clock, room := a.whole("quarantined"), a.instant("quarantined_until"), a.instant("clock"), a.is("room")
+	ended, tickets, users := a.text("ended"), a.wholes("tickets"), a.texts("users")
+	if a.err != nil {
+		return gate.Served{}, a.err
+	}
+	if len(users) != len(tickets) {
+		return gate.Served{}, fmt.Errorf("the script names %d users of %d tickets", len(users), len(tickets))
+	}
+	served := gate.Served{Ended: ended, Waiting: c.Waiting, Again: c.again(quarantined, until, clock, room)}
+	generation := c.Generation
+	if ended != "" {
 		generation--
 	}
-	for n, user := range l.users {
-		number := v.first + int64(n)
+	for n, user := range users {
+		number := c.lastNumber - int64(len(users)-n-1)
 		served.Coupons = append(served.Coupons, firstcome.Coupon{
 			Campaign: id, Number: number, User: firstcome.UserID(user), Code: secret.Code(id, number),
-			IssuedAt: instant(v.now), TermsVersion: v.termsVersion, Generation: generation, Ticket: l.tickets[n],
+			IssuedAt: c.now, TermsVersion: c.termsVersion, Generation: generation, Ticket: tickets[n],
 		})
 	}
 	return served, nil
 }
 
-// again returns when somebody in line can be served: see gate.Served.
-func (v *verdict) again() time.Duration {
-	l := &v.line
-	if l.Waiting == 0 {
+// again returns when somebody in line can be served: see gate.Served. quarantined is how much stock is quarantined, and until when by the
+// clock. room is whether the backlog has room.
+func (c *course) again(quarantined int64, until, clock time.Time, room bool) time.Duration {
+	if c.Waiting == 0 {
 		return 0
 	}
-	campaign, clock := v.seen(), instant(l.clock)
-	why := firstcome.Decide(campaign, instant(v.now), -1, false, false)
-	free := l.quantity - v.inForce - l.quarantined
+	why := firstcome.Decide(c.Campaign, c.now, -1, false, false)
+	free := c.Quantity - c.inForce - quarantined
 	var wait time.Duration
 	switch {
-	case why == firstcome.Paused || !l.room:
+	case why == firstcome.Paused || !room:
 		return 0
-	case v.quarantined != 0 && (free <= 0 || why != firstcome.Waiting):
-		wait = instant(l.quarantinedUntil).Sub(clock)
+	case c.inQuarantine && (free <= 0 || why != firstcome.Waiting):
+		wait = until.Sub(clock)
 	case why == firstcome.NotOpen:
-		wait = campaign.OpensAt.Sub(instant(v.now))
+		wait = c.OpensAt.Sub(c.now)
 	case free <= 0:
 		return 0
 	default:
-		wait = campaign.Pace.Wait(l.Due, clock)
+		wait = c.Campaign.Pace.Wait(c.Due, clock)
 	}
 	return max(wait, time.Microsecond) // at once
 }
@@ -177,20 +182,30 @@ func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	if err != nil {
 		return left, err
 	}
-	v, err := l.gate.verdict(ctx, k, wantLeave, nothing, "0", []firstcome.UserID{user})
+	a, err := l.conn.decide(ctx, leaveScript, k, nothing, 0, []firstcome.UserID{user})
 	if err != nil {
 		return left, fmt.Errorf("leave the line of %s: %w", id, err)
 	}
-	switch firstcome.Outcome(v.outcomes[0] - '0') {
-	case firstcome.AlreadyIssued:
+	switch a.word {
+	case "holds":
 		return left, firstcome.ErrServed
-	case firstcome.Waiting, firstcome.Closed: // it left now, or was not in line any more
-		if logged := v.line.logOf(k, v.epoch, instant(v.now)); logged != nil && len(v.line.tickets) == 2 {
-			left = firstcome.Place{Generation: v.line.tickets[0], Ticket: v.line.tickets[1], Log: logged}
-		}
-		return left, nil
+	case "never":
+		return left, firstcome.ErrNoTicket
+	case "left", "gone":
+		left, err = readLeft(a, k)
+	default:
+		err = a.unexpected()
 	}
-	return left, firstcome.ErrNoTicket
+	return left, wrap(err, "leave the line of %s", id)
+}
+
+// readLeft reads from the answer of leave.lua which place a user gave back, if the line has a log.
+func readLeft(a *answer, k *keys) (left firstcome.Place, err error) {
+	c, generation, ticket := readCourse(a), a.whole("generation"), a.whole("ticket")
+	if logged := c.logOf(k, c.epoch, c.now); a.err == nil && logged != nil && ticket > 0 {
+		left = firstcome.Place{Generation: generation, Ticket: ticket, Log: logged}
+	}
+	return left, a.err
 }
 
 // Lines calls each with the campaigns that have people in line: see gate.Line. The ledger says which may have.

@@ -97,7 +97,7 @@ func Open(ctx context.Context, options Options) (*Redis, error) {
 	i := &Inspector{c}
 	j := &Journal{conn: c, lag: schedule{slow: defaultSlow}, behind: schedule{slow: defaultSlow}}
 	g := &Gate{conn: c, journal: j, inspector: i, claim: claimScript}
-	return &Redis{Gate: g, Line: &Line{c, g, j}, Journal: j, Recovery: &Recovery{c}, Inspector: i, conn: c}, nil
+	return &Redis{Gate: g, Line: &Line{c, j}, Journal: j, Recovery: &Recovery{c}, Inspector: i, conn: c}, nil
 }
 
 func newConn(client rueidis.Client, options Options) *conn {

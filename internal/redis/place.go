@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 )
@@ -34,60 +32,48 @@ func (l *Line) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 	if err != nil {
 		return s, err
 	}
-	args := []string{l.conn.clock()}
+	args := []string{"clock", l.conn.clock(), ""}
 	for _, user := range users {
 		args = append(args, string(user))
 	}
-	word, parts, err := l.conn.run(ctx, placeScript, k, args...)
+	a, err := l.conn.run(ctx, placeScript, k, args...)
 	switch {
 	case err != nil:
 		return s, err
-	case word == "lost":
+	case a.word == "lost":
 		return s, errPart
-	case len(parts) != 20:
-		return s, fmt.Errorf("the place script answered %q and %d parts", word, len(parts))
+	case a.word != "there":
+		return s, a.unexpected()
 	}
-	if s, err = readSight(parts); err != nil {
-		return s, fmt.Errorf("the place script's answer cannot be read: %w", err)
-	}
+	s = readSight(a)
 	s.campaign.ID = id
 	s.logged = s.logOf(k, s.epoch, s.now)
-	return s, nil
+	return s, a.err
 }
 
-// readSight reads the parts of the place script's answer.
-func readSight(parts []rueidis.RedisMessage) (s sight, err error) {
-	var field string
-	for n, into := range []*string{&field, &s.past, &s.holder} {
-		if *into, err = parts[n].ToString(); err != nil {
-			return s, err
-		}
-	}
-	var n [17]int64
-	for i := range n {
-		if n[i], err = whole(parts[3+i]); err != nil {
-			return s, err
-		}
-	}
+// readSight reads the place script's answer.
+func readSight(a *answer) (s sight) {
 	s.Generation = 1
-	if field != "" {
-		if s.line, err = readLine(field); err != nil {
-			return s, err
-		}
+	if field := a.text("line"); field != "" {
+		var err error
+		s.line, err = readLine(field)
+		a.fail("line", err)
 	}
-	s.ticket, s.inForce, s.joined, s.epoch = n[0], n[7], instant(n[15]), n[16]
-	clock, decidedAt := instant(n[1]), instant(n[8])
-	if s.now = clock; s.now.Before(decidedAt) {
-		s.now = decidedAt
-	}
+	s.past, s.holder, s.ticket, s.joined = a.text("past"), a.text("holder"), a.whole("ticket"), a.instant("joined")
+	clock := a.instant("clock")
+	s.epoch = a.whole("epoch")
 	c := &s.campaign
-	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed, c.ClosedAt = quantityOf(n[2]), instant(n[3]), instant(n[4]), n[5] == 1, n[6] == 1, instant(n[13])
+	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed = quantityOf(a.whole("quantity")), a.instant("opens_at"), a.instant("closes_at"), a.is("paused"), a.is("closed")
+	c.ClosedAt, s.inForce = a.instant("closed_at"), a.whole("in_force")
 	c.Pace, c.Waitlist = s.paceNow(), s.waitlist
-	if until := instant(n[10]); clock.Before(until) { // stock is quarantined: see claim.lua
-		c.Waitlist = c.Waitlist && n[14] == 0
-		narrow(c, instant(n[11]), instant(n[12]))
+	if s.now = a.instant("decided_at"); s.now.Before(clock) {
+		s.now = clock
 	}
-	return s, nil
+	if until := a.instant("quarantined_until"); clock.Before(until) { // see state.lua
+		narrow(c, a.instant("was_opens_at"), a.instant("was_closes_at"))
+		c.Waitlist = c.Waitlist && !a.is("was_sold_out")
+	}
+	return s
 }
 
 // narrow holds a campaign's window as narrow as it was.

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,33 +43,21 @@ func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.F
 func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, parts, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.Marker), whole10(r.Attempt))
+	a, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.Marker), "attempt", whole10(r.Attempt))
 	switch {
 	case err != nil:
 		return f, err
-	case word == "outdone":
+	case a.word == "outdone":
 		return f, recovery.ErrOutdone
-	case word != "frozen" || len(parts) != 9:
-		return f, fmt.Errorf("the freeze script answered %q and %d parts", word, len(parts))
+	case a.word != "frozen":
+		return f, a.unexpected()
 	}
-	if f.RunID, err = parts[0].ToString(); err != nil {
-		return f, err
-	}
-	for n, into := range []*int64{&f.Epoch, &f.Drained} {
-		if *into, err = whole(parts[7+n]); err != nil {
-			return f, err
-		}
-	}
-	var instants [4]int64
-	for n, into := range []*int64{&f.Version, &instants[0], &instants[1], &instants[2], &instants[3]} {
-		if *into, err = whole(parts[1+n]); err != nil {
-			return f, err
-		}
-	}
-	f.DecidedAt, f.OpenedAt, f.SoldOutAt, f.ClosedAt = instant(instants[0]), instant(instants[1]), instant(instants[2]), instant(instants[3])
-	field, err := parts[6].ToString()
-	if err != nil || field == "" {
-		return f, err
+	f.RunID, f.Version, f.DecidedAt = a.text("run"), a.whole("version"), a.instant("decided_at")
+	f.OpenedAt, f.SoldOutAt, f.ClosedAt = a.instant("opened_at"), a.instant("sold_out_at"), a.instant("closed_at")
+	field := a.text("line")
+	f.Epoch, f.Drained = a.whole("epoch"), a.whole("drained_through")
+	if a.err != nil || field == "" {
+		return f, a.err
 	}
 	switch l, err := readLine(field); {
 	case err != nil: // nobody can say who is in line
@@ -88,16 +75,20 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		word, parts, err := rec.conn.run(ctx, emptyScript, k, whole10(attempt), from, whole10(count))
+		a, err := rec.conn.run(ctx, emptyScript, k, "attempt", whole10(attempt), "from", from, "count", whole10(count))
 		switch {
 		case err != nil:
 			return nil, err
-		case word == "outdone":
+		case a.word == "outdone":
 			return nil, recovery.ErrOutdone
-		case word != "entries" || len(parts) != 1:
-			return nil, fmt.Errorf("the empty script answered %q and %d parts", word, len(parts))
+		case a.word != "entries":
+			return nil, a.unexpected()
 		}
-		return parts[0].AsXRange()
+		entries := a.value("entries")
+		if a.err != nil {
+			return nil, a.err
+		}
+		return entries.AsXRange()
 	}
 }
 
@@ -136,8 +127,8 @@ func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink
 func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	k := rec.conn.keyring.renew(r.Campaign, r.Marker)
 	args := []string{
-		whole10(r.Attempt), f.RunID, whole10(loaded.Least), whole10(loaded.Most), whole10(loaded.People), group,
-		whole10(fill.DecidedAt.UnixMicro()),
+		"attempt", whole10(r.Attempt), "run", f.RunID, "least", whole10(loaded.Least), "most", whole10(loaded.Most), "people", whole10(loaded.People),
+		"group", group, "now", whole10(fill.DecidedAt.UnixMicro()), "",
 		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
 		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
@@ -150,20 +141,18 @@ func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.
 	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied
 		return wrap(err, "switch %s", r.Campaign)
 	}
-	answer, err := switchScript.Exec(ctx, rec.conn.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
-	if err != nil {
-		return wrap(classify(err), "switch %s", r.Campaign)
-	}
-	word, _ := answer[0].ToString()
-	switch word {
-	case "switched":
-		return nil
-	case "outdone":
-		err = recovery.ErrOutdone
-	case "moved":
-		err = recovery.ErrMoved
-	default:
-		err = fmt.Errorf("the switch script answered %q", word)
+	a, err := rec.conn.runOn(ctx, switchScript, k, append(k.all(), k.loaded(r.Attempt).all()...), args...)
+	if err == nil {
+		switch a.word {
+		case "switched":
+			return nil
+		case "outdone":
+			err = recovery.ErrOutdone
+		case "moved":
+			err = recovery.ErrMoved
+		default:
+			err = a.unexpected()
+		}
 	}
 	return wrap(err, "switch %s", r.Campaign)
 }
@@ -174,37 +163,24 @@ func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.S
 	defer cancel()
 	k := rec.conn.keysIn(r)
 	told := rec.conn.remembers.told(k) // before the gate is asked: meanwhile it may give more
-	_, parts, err := rec.conn.run(ctx, stoppedScript, k)
-	if err == nil && len(parts) != 19 {
-		err = fmt.Errorf("the stopped script answered %d parts", len(parts)+1)
-	}
+	a, err := rec.conn.run(ctx, stoppedScript, k)
 	if err != nil {
 		return s, wrap(err, "look at %s", r.Campaign)
 	}
-	s.Was, _ = parts[0].ToString()
-	s.Is, _ = parts[1].ToString()
-	var frozen, opensAt, closesAt, paused, closed, closedAt int64
-	for n, into := range []*int64{
-		&frozen, &s.Epoch, &s.Version, &s.LastNumber, &s.DrainedThrough, &s.InForce, &s.Holders, &s.Quantity, &opensAt, &closesAt, &paused, &closed,
-		&s.Attempt, &s.Ceiling, &closedAt,
-	} {
-		if *into, err = whole(parts[2+n]); err != nil {
-			return s, wrap(err, "look at %s", r.Campaign)
-		}
-	}
-	if told.epoch == s.Epoch {
-		s.Told = told.number
-	}
-	s.Frozen, s.Paused, s.Closed = frozen == 1, paused == 1, closed == 1
-	s.Quantity, s.OpensAt, s.ClosesAt, s.ClosedAt = quantityOf(s.Quantity), instant(opensAt), instant(closesAt), instant(closedAt)
-	if field, _ := parts[17].ToString(); field != "" {
+	s.Was, s.Is, s.Frozen, s.Attempt, s.Holders = a.text("was"), a.text("is"), a.is("frozen"), a.whole("attempt"), a.whole("holders")
+	s.Epoch, s.Version, s.LastNumber, s.DrainedThrough = a.whole("epoch"), a.whole("version"), a.whole("last_number"), a.whole("drained_through")
+	s.InForce, s.Quantity, s.OpensAt, s.ClosesAt = a.whole("in_force"), quantityOf(a.whole("quantity")), a.instant("opens_at"), a.instant("closes_at")
+	s.Paused, s.Closed, s.Ceiling, s.ClosedAt = a.is("paused"), a.is("closed"), a.whole("ceiling"), a.instant("closed_at")
+	if field := a.text("line"); field != "" {
 		if l, err := readLine(field); err == nil {
 			s.Line, s.Pace, s.Waitlist, s.Log = true, l.pace, l.waitlist, l.log
 		}
 	}
-	decidedAt, err := whole(parts[18])
-	s.DecidedAt = instant(decidedAt)
-	return s, wrap(err, "look at %s", r.Campaign)
+	s.DecidedAt = a.instant("decided_at")
+	if told.epoch == s.Epoch {
+		s.Told = told.number
+	}
+	return s, wrap(a.err, "look at %s", r.Campaign)
 }
 
 // Held calls each with the coupon in force of every holder of a frozen campaign, in no order, perhaps twice, until it returns an error.
@@ -242,8 +218,9 @@ func (rec *Recovery) HoldsEach(ctx context.Context, r gate.Revision, coupons []f
 func (rec *Recovery) Verified(ctx context.Context, r gate.Revision, s recovery.Stopped) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	word, _, err := rec.conn.run(ctx, verifyScript, rec.conn.keysIn(r), s.Was, s.Is, whole10(s.Epoch), whole10(s.Version), whole10(s.LastNumber))
-	if err == nil && word != "verified" {
+	a, err := rec.conn.run(ctx, verifyScript, rec.conn.keysIn(r), "was", s.Was, "is", s.Is, "epoch", whole10(s.Epoch), "version", whole10(s.Version),
+		"last_number", whole10(s.LastNumber))
+	if err == nil && a.word != "verified" {
 		err = recovery.ErrMoved
 	}
 	return wrap(err, "note that %s is verified", r.Campaign)
@@ -256,7 +233,7 @@ func (rec *Recovery) Retire(ctx context.Context, id firstcome.CampaignID) error 
 	rec.conn.keyring.Remove(id)
 	k, err := rec.conn.keysOf(ctx, id)
 	if err == nil {
-		_, _, err = rec.conn.run(ctx, forgetScript, k)
+		_, err = rec.conn.run(ctx, forgetScript, k)
 	}
 	return wrap(err, "retire %s", id)
 }

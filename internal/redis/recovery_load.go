@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,18 +60,13 @@ func (rec *Recovery) Room(ctx context.Context, r recovery.Rebuild) error {
 func (rec *Recovery) room(ctx context.Context, r recovery.Rebuild) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, parts, err := rec.conn.run(ctx, roomScript, keysOf(r.Campaign, r.Marker))
+	a, err := rec.conn.run(ctx, roomScript, keysOf(r.Campaign, r.Marker))
 	if err != nil {
 		return err
 	}
-	if len(parts) != 5 {
-		return fmt.Errorf("the room script answered %d parts", len(parts)+1)
-	}
-	var most, used, holders, people, tickets int64
-	for n, into := range []*int64{&most, &used, &holders, &people, &tickets} {
-		if *into, err = whole(parts[n]); err != nil {
-			return err
-		}
+	most, used, holders, people, tickets := a.whole("maxmemory"), a.whole("used_memory"), a.whole("holders"), a.whole("line"), a.whole("tickets")
+	if a.err != nil {
+		return a.err
 	}
 	needs := max(holders, r.InForce)*holderBytes + people*inLineBytes + tickets*ticketsOf
 	if most > 0 && used+needs > most {
@@ -150,9 +144,9 @@ const carryPage = 1000
 // Carry carries a frozen campaign's line over into an attempt's new keys, which have the holders by then: each ticket with its number, in
 // a generation that no ticket is of yet. recovery.ErrOutdone: a later attempt froze the campaign.
 func (rec *Recovery) Carry(ctx context.Context, r recovery.Rebuild, generation int64) (c recovery.Carried, err error) {
-	for behind, more := "", true; more; more = behind != "" {
+	for after, more := "", true; more; more = after != "" {
 		var page recovery.Carried
-		if page, behind, err = rec.carryPage(ctx, r, generation, behind); err != nil {
+		if page, after, err = rec.carryPage(ctx, r, generation, after); err != nil {
 			return recovery.Carried{}, wrap(err, "carry the line of %s over", r.Campaign)
 		}
 		c.Passed += page.Passed
@@ -167,31 +161,24 @@ func (rec *Recovery) Carry(ctx context.Context, r recovery.Rebuild, generation i
 	return c, nil
 }
 
-// carryPage carries the page behind an entry, and returns its last entry, ” behind the last page.
-func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generation int64, behind string) (c recovery.Carried, last string, err error) {
+// carryPage carries the page after an entry. It returns the page's last entry, or an empty text if there are no more.
+func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generation int64, after string) (c recovery.Carried, last string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := keysOf(r.Campaign, r.Marker)
-	args := []string{whole10(r.Attempt), whole10(generation), behind, whole10(carryPage)}
-	answer, err := carryScript.Exec(ctx, rec.conn.client, append(slices.Clone(k.all()), k.loaded(r.Attempt).all()...), args).ToArray()
-	if err != nil {
-		return c, "", classify(err)
-	}
-	switch word, _ := answer[0].ToString(); {
-	case word == "outdone":
-		return c, "", recovery.ErrOutdone
-	case word != "carried" || len(answer) != 6:
-		return c, "", fmt.Errorf("the carry script answered %q and %d parts", word, len(answer)-1)
-	}
-	if last, err = answer[1].ToString(); err != nil {
+	a, err := rec.conn.runOn(ctx, carryScript, k, append(k.all(), k.loaded(r.Attempt).all()...),
+		"attempt", whole10(r.Attempt), "generation", whole10(generation), "after", after, "count", whole10(carryPage))
+	switch {
+	case err != nil:
 		return c, "", err
+	case a.word == "outdone":
+		return c, "", recovery.ErrOutdone
+	case a.word != "carried":
+		return c, "", a.unexpected()
 	}
-	for n, into := range []*int64{&c.First, &c.Last, &c.People, &c.Passed} {
-		if *into, err = whole(answer[2+n]); err != nil {
-			return c, "", err
-		}
-	}
-	return c, last, nil
+	last = a.text("more")
+	c.First, c.Last, c.People, c.Passed = a.whole("first"), a.whole("last"), a.whole("people"), a.whole("passed")
+	return c, last, a.err
 }
 
 // Seat loads people into an attempt's new line, who are in the order of their tickets, in a generation that no ticket is of yet.
@@ -199,32 +186,30 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 func (rec *Recovery) Seat(ctx context.Context, r recovery.Rebuild, generation int64, people []recovery.Waiting) error {
 	k := keysOf(r.Campaign, r.Marker)
 	for page := range slices.Chunk(people, carryPage) {
-		args := []string{whole10(r.Attempt), whole10(generation)}
+		args := []string{"attempt", whole10(r.Attempt), "generation", whole10(generation), ""}
 		for _, one := range page {
 			args = append(args, string(one.User), whole10(one.Ticket), whole10(one.At.UnixMicro()))
 		}
-		if err := rec.seatPage(ctx, append(k.all(), k.loaded(r.Attempt).all()...), args); err != nil {
+		if err := rec.seatPage(ctx, k, append(k.all(), k.loaded(r.Attempt).all()...), args); err != nil {
 			return wrap(err, "load the line of %s", r.Campaign)
 		}
 	}
 	return nil
 }
 
-func (rec *Recovery) seatPage(ctx context.Context, keys, args []string) error {
+func (rec *Recovery) seatPage(ctx context.Context, k *keys, keys, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := seatScript.Exec(ctx, rec.conn.client, keys, args).ToArray()
-	if err != nil {
-		return classify(err)
-	}
-	switch word, _ := answer[0].ToString(); word {
-	case "seated":
-		return nil
-	case "outdone":
+	a, err := rec.conn.runOn(ctx, seatScript, k, keys, args...)
+	switch {
+	case err != nil:
+		return err
+	case a.word == "outdone":
 		return recovery.ErrOutdone
-	default:
-		return fmt.Errorf("the seat script answered %q", word)
+	case a.word != "seated":
+		return a.unexpected()
 	}
+	return nil
 }
 
 // Carried calls each with those whom an attempt carried over into its new line, in the order of their tickets.

@@ -35,11 +35,11 @@ func address(t testing.TB, at string) string {
 }
 
 func TestTheScriptHasTheOutcomesOfTheRule(t *testing.T) {
-	text, err := os.ReadFile("lua/claim.lua")
+	text, err := os.ReadFile("lua/decide.lua")
 	stage.Must(t, err)
-	line := regexp.MustCompile(`(?m)^local ([A-Z_, ]+) = ([0-9, ]+)$`).FindSubmatch(text)
+	line := regexp.MustCompile(`(?m)^local ([A-Z_, ]+) = ([0-9, ]+) -- firstcome.Outcome$`).FindSubmatch(text)
 	if line == nil {
-		t.Fatal("the script has no line of outcomes")
+		t.Fatal("the scripts have no line of outcomes")
 	}
 	names, numbers := strings.Split(string(line[1]), ", "), strings.Split(string(line[2]), ", ")
 	var want, got []string
@@ -50,7 +50,7 @@ func TestTheScriptHasTheOutcomesOfTheRule(t *testing.T) {
 		got = append(got, name+" "+numbers[n])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the script has others (-Go +Lua):\n%s", diff)
+		t.Errorf("the scripts have others (-Go +Lua):\n%s", diff)
 	}
 }
 

@@ -254,7 +254,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a line at Redis gets another log while people are in it",
-		file: "internal/redis/lua/apply.lua", old: "if line and line.log == '' and ARGV[13] ~= ''", new: "if line and ARGV[13] ~= ''",
+		file: "internal/redis/lua/apply.lua", old: "if line and line.log == '' and a.log ~= ''", new: "if line and a.log ~= ''",
 		pkg: "./internal/redis", test: "TestALineGetsItsLogOnce",
 	},
 	{
@@ -334,37 +334,37 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "the Redis gate ignores when a campaign closes",
-		file: "internal/redis/lua/claim.lua", old: "if closes_at and at >= closes_at then return CLOSED end", new: "",
+		file: "internal/redis/lua/decide.lua", old: "if g.closes_at and at >= g.closes_at then return CLOSED end", new: "",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
 		bug:  "the Redis gate ignores a new closing time",
-		file: "internal/redis/lua/apply.lua", old: "'closes_at', ARGV[7], 'terms_version'", new: "'closes_at', c[3], 'terms_version'",
+		file: "internal/redis/lua/apply.lua", old: "'closes_at', a.closes_at, 'terms_version'", new: "'closes_at', text(g.closes_at), 'terms_version'",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
 		bug:  "the Redis gate ignores a new opening time",
-		file: "internal/redis/lua/apply.lua", old: "'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version'", new: "'opens_at', c[2], 'closes_at', ARGV[7], 'terms_version'",
+		file: "internal/redis/lua/apply.lua", old: "'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version'", new: "'opens_at', text(g.opens_at), 'closes_at', a.closes_at, 'terms_version'",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
 		bug:  "returned stock is claimable at once where nodes repeat refusals",
-		file: "internal/redis/lua/apply.lua", old: "  quarantine()\n  quarantined = quarantined + 1\n", new: "  quarantined_until = read\n",
+		file: "internal/redis/lua/apply.lua", old: "  begin_quarantine(g, quarantine_for, is_sold_out)\n  g.quarantined = g.quarantined + 1\n", new: "  g.quarantined_until = g.clock\n",
 		pkg: "./internal/redis", test: "Conforms",
 	},
 	{
 		bug:  "a line at Redis is served from stock that is quarantined",
-		file: "internal/redis/lua/claim.lua", old: "quantity - in_force - quarantined, line.waiting", new: "quantity - in_force, line.waiting",
+		file: "internal/redis/lua/serve.lua", old: "g.quantity - g.in_force - g.quarantined\n  local count", new: "g.quantity - g.in_force\n  local count",
 		pkg: "./internal/redis", test: "LinesConform",
 	},
 	{
 		bug:  "a dead letter leaves the journal without a flag",
-		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)\n", new: "",
+		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, user, entry .. FLAG)\n", new: "",
 		pkg: "./internal/redis", test: "TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber",
 	},
 	{
 		bug:  "what is in the journal is drained",
-		file: "internal/redis/lua/settle.lua", old: "  through = math.min(through, first - 1)\n", new: "",
+		file: "internal/redis/lua/settle.lua", old: "  through = math.min(through, number - 1)\n", new: "",
 		pkg: "./internal/redis", test: "TestWhatIsInTheJournalIsNotDrained",
 	},
 	{
@@ -374,17 +374,17 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a coupon is issued that the journal does not have",
-		file: "internal/redis/lua/claim.lua", old: "  if type(appended) == 'table' and appended.err then return appended end\n", new: "",
+		file: "internal/redis/lua/decide.lua", old: "  if type(appended) == 'table' and appended.err then return appended end\n", new: "",
 		pkg: "./internal/redis", test: "F08",
 	},
 	{
 		bug:  "the Redis gate gives numbers above the ceiling",
-		file: "internal/redis/lua/claim.lua", old: "may_issue = math.min(may_issue, math.max(0, ceiling - last_number))", new: "",
+		file: "internal/redis/lua/decide.lua", old: "return math.min(wanted, math.max(0, g.ceiling - g.last_number))", new: "return wanted",
 		pkg: "./internal/redis", test: "TestNothingIsGivenAboveTheCeiling",
 	},
 	{
 		bug:  "what was recorded in another epoch is settled, and raises the ceiling",
-		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end", new: "",
 		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
 	},
 	{
@@ -582,7 +582,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a freeze that comes again when its rebuild is over is a new one",
-		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c[2]) or 0)", new: "attempt < (tonumber(c[2]) or 0)",
+		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c.attempt) or 0)", new: "attempt < (tonumber(c.attempt) or 0)",
 		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
 	},
 	{
@@ -667,22 +667,22 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a server that followed another one and leads again is the run that it was",
-		file: "internal/redis/lua/prelude.lua", old: "string.match(replication, 'master_replid:(%x+)')", new: "string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')",
+		file: "internal/redis/lua/prelude.lua", old: "return string.sub(replication, before + 1, before + 40)", new: "return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')",
 		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/it_follows_a_replica_that_lagged,_and_leads_again",
 	},
 	{
 		bug:  "a gate gives numbers again that it told this node",
-		file: "internal/redis/lua/claim.lua", old: "if tonumber(epoch) == epoch_told and last_number < told then return {'unverified'} end", new: "",
+		file: "internal/redis/lua/decide.lua", old: "if g.epoch == a.told_epoch and g.last_number < tonumber(a.told_number) then", new: "if false then",
 		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/older_keys_are_put_back",
 	},
 	{
 		bug:  "a gate in an epoch that has ended stands",
-		file: "internal/redis/lua/standing.lua", old: "tonumber(c[7]) < tonumber(ARGV[3]) then return {'behind'", new: "false then return {'behind'",
+		file: "internal/redis/lua/standing.lua", old: "tonumber(c.epoch) < epoch then return {'behind'", new: "false then return {'behind'",
 		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
 	},
 	{
 		bug:  "an older gate that restarts is rebuilt without being asked",
-		file: "internal/redis/lua/standing.lua", old: "if ARGV[3] and not c[2] and tonumber(c[7])", new: "if ARGV[3] and not c[2] and not unverified(c[1], c[2]) and tonumber(c[7])",
+		file: "internal/redis/lua/standing.lua", old: "if not c.frozen and tonumber(c.epoch)", new: "if not c.frozen and not unverified(c) and tonumber(c.epoch)",
 		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
 	},
 	{
@@ -692,7 +692,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "the claim script does not heed the ledger's epoch",
-		file: "internal/redis/lua/claim.lua", old: "if tonumber(c[2]) < epoch_known then", new: "if false then",
+		file: "internal/redis/lua/decide.lua", old: "if tonumber(g.epoch) < tonumber(a.ledger_epoch) then", new: "if false then",
 		pkg: whole, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
 	},
 	{
@@ -717,7 +717,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "an older gate is told of numbers of a later epoch",
-		file: "internal/redis/lua/settle.lua", old: "if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end", new: "",
+		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end", new: "",
 		pkg: "./internal/redis", test: "TestWhatIsSaidOfAnotherEpochChangesNothing",
 	},
 	{

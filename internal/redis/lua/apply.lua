@@ -1,173 +1,119 @@
--- Applies one numbered change of a campaign: change v after v-1, once. Change 1 makes the campaign.
+-- Applies one numbered change of a campaign: change v after v-1, and once. create.lua applies change 1.
 --
--- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
---       2 how long returned stock is quarantined, in microseconds
---       3 the change's version, 4 its kind: terms, pause, resume, close or void
---       of terms: 5 quantity, 6 opens_at, 7 closes_at ('' for none), 8 the epoch of a new campaign,
---       9 the recorders' group, 10 until when, in microseconds, a new campaign may be made,
---       or '' for not at all, 11 the pace, '' for none, 12 waitlist: 1 or 0, 13 the topic, the partition and the first offset of the
---       line's log, with spaces between, '' for none. A line that has a log keeps it
---       of void: 5 number, 6 user
---       The last one is the highest number that may be given from then on: see docs/adr/0034; '' for any
--- Returns {word, …}
---   'applied'   it is applied, now or before
---   'refused'   the quantity was below what is in force, now or then: its version is used up
---   'gap', v    earlier changes are missing: v is the last
---   'lost'      the gate should know the campaign and does not, or not all of it
---   'new'       the campaign may be made: by the same with argument 10
---   'late'      the campaign was to be made earlier
+-- ARGV  clock           microseconds, or '' for the server's clock
+--       quarantine_for  how long returned stock is quarantined, in microseconds
+--       version         of the change
+--       kind            terms, pause, resume, close or void
+--       ceiling         the highest number that may be issued from now on, or '' if it stays: see docs/adr/0034
+--       of terms: quantity, opens_at and closes_at ('' for none), pace ('' for none), waitlist (1 or 0), log: topic, partition and first
+--                 offset of the line's log, with spaces between, or '' for none. A line that has a log keeps it
+--       of void:  number, user
+-- Returns one of
+--   {'applied'}       the change is applied, now or earlier
+--   {'refused'}       the quantity was below the coupons in force, now or earlier. The version is used up
+--   {'gap', version}  earlier changes are missing; version is that of the last applied one
+--   {'lost'}          the gate should have the campaign, but has it not, or only a part of it
+--   {'new'}           change 1 of a campaign that this gate does not have: create.lua may make it
 --
--- As in claim.lua, whatever can fail does so at or before the first write; and that of a campaign
--- which is there needs no memory, as in settle.lua, because what an operator orders is how a full
--- Redis is helped. Only a new campaign has to find memory. An empty
--- journal that a campaign was not made with is no leftover: making it again is safe.
---
--- A campaign is never made twice, or its stock would be full again: its maker first asks
--- the ledger whether there was one; the time limits how long ago that may be.
+-- Whatever can fail fails before the first write that counts. The first write needs no memory, because changes are also how an operator helps a
+-- full Redis.
 
-local clock, quarantine_for, version, kind = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-
-local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'in_force', 'decided_at', 'quarantined', 'quarantined_until',
-  'was_opens_at', 'was_closes_at', 'refused:' .. whole(version), 'last_number', 'drained_through', 'sold_out_at', 'closed', 'line', 'epoch', 'closed_at', 'was_sold_out', 'run', 'frozen', 'ceiling')
-if not c or instead and c[20] then return instead end
-local function new_line()
-  local line = '1 0 0 0 0 0 ' .. (ARGV[11] == '' and '-' or ARGV[11]) .. ' ' .. ARGV[12]
-  return ARGV[13] == '' and line or line .. ' ' .. ARGV[13] .. ' 1'
+local a = arguments()
+local version, quarantine_for, was_refused = tonumber(a.version), tonumber(a.quarantine_for), 'refused:' .. a.version
+local g, instead = state()
+if not g or instead and g.frozen then return instead end
+local entries = redis.call('XLEN', journal_key)
+if instead then
+  local leftovers = entries + redis.call('HLEN', holders_key) + redis.call('XLEN', line_key) + redis.call('HLEN', tickets_key)
+  return {version == 1 and a.kind == 'terms' and leftovers == 0 and 'new' or 'lost'}
 end
-local holders = redis.call('HLEN', holders_key)
-local leftovers = holders + redis.call('XLEN', journal_key)
-local known = tonumber(c[22]) -- its version
+local why, line, known = unverified(g), g.line, tonumber(g.version)
+if why then return {why} end
+if lost(g, line) then return {'lost'} end
+if version <= known then return {redis.call('HGET', campaign_key, was_refused) == '1' and 'refused' or 'applied'} end
+if version > known + 1 then return {'gap', 'version', g.version} end
+redis.call('HDEL', campaign_key, '') -- this write needs no memory
+read_clock(g, a.clock, quarantine_for)
 
-local now = tonumber(clock)
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+-- While nothing is quarantined and the window is open, claims are told sold_out.
+local is_sold_out = g.in_force >= g.quantity and not (line and line.pace and line.waitlist)
 
-if not known then
-  leftovers = leftovers + redis.call('XLEN', line_key) + redis.call('HLEN', tickets_key)
-  if version ~= 1 or kind ~= 'terms' or leftovers > 0 then return {'lost'} end
-  if ARGV[10] == '' then return {'new'} end
-  if now > tonumber(ARGV[10]) then return {'late'} end
-  local made = redis.pcall('XGROUP', 'CREATE', journal_key, ARGV[9], '0', 'MKSTREAM')
-  if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
-  redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'epoch', ARGV[8],
-    'version', '1', 'terms_version', '1', 'quantity', ARGV[5], 'opens_at', ARGV[6], 'closes_at', ARGV[7],
-    'paused', '0', 'closed', '0', 'in_force', '0', 'issued', '0', 'last_number', '0', 'drained_through', '0',
-    'decided_at', whole(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '',
-    'run', this_run(), 'ceiling', ARGV[#ARGV], 'was_sold_out', '0', 'opened_at', '', 'sold_out_at', tonumber(ARGV[5]) == 0 and whole(now) or '', 'closed_at', '')
-  if ARGV[11] ~= '' then redis.call('HSET', campaign_key, 'line', new_line()) end
-  return {'applied'}
-end
-local line = line_of(c[15])
-local older = unverified(c[19], c[20])
-if older then return {older} end
-if holders ~= tonumber(c[4]) or tonumber(c[11]) < tonumber(c[12]) or line and line.torn() then return {'lost'} end
-if version <= known then return {c[10] == '1' and 'refused' or 'applied'} end
-if version > known + 1 then return {'gap', whole(known)} end
-redis.call('HDEL', campaign_key, '') -- the write that needs no memory
-
-local quantity, opens_at, closes_at, in_force = tonumber(c[1]), tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
-local read = now -- what is quarantined goes by the clock: see claim.lua
-if now < tonumber(c[5]) then now = tonumber(c[5]) end
-
--- What an earlier change returned and is still quarantined.
-local quarantined, quarantined_until, was_opens_at, was_closes_at, was_sold_out = 0, math.min(tonumber(c[7]), read + quarantine_for), nil, nil, false
-if read < quarantined_until then
-  quarantined, was_opens_at, was_closes_at, was_sold_out = tonumber(c[6]), tonumber(c[8]), tonumber(c[9]), c[18] == '1'
-end
--- Claims hear sold_out in an open window while nothing is quarantined.
-local is_sold_out = in_force >= quantity and not (line and line.pace and line.waitlist)
-
--- quarantine keeps back what comes back now. Since the first of it came back no lease was
--- granted, so what comes back meanwhile need not be quarantined for longer: else changes one
--- after the other would keep all of it back for ever. While nodes may repeat sold_out nobody joins a line.
-local function quarantine()
-  if read < quarantined_until then return end
-  quarantined_until, was_sold_out = read + quarantine_for, is_sold_out
-end
-
--- tell has the journal say what became of the line. It goes before all that may not be half done.
-local told = false
-local function tell()
-  if told then return end
-  told = true
-  redis.call('HSET', campaign_key, 'decided_at', c[5]) -- may it?
-  local entry = {'format', '1', 'epoch', c[16], 'at', whole(now)}
-  line.tell(function(name, value) entry[#entry + 1], entry[#entry + 2] = name, value end)
+-- report writes an entry of the journal about the line, once. It may fail, so it comes before the other writes.
+local reported = false
+local function report()
+  if reported then return end
+  reported = true
+  redis.call('HSET', campaign_key, 'decided_at', whole(g.decided_at)) -- changes nothing. It fails here if this user may not run it
+  local entry, add = begin_entry(g)
+  line.report(add)
   redis.call('XADD', journal_key, '*', unpack(entry))
 end
 
--- send_away ends the line's generation if the campaign sends everybody in it away, as it is or as it shall be: a window that
--- has passed has done so, though nobody looked before the change. What the change itself closes has been so since now.
-local function send_away(closed, closes_at, quantity, since)
+-- send_away ends the line's generation, if the campaign has been closed since a time, or if its coupons of a quantity are all in force.
+local function send_away(since, quantity)
   if not line then return end
-  closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)
-  line.stands_by = line.waitlist and not was_sold_out
-  line.ends((closed or now >= closes_at) and (since or math.min(tonumber(c[17]) or math.huge, closes_at)) or nil, in_force >= quantity, now)
-  if line.ended then tell() end
+  line.stands_by = line.waitlist and not g.was_sold_out
+  line.ends(since, g.in_force >= quantity, g.now)
+  if line.ended then report() end
 end
 
--- write keeps the change: pairs of fields and values beside those that every change has.
+-- write writes the change: fields and values, and what every change writes.
 local function write(...)
   if line then line.keep({}, {}, {}) end
-  if tonumber(ARGV[#ARGV]) and tonumber(ARGV[#ARGV]) > (tonumber(c[21]) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', ARGV[#ARGV]) end
-  redis.call('HSET', campaign_key, 'version', whole(version), 'decided_at', whole(now),
-    'quarantined', whole(quarantined), 'quarantined_until', whole(quarantined_until),
-    'was_opens_at', was_opens_at and whole(was_opens_at) or '', 'was_closes_at', was_closes_at and whole(was_closes_at) or '',
-    'was_sold_out', was_sold_out and '1' or '0', ...)
+  if tonumber(a.ceiling) and tonumber(a.ceiling) > g.ceiling then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
+  redis.call('HSET', campaign_key, quarantine_fields(g))
+  redis.call('HSET', campaign_key, 'version', a.version, 'decided_at', whole(g.now), ...)
   return {'applied'}
 end
 
-if kind == 'terms' and tonumber(ARGV[5]) < in_force then
-  redis.call('HSET', campaign_key, 'version', whole(version), 'refused:' .. whole(version), '1')
+if a.kind == 'terms' and tonumber(a.quantity) < g.in_force then
+  redis.call('HSET', campaign_key, 'version', a.version, was_refused, '1')
   return {'refused'}
 end
-send_away(c[14] == '1', closes_at, quantity)
+send_away(closed_since(g, narrowed(g, g.closes_at)), g.quantity) -- a window may have closed though no script has noticed
 
-if kind == 'pause' then return write('paused', '1') end
-if kind == 'resume' then return write('paused', '0') end
-if kind == 'close' then
-  send_away(true, closes_at, quantity, now)
-  return write('closed', '1', 'closed_at', whole(now))
+if a.kind == 'pause' then return write('paused', '1') end
+if a.kind == 'resume' then return write('paused', '0') end
+if a.kind == 'close' then
+  send_away(g.now, g.quantity)
+  return write('closed', '1', 'closed_at', whole(g.now))
 end
 
-if kind == 'void' then
-  local number, user = tonumber(ARGV[5]), ARGV[6]
-  local entry = redis.call('HGET', holders_key, user)
-  if not entry or struct.unpack('>I6', entry) ~= number then return write() end
-  quarantine()
-  quarantined = quarantined + 1
-  -- This goes first: it may be refused for lack of rights, and alone it only delays.
-  redis.call('HSET', campaign_key, 'quarantined_until', whole(quarantined_until))
-  redis.call('HDEL', holders_key, user)
-  if #entry >= SERVED then redis.call('HSET', tickets_key, user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
-  return write('in_force', whole(in_force - 1))
+if a.kind == 'void' then
+  local entry = redis.call('HGET', holders_key, a.user)
+  if not entry or struct.unpack('>I6', entry) ~= tonumber(a.number) then return write() end
+  begin_quarantine(g, quarantine_for, is_sold_out)
+  g.quarantined = g.quarantined + 1
+  -- This write is first, because this user may not be allowed to run it. By itself it only delays claims.
+  redis.call('HSET', campaign_key, 'quarantined_until', whole(g.quarantined_until))
+  redis.call('HDEL', holders_key, a.user)
+  if #entry >= SERVED then redis.call('HSET', tickets_key, a.user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
+  return write('in_force', whole(g.in_force - 1))
 end
 
-if kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. kind) end
+if a.kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. a.kind) end
 
-local to_quantity, to_opens_at, to_closes_at = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local quantity, opens_at, closes_at, pace = tonumber(a.quantity), tonumber(a.opens_at), tonumber(a.closes_at), tonumber(a.pace)
 
--- A window that opens earlier, or that has closed and opens again, stays as narrow as it
--- was for as long as stock is quarantined: else a node could still repeat not_open or closed.
-local was = {opens_at = math.max(opens_at or 0, was_opens_at or 0), closes_at = math.min(closes_at or math.huge, was_closes_at or math.huge)}
-local opens_earlier = now < was.opens_at and (to_opens_at or 0) < was.opens_at
-local opens_again = now >= was.closes_at and (to_closes_at or math.huge) > was.closes_at
-if opens_earlier or opens_again or to_quantity > quantity or is_sold_out and ARGV[12] == '1' then quarantine() end
+-- Nodes may still repeat not_open or closed. So a window that opens earlier, or that has closed and opens again, keeps its earlier limits
+-- during the quarantine.
+local was_opens_at, was_closes_at = math.max(g.opens_at or 0, g.was_opens_at or 0), narrowed(g, g.closes_at)
+local opens_earlier = g.now < was_opens_at and (opens_at or 0) < was_opens_at
+local opens_again = g.now >= was_closes_at and (closes_at or math.huge) > was_closes_at
+if opens_earlier or opens_again or quantity > g.quantity or is_sold_out and a.waitlist == '1' then
+  begin_quarantine(g, quarantine_for, is_sold_out)
+end
 if opens_earlier or opens_again then
-  was_opens_at = was.opens_at > 0 and was.opens_at or nil
-  was_closes_at = was.closes_at < math.huge and was.closes_at or nil
+  g.was_opens_at = was_opens_at > 0 and was_opens_at or nil
+  g.was_closes_at = was_closes_at < math.huge and was_closes_at or nil
 end
-quarantined = math.max(0, quarantined + (to_quantity - quantity)) -- in this order no sum is above 2^53
-if ARGV[11] ~= '' and not line then line = line_of(new_line()) end
-local paced -- before
-if line then
-  paced, line.pace, line.waitlist = line.pace, tonumber(ARGV[11]), ARGV[12] == '1'
-end
-if line and line.log == '' and ARGV[13] ~= '' then line.log = ' ' .. ARGV[13] .. ' ' .. whole(line.generation) end
-send_away(c[14] == '1', to_closes_at, to_quantity, now)
-if paced and not line.pace and line.waiting > 0 then tell() end -- nodes that start look for a line here
-local sold_out_at = tonumber(c[13]) and c[13] or to_quantity <= in_force and whole(now) or ''
-return write('quantity', whole(to_quantity), 'opens_at', ARGV[6], 'closes_at', ARGV[7], 'terms_version', whole(version),
-  'sold_out_at', sold_out_at)
+g.quarantined = math.max(0, g.quarantined + (quantity - g.quantity)) -- in this order no sum is above 2^53
+
+local paced_before = line and line.pace
+if line then line.pace, line.waitlist = pace, a.waitlist == '1'
+elseif pace then line = line_of(new_line(a)) end
+if line and line.log == '' and a.log ~= '' then line.log = ' ' .. a.log .. ' ' .. whole(line.generation) end
+send_away(closed_since(g, narrowed(g, closes_at)) and g.now, quantity)
+if paced_before and not line.pace and line.waiting > 0 then report() end -- a node that starts finds the line by the ledger only
+return write('quantity', whole(quantity), 'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version', a.version,
+  'sold_out_at', g.sold_out_at and whole(g.sold_out_at) or quantity <= g.in_force and whole(g.now) or '')

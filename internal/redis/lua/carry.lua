@@ -1,27 +1,33 @@
--- Carries a page of a frozen campaign's line over into new keys. Each ticket keeps its number, in a new generation. It passes over
--- those whom the new keys have as holders, and those whose ticket, or a later one, has ended by the new keys: they were served.
+-- Copies a page of a frozen campaign's line to new keys. Each ticket keeps its number, in a new generation. A user is passed over if the new
+-- keys have them as a holder, or if the new keys say that this ticket or a later one of theirs has ended: they were served.
 --
--- KEYS  behind those of the prelude: 6 the new holders (hash), 7 the new line (stream), 8 the new tickets (hash)
--- ARGV  1 the attempt, 2 the generation, 3 the entry behind which the page begins, '' for the line's head, 4 how many
--- Returns {word, …}
---   'carried', the page's last entry or '' behind the line's last one, first ticket that was carried or '', last one or '', how many, how
---              many were passed over. A line of which the counters are gone, or the stream, has nobody
---   'outdone'  another attempt froze the campaign, or finished
+-- KEYS  after those of the prelude: 6 the new holders (hash), 7 the new line (stream), 8 the new tickets (hash)
+-- ARGV  attempt     of the rebuild
+--       generation  of the new line
+--       after       the id of the entry after which the page begins, or '' for the head of the line
+--       count       how many entries
+-- Returns one of
+--   {'carried', more, first, last, people, passed}
+--     more         the id of the page's last entry, or '' if the line has no more
+--     first, last  the first and the last ticket that was copied, or ''
+--     people       how many were copied
+--     passed       how many were passed over
+--     If the counters or the stream of the line are gone, nobody is in it
+--   {'outdone'}  another attempt froze the campaign, or finished
 
-local attempt, generation, behind, count = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local a = arguments()
 local holders, line_to, tickets_to = KEYS[6], KEYS[7], KEYS[8]
+local generation = tonumber(a.generation)
 
-local c, instead = campaign('frozen', 'line')
+local c, instead = campaign('line')
 if not c then return instead end
-if tonumber(c[1]) ~= attempt then return {'outdone'} end
-local line = line_of(c[2])
-if not line or not line.generation then return {'carried', '', '', '', '0', '0'} end
-local from = behind == '' and line.id(line.through + 1) or '(' .. behind
-local page = redis.pcall('XRANGE', line_key, from, whole(line.generation), 'COUNT', count)
-if page.err then
-  if string.find(page.err, 'WRONGTYPE', 1, true) then return {'carried', '', '', '', '0', '0'} end
-  return page
-end
+if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'outdone'} end
+local line = line_of(c.line)
+local nobody = {'carried', 'more', '', 'first', '', 'last', '', 'people', 0, 'passed', 0}
+if not line or not line.generation then return nobody end
+local from = a.after == '' and line.id(line.through + 1) or '(' .. a.after
+local page = redis.pcall('XRANGE', line_key, from, whole(line.generation), 'COUNT', a.count)
+if page.err then return string.find(page.err, 'WRONGTYPE', 1, true) and nobody or page end
 
 local users, waits = {}, {}
 for _, entry in ipairs(page) do
@@ -34,26 +40,25 @@ end
 local function of_users(key) return #users > 0 and redis.call('HMGET', key, unpack(users)) or {} end
 local holds, tickets = of_users(holders), of_users(tickets_to)
 
--- ended tells whether an entry in tickets says that a ticket has ended, or a later one of the same user.
+-- ended reports whether an entry in tickets says that a ticket, or a later one of the same user, has ended.
 local function ended(entry, ticket)
   if not entry or string.sub(entry, TICKET + 1) ~= OVER then return false end
   local of, number = struct.unpack('>I6I6', entry)
   return of > line.generation or of == line.generation and number >= ticket
 end
 
-local pairs_of, twice, passed = {}, {}, 0
+local seats, copied, passed, first, last = {}, {}, 0, '', ''
 for n, user in ipairs(users) do
   local ticket, known = waits[n].ticket, tickets[n]
   if holds[n] or ended(known, ticket) then
     passed = passed + 1
-  elseif not twice[user] and not (known and struct.unpack('>I6', known) == generation) then
-    twice[user] = true -- nobody is in line twice, but in keys that somebody else wrote
+  elseif not copied[user] and not (known and struct.unpack('>I6', known) == generation) then
+    copied[user] = true -- only keys that something else wrote have a user twice
     redis.call('XADD', line_to, whole(generation) .. '-' .. whole(ticket), 'user', user, 'at', waits[n].at)
-    pairs_of[#pairs_of + 1] = user
-    pairs_of[#pairs_of + 1] = struct.pack('>I6I6', generation, ticket)
-    waits.first, waits.last = waits.first or ticket, ticket
+    seats[#seats + 1] = user
+    seats[#seats + 1] = struct.pack('>I6I6', generation, ticket)
+    first, last = first == '' and ticket or first, ticket
   end
 end
-each(pairs_of, 1, #pairs_of, function(...) redis.call('HSET', tickets_to, ...) end)
-return {'carried', #page == tonumber(count) and page[#page][1] or '', waits.first and whole(waits.first) or '',
-  waits.last and whole(waits.last) or '', whole(#pairs_of / 2), whole(passed)}
+each(seats, 1, #seats, function(...) redis.call('HSET', tickets_to, ...) end)
+return {'carried', 'more', #page == tonumber(a.count) and page[#page][1] or '', 'first', first, 'last', last, 'people', #seats / 2, 'passed', passed}

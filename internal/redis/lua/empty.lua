@@ -1,11 +1,14 @@
 -- Reads a page of a frozen campaign's journal.
 --
--- ARGV  1 the attempt that froze it, 2 where the page begins, as XRANGE takes it, 3 how many entries
--- Returns
+-- ARGV  attempt  of the rebuild that froze it
+--       from     where the page begins, as XRANGE takes it
+--       count    how many entries
+-- Returns one of
 --   {'entries', entries}
---   {'outdone'}   this attempt did not freeze the campaign, or not at this server
+--   {'outdone'}  this attempt has not frozen the campaign, or not on this server
 
-local c, instead = campaign('frozen')
+local a = arguments()
+local c, instead = campaign()
 if not c then return instead end
-if tonumber(c[1]) ~= tonumber(ARGV[1]) then return {'outdone'} end
-return {'entries', redis.call('XRANGE', journal_key, ARGV[2], '+', 'COUNT', ARGV[3])}
+if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'outdone'} end
+return {'entries', 'entries', redis.call('XRANGE', journal_key, a.from, '+', 'COUNT', a.count)}

@@ -1,17 +1,20 @@
--- Freezes a campaign for a rebuild: from then on no script decides, changes or settles anything of it, until switch.lua replaces it
--- or a later attempt freezes it. A campaign that is not here is frozen too.
+-- Freezes a campaign for a rebuild. From then on no script decides, changes or settles anything of it, until switch.lua replaces it or a
+-- later attempt freezes it. A campaign that is not here is frozen, too.
 --
--- ARGV  1 the attempt
--- Returns
---   {'frozen', run, version, decided_at, opened_at, sold_out_at, closed_at, line, epoch, drained_through}   what was here; of an absent campaign ''
---   {'outdone'}                                                                        a later attempt was here, or this one has switched
+-- ARGV  attempt  of the rebuild
+-- Returns one of
+--   {'frozen', run, version, decided_at, opened_at, sold_out_at, closed_at, line, epoch, drained_through}
+--     run is that of the server now, the others are the fields of the campaign's hash; those that are not there are ''
+--   {'outdone'}  a later attempt has frozen the campaign, or this one has switched it
 
-local attempt = tonumber(ARGV[1])
-local c, instead = campaign('frozen', 'attempt', 'decided_at', 'opened_at', 'sold_out_at', 'closed_at', 'line', 'epoch', 'drained_through', 'attempts')
+local attempt = tonumber(arguments().attempt)
+local c, instead = campaign('attempt', 'decided_at', 'opened_at', 'sold_out_at', 'closed_at', 'line', 'epoch', 'drained_through', 'attempts')
 if not c then return instead end
-if attempt < (tonumber(c[1]) or 0) or attempt <= (tonumber(c[2]) or 0) then return {'outdone'} end
-redis.call('HDEL', campaign_key, '') -- the write that needs no memory
-local froze = c[10] or ''
-if attempt ~= tonumber(c[1]) then froze = froze .. ' ' .. whole(attempt) end
-redis.call('HSET', campaign_key, 'frozen', whole(attempt), 'attempts', string.sub(froze, -16 * 17)) -- the last 16, of which removeLoaded removes the keys
-return {'frozen', this_run(), c[11] or '', c[3] or '', c[4] or '', c[5] or '', c[6] or '', c[7] or '', c[8] or '', c[9] or ''}
+if attempt < (tonumber(c.frozen) or 0) or attempt <= (tonumber(c.attempt) or 0) then return {'outdone'} end
+redis.call('HDEL', campaign_key, '') -- this write needs no memory: see settle.lua
+local attempts = c.attempts or ''
+if attempt ~= tonumber(c.frozen) then attempts = attempts .. ' ' .. whole(attempt) end
+attempts = string.sub(attempts, -16 * 17) -- the last 16, so that removeLoaded finds their keys
+redis.call('HSET', campaign_key, 'frozen', whole(attempt), 'attempts', attempts)
+return {'frozen', 'run', this_run(), 'version', c.version or '', 'decided_at', c.decided_at or '', 'opened_at', c.opened_at or '',
+  'sold_out_at', c.sold_out_at or '', 'closed_at', c.closed_at or '', 'line', c.line or '', 'epoch', c.epoch or '', 'drained_through', c.drained_through or ''}

@@ -1,35 +1,39 @@
--- Reads a campaign's line at one instant, and who a user is in it. It writes nothing.
+-- Reads a campaign's line, and where a user stands in it, in one step. It writes nothing.
 --
--- ARGV  1 the gate's time in microseconds, or '' for the server's own clock
---       2 a user, or nothing
--- Returns {'lost'} if a part of what the gate knew is gone, {'unverified'} or {'rebuilding'} if what is here may be an older state, in which somebody has not joined
--- yet or is still in line, or
---   {'there', the line's field or '', past, the user's holder entry or '', their live ticket or '', the clock,
---    quantity, opens_at, closes_at, paused, closed, in_force, decided_at, quarantined, quarantined_until, was_opens_at, was_closes_at,
---    closed_at, was_sold_out, when who is next in line joined or '', which is read only if no user is named, epoch}
---   past has a generation in each line of text, the last one first: see line.lua
+-- ARGV  clock  microseconds, or '' for the server's clock
+--       the list: a user, or nothing
+-- Returns one of
+--   {'lost'}        a part of the campaign's keys is gone
+--   {'unverified'}  the keys may be of an earlier time, when a user had not joined yet or had not been served. So does {'rebuilding'}
+--   {'there', line, past, holder, ticket, clock, quantity, …}
+--     line    the hash field line, or ''
+--     past    the ended generations, the last one first, one in each line of text: see line.lua
+--     holder  the user's entry in holders, or ''
+--     ticket  the user's ticket that has not ended, or ''
+--     joined  if no user is named: when the next user in line joined, or ''
+--     The other values are fields of the campaign's hash
 
-local c, instead = campaign('quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'in_force', 'decided_at', 'quarantined',
-  'quarantined_until', 'was_opens_at', 'was_closes_at', 'line', 'past', 'last_number', 'drained_through', 'closed_at', 'was_sold_out', 'run', 'frozen', 'epoch')
+local FIELDS = {'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'closed_at', 'in_force', 'decided_at', 'quarantined_until',
+  'was_opens_at', 'was_closes_at', 'was_sold_out'}
+
+local a, first = arguments()
+local c, instead = campaign('line', 'past', 'last_number', 'drained_through', unpack(FIELDS))
 if instead then return instead end
-local older = unverified(c[18], c[19])
-if older then return {older} end
-local line = line_of(c[12])
-if redis.call('HLEN', holders_key) ~= tonumber(c[6]) or tonumber(c[14]) < tonumber(c[15]) or line and line.torn() then return {'lost'} end
-local user, clock = ARGV[2], ARGV[1]
-local entry, ticket, joined = '', '', ''
+local why, line = unverified(c), line_of(c.line)
+if why then return {why} end
+if lost(c, line) then return {'lost'} end
+local user, holder, ticket, joined = ARGV[first + 1], '', '', ''
 if user then
-  entry = redis.call('HGET', holders_key, user) or ''
-  local own = line and redis.call('HGET', tickets_key, user)
-  local live = line and line.live(own)
-  if live then ticket = whole(live) end
+  holder = redis.call('HGET', holders_key, user) or ''
+  ticket = line and line.live(redis.call('HGET', tickets_key, user)) or ''
 elseif line and line.waiting > 0 then
   local next = redis.call('XRANGE', line_key, line.id(line.through + 1), whole(line.generation), 'COUNT', '1')[1]
   joined = next and next[2][4] or ''
 end
-if clock == '' then
-  local t = redis.call('TIME')
-  clock = whole(t[1] * 1000000 + t[2])
+local there = {'there', 'line', c.line or '', 'past', c.past or '', 'holder', holder, 'ticket', ticket, 'joined', joined,
+  'clock', tonumber(a.clock) or server_time()}
+for _, name in ipairs(FIELDS) do
+  there[#there + 1] = name
+  there[#there + 1] = c[name] or ''
 end
-return {'there', c[12] or '', c[13] or '', entry, ticket, clock,
-  c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[16], c[17], joined, c[20]}
+return there

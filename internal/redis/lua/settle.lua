@@ -1,65 +1,69 @@
--- Removes entries from a campaign's journal that went to the ledger, or to a topic, and notes how far the campaign is drained.
+-- Removes entries from a campaign's journal that the ledger, or a topic, has taken, and notes how far the campaign is drained.
 --
--- ARGV  1 the recorders' group, 2 the channel to tell, 3 the campaign's tag
---       4 the number up to which each is a coupon in the ledger, a dead letter or lost
---       5 the epoch of which this is, '' for whichever it is in, 6 the highest number that may be given in it
---       7 the number above which all dead letters up to 4 are among those that follow
---       8 how many dead letters follow; then the user and the number of each, then
---       the ids of the entries
--- Returns {'set', through}: the number up to which the campaign was drained before. Of an absent campaign the entries are
--- done with all the same. Or, and nothing is done then
---   {'other'}          the campaign is in another epoch, so these are no entries of this journal
---   {'untold', told}   of dead letters above told nothing was said here
+-- ARGV  group    the recorders' group
+--       channel  gets the campaign's tag and how far it is drained, if that has moved
+--       tag      of the campaign: see keys.go
+--       through  each number up to this one is a coupon in the ledger, a dead letter, or lost
+--       epoch    for which the ledger says so, or '' for whichever epoch the campaign is in
+--       ceiling  the highest number that may be issued in this epoch
+--       above    the dead letters below are all those with numbers above this one, up to through
+--       letters  how many dead letters follow
+--       the list: user and number of each dead letter, then the ids of the entries
+-- Returns one of
+--   {'set', through}  the number up to which the campaign was drained before. If there is no campaign, the entries are removed all the same
+--   {'other'}         the campaign is in another epoch, so these are not entries of this journal. Nothing was done
+--   {'untold', told}  the gate has not been told the dead letters with numbers from told to above. Nothing was done
 --
--- drained_through stays below all that is in the journal here, and every dead letter up to it has a flag at its holder: whoever says a number
--- says all dead letters up to it that were not told before, in the same call. So a holder's drained number without a flag is recorded. A
--- flag is never taken away: what became of the dead letter only the ledger knows. Recorders may come in another order
--- than the ledger's answers: so what it said of numbers above the oldest entry is kept, in told_through. Where the ledger has numbers
--- that were never given here, this gate has lost its latest decisions: then drained_through says so at once,
--- by being above the last number, and nothing is decided or said to be recorded any more. The first
--- write is one that needs no memory, because this is what gives memory back; Redis looks at memory
--- before a script's first write only. What may fail comes before the entries are deleted.
+-- A holder whose number is drained and who has no flag is surely in the ledger (has.lua relies on it), because of three rules:
+--   1. Each dead letter up to drained_through has a flag at its holder. A caller that raises through sends all dead letters up to it that the
+--      gate was not told. A flag is never removed: what has become of a dead letter only the ledger knows.
+--   2. drained_through is below each number that the journal has. Recorders may answer in another order than the ledger's numbers, so what the
+--      ledger said of numbers from the oldest entry on is kept in told_through until that entry is gone.
+--   3. If the ledger has numbers that this gate never issued, the gate has lost its latest decisions. drained_through is then raised at once. It
+--      is above last_number, and scripts decide nothing and are sure of nothing.
+--
+-- The first write needs no memory: settling is what frees memory, and Redis looks at memory before a script's first write only. Whatever may fail
+-- comes before the entries are deleted.
 
-local group, channel, tag, through = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local epoch, ceiling, above = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local FIRST_LETTER = 9
-local first_entry = FIRST_LETTER + 2 * tonumber(ARGV[8])
+local a, first = arguments()
+local through, above = tonumber(a.through), tonumber(a.above)
+local first_entry = first + 1 + 2 * tonumber(a.letters)
 
-local c, instead = campaign('drained_through', 'last_number', 'told_through', 'run', 'frozen', 'epoch', 'ceiling')
+local c, instead = campaign('drained_through', 'last_number', 'told_through', 'epoch', 'ceiling')
 if not c then return instead end
-if c[1] and epoch ~= '' and c[6] ~= epoch then return {'other'} end
-local older = (c[1] or c[5]) and unverified(c[4], c[5])
-if older then return {older} end
-local drained, last_number = tonumber(c[1]), tonumber(c[2])
-local told = math.max(tonumber(c[3]) or 0, drained or 0)
-if drained and through > told and above > told then return {'untold', whole(told)} end
+if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end
+local why = (c.drained_through or c.frozen) and unverified(c)
+if why then return {why} end
+local drained, last_number = tonumber(c.drained_through), tonumber(c.last_number)
+local told = math.max(tonumber(c.told_through) or 0, drained or 0)
+if drained and through > told and above > told then return {'untold', 'through', told} end
 
 redis.call('HDEL', campaign_key, '')
-for n = FIRST_LETTER, first_entry - 1, 2 do
-  local entry = redis.call('HGET', holders_key, ARGV[n])
+for n = first + 1, first_entry - 1, 2 do
+  local user, entry = ARGV[n], redis.call('HGET', holders_key, ARGV[n])
   if entry and unflagged(entry) and struct.unpack('>I6', entry) == tonumber(ARGV[n + 1]) then
-    redis.call('HSET', holders_key, ARGV[n], entry .. FLAG)
+    redis.call('HSET', holders_key, user, entry .. FLAG)
   end
 end
 each(ARGV, first_entry, #ARGV, function(...)
-  redis.pcall('XACK', journal_key, group, ...) -- the group may be gone
+  redis.pcall('XACK', journal_key, a.group, ...) -- the group may be gone
   redis.call('XDEL', journal_key, ...)
 end)
-if not drained then return {'set', '0'} end
-if epoch ~= '' and ceiling > (tonumber(c[7]) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', whole(ceiling)) end
+if not drained then return {'set', 'through', 0} end
+if a.epoch ~= '' and tonumber(a.ceiling) > (tonumber(c.ceiling) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
 
 if through > told then redis.call('HSET', campaign_key, 'told_through', whole(through)) end
 through = math.max(through, told)
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
 if oldest and through <= last_number then
-  local fields, first = oldest[2], 1 -- one that does not say its numbers may be about any
+  local fields, number = oldest[2], 1 -- an entry that does not say its numbers may be about any
   for n = 1, #fields, 2 do
-    if fields[n] == 'first' then first = tonumber(fields[n + 1]) or 1 end
+    if fields[n] == 'first' then number = tonumber(fields[n + 1]) or 1 end
   end
-  through = math.min(through, first - 1)
+  through = math.min(through, number - 1)
 end
 if through > drained then
   redis.call('HSET', campaign_key, 'drained_through', whole(through))
-  redis.pcall('PUBLISH', channel, tag .. ' ' .. whole(through))
+  redis.pcall('PUBLISH', a.channel, a.tag .. ' ' .. whole(through))
 end
-return {'set', whole(drained)}
+return {'set', 'through', drained}
