@@ -215,15 +215,14 @@ func (n *noted) exec(query string, _ ...any) (int64, error) {
 func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
 	for name, d := range map[string]*dialect{"sqlite": &sqLite, "mysql": &mySQL, "postgres": &postgreSQL} {
 		for _, moved := range []bool{false, true} {
-			made, seen := newTx(d), &noted{}
-			made.statements = seen
+			known, seen := newMemory(queriesOf(d), nil), &noted{}
 			s := stock{inForce: 1, issued: 1, lastNumber: 1, line: firstcome.Line{Generation: 1}}
-			made.dirty["c"] = inRow{lastNumber: 0, line: s.line}
+			known.dirty["c"] = inRow{lastNumber: 0, line: s.line}
 			if moved {
 				s.line.LastTicket, s.line.Waiting = 1, 1
 			}
-			made.stocks["c"] = s
-			stage.Must(t, d.update(made))
+			known.stocks["c"] = s
+			stage.Must(t, known.queries.update(&tx{statements: seen, dialect: d, local: known}))
 			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
 				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
 			}

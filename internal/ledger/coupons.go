@@ -62,7 +62,7 @@ func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 
 // couponOf is CouponOf.
 func (r *rows) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	rows, err := r.db.conclude.QueryContext(ctx, r.db.dialect.couponOf, user, id)
+	rows, err := r.db.conclude.QueryContext(ctx, r.queries.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}
@@ -102,7 +102,7 @@ func (rd *Reads) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 // campaigns' ids, from the campaign behind after on.
 func (rd *Reads) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
 	rows, err := rd.db.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
-		WHERE `+rd.db.dialect.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+		WHERE `+rd.rows.queries.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	coupons, err := allCoupons(rows, err)
 	return coupons, wrap(err, "read a wallet")
 }

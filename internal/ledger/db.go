@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/firstcome/firstcome"
 )
 
 // A db is the database of a ledger: its connections, and the transactions in it.
@@ -29,14 +26,16 @@ type db struct {
 	clock       func() time.Time // nil: the database server's
 	identity    string           // see Identity
 	jobs        chan *job
-	// together decides the claims of several calls in one transaction.
-	together func(*tx, []*claims) error
+	// local returns what transactions remember: of this one, or on SQLite of all.
+	local func() local
+	// together does the work of several callers in one transaction.
+	together func(*tx, []shared) error
+	// watch looks, where nodes share the database, for what other nodes did, until ctx ends.
+	watch func(ctx context.Context) error
 
 	onCommit func(jobs int, took time.Duration, err error) // nil: nobody is told
 
-	mu      sync.Mutex                                      // guards what follows
-	waiters map[firstcome.CampaignID]map[chan struct{}]bool // who waits for facts
-	done    chan struct{}                                   // closed when run has returned
+	done chan struct{} // closed when run has returned
 }
 
 // openDB opens the database of a ledger to decide in it, and migrates it: see Open.
@@ -120,9 +119,8 @@ func newDB(d *dialect) *db {
 	}
 	return &db{
 		dialect: d, read: read, conclude: conclude, audits: audits,
-		jobs:    make(chan *job, maxJobs),
-		waiters: map[firstcome.CampaignID]map[chan struct{}]bool{},
-		done:    make(chan struct{}),
+		jobs: make(chan *job, maxJobs),
+		done: make(chan struct{}),
 	}
 }
 

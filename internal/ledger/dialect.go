@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
@@ -29,25 +28,6 @@ type dialect struct {
 	// clock is an expression: the server's clock, in microseconds. NULL: the process's
 	// clock is the gate's.
 	clock string
-	// couponOf finds the coupon in force of a user (first argument) and a campaign.
-	couponOf string
-	// hasLine is the condition on campaigns that people are in line; waiter and leaver are the columns of tickets with
-	// which the indexes of those who wait and of those who left or held a coupon begin.
-	hasLine, waiter, leaver string
-	// holder is the column of coupons with which the index of P3 begins.
-	holder string
-
-	// look calls each with the coupons in force that claimants hold of the campaigns that they ask for.
-	look func(t *tx, all []*claims, each func(firstcome.Coupon) error) error
-	// insert writes coupons, which are those of one campaign after the other in number order.
-	insert func(t *tx, coupons []placed) error
-	// lookTickets calls each with the tickets with which claimants are in line.
-	lookTickets func(t *tx, all []*claims, each eachTicket) error
-	// insertTickets writes tickets that were given.
-	insertTickets func(t *tx, tickets []ticket) error
-	// update writes the counters of dirty campaigns as t.stocks has them.
-	update func(t *tx) error
-
 	// classify says what an error of the driver means, by its code.
 	classify func(error) verdict
 	// code returns that of an error of the database; empty: it is none.

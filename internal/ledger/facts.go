@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -123,38 +124,46 @@ func addFacts(t *tx, id firstcome.CampaignID, r run) error {
 	return err
 }
 
+// News wakes those who wait for facts.
+type news struct {
+	read *pool
+
+	mu      sync.Mutex                                      // guards what follows
+	waiters map[firstcome.CampaignID]map[chan struct{}]bool // who waits for facts
+}
+
 // NewFacts returns a channel that is closed when the campaign has new facts. A reader that may have to wait
 // takes the channel first, and then reads the facts. The reader must call forget when the wait is over.
 func (rd *Reads) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
 	c := make(chan struct{})
-	rd.db.mu.Lock()
-	defer rd.db.mu.Unlock()
-	if rd.db.waiters[id] == nil {
-		rd.db.waiters[id] = map[chan struct{}]bool{}
+	rd.news.mu.Lock()
+	defer rd.news.mu.Unlock()
+	if rd.news.waiters[id] == nil {
+		rd.news.waiters[id] = map[chan struct{}]bool{}
 	}
-	rd.db.waiters[id][c] = true
+	rd.news.waiters[id][c] = true
 	return c, func() {
-		rd.db.mu.Lock()
-		defer rd.db.mu.Unlock()
-		delete(rd.db.waiters[id], c)
-		if len(rd.db.waiters[id]) == 0 {
-			delete(rd.db.waiters, id)
+		rd.news.mu.Lock()
+		defer rd.news.mu.Unlock()
+		delete(rd.news.waiters[id], c)
+		if len(rd.news.waiters[id]) == 0 {
+			delete(rd.news.waiters, id)
 		}
 	}
 }
 
 // announce wakes the readers that wait for facts of these campaigns.
-func (d *db) announce(touched map[firstcome.CampaignID]bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.waiters) == 0 {
+func (n *news) announce(touched map[firstcome.CampaignID]bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.waiters) == 0 {
 		return
 	}
 	for id := range touched {
-		for c := range d.waiters[id] {
+		for c := range n.waiters[id] {
 			close(c)
 		}
-		delete(d.waiters, id)
+		delete(n.waiters, id)
 	}
 }
 
@@ -167,9 +176,9 @@ const (
 	watched = 500
 )
 
-// watchFacts wakes waiting readers when other nodes have made facts, until ctx ends. It asks the database
+// watch wakes waiting readers when other nodes have made facts, until ctx ends. It asks the database
 // only while a reader waits.
-func (d *db) watchFacts(ctx context.Context) error {
+func (n *news) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	known := map[firstcome.CampaignID]int64{}
@@ -179,26 +188,26 @@ func (d *db) watchFacts(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		ids := d.awaited()
+		ids := n.awaited()
 		if len(ids) == 0 {
 			clear(known)
 			continue
 		}
-		d.announceMoved(ctx, ids, known)
+		n.announceMoved(ctx, ids, known)
 	}
 }
 
 // awaited returns the campaigns for whose facts a reader waits.
-func (d *db) awaited() []firstcome.CampaignID {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Collect(maps.Keys(d.waiters))
+func (n *news) awaited() []firstcome.CampaignID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Keys(n.waiters))
 }
 
 // announceMoved announces the campaigns whose position is not the known one. It also announces a campaign
 // whose position was not known: the waiting reader may have read before the last facts. A position that
 // cannot be read now is read at the next tick.
-func (d *db) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
+func (n *news) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	touched := map[firstcome.CampaignID]bool{}
@@ -207,7 +216,7 @@ func (d *db) announceMoved(ctx context.Context, ids []firstcome.CampaignID, know
 		for n, id := range part {
 			args[n] = id
 		}
-		rows, err := d.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
+		rows, err := n.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
 		_ = eachRow(rows, err, func(take scan) error {
 			var id firstcome.CampaignID
 			var position int64
@@ -221,5 +230,5 @@ func (d *db) announceMoved(ctx context.Context, ids []firstcome.CampaignID, know
 			return nil
 		})
 	}
-	d.announce(touched)
+	n.announce(touched)
 }

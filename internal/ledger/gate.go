@@ -72,7 +72,7 @@ func (g *Gate) claim(ctx context.Context, c *claims) error {
 	case g.rows.remote():
 		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.rows.gate)
 	case !g.db.dialect.shared:
-		return g.db.await(&job{ctx: ctx, claims: c, done: make(chan struct{})})
+		return g.db.await(&job{ctx: ctx, work: c, done: make(chan struct{})})
 	case g.isMadeUp(ctx, c.id):
 		return firstcome.ErrNoCampaign
 	}
@@ -132,6 +132,18 @@ func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 		})
 	})
 	return version, wrap(err, "read the holders of %s", id)
+}
+
+func (c *claims) key() string    { return string(c.id) }
+func (c *claims) outcome() error { return c.err }
+
+// decideTogether is decideAll of what callers share a transaction for.
+func (g *Gate) decideTogether(t *tx, work []shared) error {
+	all := make([]*claims, len(work))
+	for n := range work {
+		all[n] = work[n].(*claims)
+	}
+	return g.decideAll(t, all)
 }
 
 // decideAll is Claim within a transaction, of several calls in their order. It looks all of their users up
@@ -204,7 +216,7 @@ func logDirect(t *tx, c *claims) error {
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
 // their tickets, and gets those that it gives. It is nil where the campaign has no line.
 func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
-	s := t.stocks[c.id]
+	s := memoryOf(t).stocks[c.id]
 	now := g.rows.decidesAt(s)
 	before := s
 	if endLine(t, &s, now) {
@@ -303,13 +315,13 @@ func stageIssued(t *tx, before, s stock, issued []firstcome.Coupon, now time.Tim
 	}
 	for _, c := range issued {
 		s.position++
-		t.coupons = append(t.coupons, placed{c, s.position, now.UnixMicro()})
+		memoryOf(t).coupons = append(memoryOf(t).coupons, placed{c, s.position, now.UnixMicro()})
 	}
 	if len(issued) > 0 {
-		t.touched[s.ID] = true // the facts are those between the last run and the campaign's position
+		memoryOf(t).touched[s.ID] = true // the facts are those between the last run and the campaign's position
 	}
-	t.stocks[s.ID] = s
-	if _, dirty := t.dirty[s.ID]; !dirty {
-		t.dirty[s.ID] = inRow{before.lastNumber, before.line}
+	memoryOf(t).stocks[s.ID] = s
+	if _, dirty := memoryOf(t).dirty[s.ID]; !dirty {
+		memoryOf(t).dirty[s.ID] = inRow{before.lastNumber, before.line}
 	}
 }

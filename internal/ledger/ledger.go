@@ -1,5 +1,12 @@
 // Package ledger keeps coupons in a SQL database, and decides claims in it.
 //
+// # Roles
+//
+// A Ledger opens and runs the database, and its fields are its roles: a Gate decides claims, Campaigns changes campaigns, a Recorder keeps
+// what another gate issued, Reads reads what is kept, Epochs is recovery's side, Followers bring facts elsewhere, and a Desk keeps keys and
+// nodes. All of them stand on one db, which has connections and transactions and knows no campaign, and on one rows, which reads and changes
+// the rows of campaigns. What a transaction knows of campaigns is in its memory. A queries has the statements that differ between databases.
+//
 // # One writer
 //
 // On SQLite one goroutine, Ledger.Run, does every write. It takes the claims that wait,
@@ -108,15 +115,17 @@ func newLedger(d *db, o Options) *Ledger {
 	if d.onCommit = o.OnCommit; o.Clock != nil {
 		d.clock = o.Clock
 	}
-	r := &rows{db: d, secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
+	n := &news{read: d.read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
+	r := &rows{db: d, queries: queriesOf(d.dialect), secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
 	l := &Ledger{
 		Gate:      &Gate{db: d, rows: r, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), existing: existing},
-		Campaigns: &Campaigns{db: d, rows: r}, Reads: &Reads{db: d, rows: r, search: make(chan struct{}, 1)},
+		Campaigns: &Campaigns{db: d, rows: r}, Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)},
 		Recorder: &Recorder{db: d, rows: r}, Epochs: &Epochs{db: d, rows: r},
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
 		db: d, rows: r,
 	}
-	d.together = l.Gate.decideAll
+	d.local = func() local { return newMemory(r.queries, n) }
+	d.together, d.watch = l.Gate.decideTogether, n.watch
 	return l
 }
 

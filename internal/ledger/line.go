@@ -60,13 +60,13 @@ func joinLine(t *tx, s *stock, user firstcome.UserID, now time.Time, limit int64
 	}
 	s.line.LastTicket++
 	s.line.Waiting++
-	t.joins = append(t.joins, ticket{s.ID, s.line.Generation, s.line.LastTicket, user, now.UnixMicro(), ""})
+	memoryOf(t).joins = append(memoryOf(t).joins, ticket{s.ID, s.line.Generation, s.line.LastTicket, user, now.UnixMicro(), ""})
 	return s.line.LastTicket
 }
 
 // endTicket ends a ticket of the line.
 func endTicket(t *tx, s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
-	t.ends = append(t.ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
+	memoryOf(t).ends = append(memoryOf(t).ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
 	s.line.Waiting--
 	if outcome != left {
 		s.line.Served++
@@ -96,7 +96,7 @@ func endLine(t *tx, s *stock, now time.Time) bool {
 	if why == 0 {
 		return false
 	}
-	t.past = append(t.past, pastLine{s.ID, s.line, why.String(), s.endedAt(why, now).UnixMicro()})
+	memoryOf(t).past = append(memoryOf(t).past, pastLine{s.ID, s.line, why.String(), s.endedAt(why, now).UnixMicro()})
 	s.line = nextLine(s.line)
 	return true
 }
@@ -187,7 +187,7 @@ func (g *Gate) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Ser
 // lineInRow reads the row from the database, not from memory. If the remembered row were wrong, serving would fail until the
 // next claim, which may never come.
 func (g *Gate) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
-	delete(t.stocks, id)
+	delete(memoryOf(t).stocks, id)
 	return g.rows.stock(t, id)
 }
 
@@ -296,7 +296,7 @@ func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) erro
 		stageIssued(t, before, s, nil, now)
 		return flush(t)
 	}
-	rows, err := t.query(g.db.dialect.couponOf, string(user), string(id))
+	rows, err := t.query(g.rows.queries.couponOf, string(user), string(id))
 	switch _, err := only(rows, err); {
 	case err == nil:
 		return firstcome.ErrServed
@@ -313,15 +313,15 @@ func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) erro
 // hasJoined tells whether a user who holds no coupon ever had a ticket: it was left or is of a generation that is over, or
 // they were served, and the coupon was voided since.
 func hasJoined(t *tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
-	err = t.row(joinedQuery(t.dialect), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
+	err = t.row(joinedQuery(memoryOf(t).queries), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
 	return joined, err
 }
 
 // joinedQuery returns the query that tells whether a user without a coupon ever had a ticket. Arguments: user, campaign;
 // user, campaign; campaign, user, campaign.
-func joinedQuery(d *dialect) string {
-	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + d.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
-		OR EXISTS (SELECT 1 FROM tickets WHERE ` + d.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'already_issued'))
+func joinedQuery(q *queries) string {
+	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + q.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
+		OR EXISTS (SELECT 1 FROM tickets WHERE ` + q.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'already_issued'))
 		OR EXISTS (SELECT 1 FROM coupons WHERE campaign_id = ? AND ticket IS NOT NULL AND number IN (` + voidsOf + `))`
 }
 
@@ -330,7 +330,7 @@ func ticketOf(t *tx, s *stock, user firstcome.UserID) (number int64, err error) 
 	if s.line.Waiting == 0 {
 		return 0, nil
 	}
-	err = t.row(ticketQuery(t.dialect), string(user), string(s.ID), s.line.Generation).Scan(&number)
+	err = t.row(ticketQuery(memoryOf(t).queries), string(user), string(s.ID), s.line.Generation).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -338,6 +338,6 @@ func ticketOf(t *tx, s *stock, user firstcome.UserID) (number int64, err error) 
 }
 
 // ticketQuery returns the query of the ticket of a user who is in line of a campaign and a generation.
-func ticketQuery(d *dialect) string {
-	return `SELECT ticket FROM tickets WHERE ` + d.waiter + ` = ? AND campaign_id = ? AND generation = ? AND ended_at IS NULL`
+func ticketQuery(q *queries) string {
+	return `SELECT ticket FROM tickets WHERE ` + q.waiter + ` = ? AND campaign_id = ? AND generation = ? AND ended_at IS NULL`
 }

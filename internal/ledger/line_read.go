@@ -12,7 +12,7 @@ import (
 
 // Lines calls each with the campaigns that have people in line: see gate.Line.
 func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	rows, err := g.db.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.db.dialect.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
+	rows, err := g.db.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.rows.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
 	err = eachRow(rows, err, func(take scan) error {
 		id, err := one[firstcome.CampaignID](take)
 		if err == nil {
@@ -26,7 +26,7 @@ func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 // Place returns where a user stands in line: see gate.Places.
 func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
 	err = g.db.conclude.atOnce(ctx, func(at *snapshot) error {
-		rows, err := at.QueryContext(ctx, g.db.dialect.couponOf, string(user), string(id))
+		rows, err := at.QueryContext(ctx, g.rows.queries.couponOf, string(user), string(id))
 		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
 			return err
 		}
@@ -36,7 +36,7 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 		}
 		var number int64
 		if s.line.Waiting > 0 {
-			err = at.QueryRowContext(ctx, ticketQuery(g.db.dialect), string(user), string(id), s.line.Generation).Scan(&number)
+			err = at.QueryRowContext(ctx, ticketQuery(g.rows.queries), string(user), string(id), s.line.Generation).Scan(&number)
 		}
 		switch {
 		case err != nil && !errors.Is(err, sql.ErrNoRows):

@@ -16,7 +16,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
@@ -25,13 +24,7 @@ import (
 var mySQL = dialect{
 	name: "mysql", limit: `LIMIT ?`, shared: true, forUpdate: ` FOR UPDATE`,
 	// Not now(6): that is the time at which the statement began.
-	clock: `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
-	// A unique index takes no condition here, so P3 is kept by a column that is NULL in
-	// voided coupons.
-	holder:   `holder`,
-	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
-	look:     lookMySQL, insert: insertMySQL, update: updateEach,
-	hasLine: `has_line`, waiter: `waiter`, leaver: `leaver`, lookTickets: lookTicketsMySQL, insertTickets: insertTicketsMySQL,
+	clock:    `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
 	classify: classifyMySQL, code: codeMySQL, advise: adviseMySQL,
 	damagedCodes: []string{"1034", "1194", "1712", "1877"},                 // ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT, ER_TABLE_CORRUPT
 	lockedCodes:  []string{"1205"},                                         // ER_LOCK_WAIT_TIMEOUT
@@ -113,34 +106,6 @@ func tlsMySQL(c *mysql.Config, options url.Values) error {
 	}
 	c.TLSConfig = wanted
 	return nil
-}
-
-// lookMySQLQuery finds coupons by the index of P3. Without the hint the server would
-// read the whole campaign by its primary key where it believes that it is small.
-const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (coupons_p3_one_per_user)
-	WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`
-
-// lookMySQL is dialect.look.
-func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
-	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
-		args = make([]any, 0, len(users)+1)
-		for _, user := range users {
-			args = append(args, string(user))
-		}
-		return repeated(lookMySQLQuery, `?`, len(users)), append(args, string(id))
-	})
-}
-
-// insertMySQL is dialect.insert.
-func insertMySQL(t *tx, coupons []placed) error {
-	return inChunks(coupons, func(coupons []placed) error {
-		columns, part, served := issuedParts, aCoupon, anyServed(coupons)
-		if served {
-			columns, part = servedParts, aServed
-		}
-		_, err := t.change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons, served)...)
-		return err
-	})
 }
 
 // classifyMySQL is dialect.classify. The numbers are those of the servers' lists of

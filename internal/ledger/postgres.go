@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
@@ -29,10 +27,6 @@ var postgreSQL = dialect{
 	name: "postgres", limit: `LIMIT ?`, shared: true, numbered: true, forUpdate: ` FOR UPDATE`,
 	// Not now(): that is the time at which the transaction began, before it had its locks.
 	clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
-	holder:   `user_id`,
-	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
-	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
-	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL,
 	classify: classifyPostgreSQL, code: codePostgreSQL, advise: advisePostgreSQL,
 	damagedCodes: []string{"XX001", "XX002"}, // data_corrupted, index_corrupted
 	lockedCodes:  []string{"55P03"},          // lock_not_available, which is lock_timeout's
@@ -173,56 +167,6 @@ func checkFiles(options url.Values) error {
 		files.Cert, files.Key = "", ""
 	}
 	return files.Apply(&tls.Config{MinVersion: tls.VersionTLS12})
-}
-
-// lookPostgreSQLQuery seeks each user in the index: LIMIT keeps the planner from
-// reading the whole campaign by its primary key instead, which it would rather do.
-const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[]) AS claimant
-	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
-
-// lookPostgreSQL is dialect.look.
-func lookPostgreSQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
-	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
-		return lookPostgreSQLQuery, []any{texts(users), string(id)}
-	})
-}
-
-// insertPostgreSQLQuery inserts coupons. Those of which none was issued directly leave out the column that says so.
-const insertPostgreSQLQuery = `INSERT INTO coupons
-	(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket%s)
-	SELECT a, b, c, d, e, f, g, h, nullif(i, 0), nullif(j, 0)%s FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[],
-		?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]%s) AS of(a, b, c, d, e, f, g, h, i, j%s)`
-
-var (
-	insertClaimedPostgreSQL = fmt.Sprintf(insertPostgreSQLQuery, "", "", "", "")
-	insertDirectPostgreSQL  = fmt.Sprintf(insertPostgreSQLQuery, ", direct", ", k", ", ?::boolean[]", ", k")
-)
-
-// insertPostgreSQL is dialect.insert: columns instead of rows, so that one prepared
-// statement serves every number of rows.
-func insertPostgreSQL(t *tx, coupons []placed) error {
-	return inChunks(coupons, func(coupons []placed) error {
-		n := len(coupons)
-		campaigns, users, codes := make([]string, n), make([]string, n), make([]string, n)
-		numbers, versions, at, positions := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-		recorded := make([]int64, n)
-		generations, tickets := make([]int64, n), make([]int64, n)
-		for k, c := range coupons {
-			campaigns[k], numbers[k], users[k], codes[k] = string(c.Campaign), c.Number, string(c.User), c.Code
-			versions[k], at[k], recorded[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position
-			generations[k], tickets[k] = c.Generation, c.Ticket
-		}
-		query, args := insertClaimedPostgreSQL, []any{campaigns, numbers, users, codes, versions, at, recorded, positions, generations, tickets}
-		if slices.ContainsFunc(coupons, func(c placed) bool { return c.Direct }) {
-			direct := make([]bool, n)
-			for k := range coupons {
-				direct[k] = coupons[k].Direct
-			}
-			query, args = insertDirectPostgreSQL, append(args, direct)
-		}
-		_, err := t.change(query, args...)
-		return err
-	})
 }
 
 // classifyPostgreSQL is dialect.classify. The codes are those of PostgreSQL's

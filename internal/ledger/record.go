@@ -284,7 +284,7 @@ func (r *recording) insert() error {
 	for n, c := range r.fresh {
 		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
 	}
-	err = r.dialect.insert(r.tx, coupons)
+	err = r.rows.queries.insert(r.tx, coupons)
 	if r.look && r.dialect.classify(err) == refused {
 		return fmt.Errorf("%w: the schema does: %w", flow.ErrRefused, err)
 	}
@@ -298,7 +298,7 @@ func (r *recording) insert() error {
 			return err
 		}
 		position += count
-		r.touched[r.ID] = true
+		memoryOf(r.tx).touched[r.ID] = true
 	}
 	return nil
 }

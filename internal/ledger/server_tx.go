@@ -11,8 +11,6 @@ import (
 	"net"
 	"strings"
 	"time"
-
-	"github.com/firstcome/firstcome"
 )
 
 const (
@@ -108,7 +106,7 @@ func (d *db) transact(ctx context.Context, repeatable bool, do func(*tx) error) 
 		d.onCommit(1, time.Since(started), err)
 	}
 	if err == nil {
-		d.announce(t.touched)
+		t.local.committed()
 	} else if ours {
 		err = fmt.Errorf("write to the ledger: %w", err)
 	}
@@ -162,8 +160,7 @@ func (d *db) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
 	if err != nil {
 		return nil, d.dialect.explain("BEGIN", err)
 	}
-	t := newTx(d.dialect)
-	t.statements = &serverTx{ctx, began, d.dialect}
+	t := &tx{statements: &serverTx{ctx, began, d.dialect}, dialect: d.dialect, local: d.local()}
 	if err = do(t); err != nil {
 		_ = began.Rollback()
 		return t, err
@@ -176,55 +173,4 @@ func (d *db) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
 		}
 	}
 	return t, err
-}
-
-// maxRows bounds the rows of one statement on a server: a statement of so many
-// coupons is some 150 KB.
-const maxRows = 1000
-
-// inChunks calls do with the parts of all, none of them longer than maxRows.
-func inChunks[V any](all []V, do func(part []V) error) error {
-	for from := 0; from < len(all); from += maxRows {
-		if err := do(all[from:min(from+maxRows, len(all))]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lookInChunks asks a query for each chunk of users, and calls each with the coupons that
-// it finds.
-func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
-	for _, c := range all {
-		err := inChunks(c.users, func(users []firstcome.UserID) error {
-			query, args := of(c.id, users)
-			rows, err := t.query(query, args...)
-			return scanCoupons(rows, err, each)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// updateEach is dialect.update where a transaction mostly is about one campaign. A line is written only if it moved.
-func updateEach(t *tx) error {
-	for id, was := range t.dirty {
-		s := t.stocks[id]
-		line, args := "", append(make([]any, 0, 20), // room for all, also where there is a line
-			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
-			s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut)
-		if s.line != was.line {
-			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
-			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
-		}
-		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
-			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
-			append(args, id)...)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

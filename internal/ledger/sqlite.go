@@ -15,9 +15,7 @@ import (
 // sqLite is the dialect of SQLite: one process decides, and it has one writer. It prepares a statement anew whenever an argument that is
 // a LIMIT is bound anew, unless that is part of an expression.
 var sqLite = dialect{
-	name: "sqlite", limit: `LIMIT ? + 0`, clock: `NULL`, holder: `user_id`, couponOf: lookSQLiteQueries[1],
-	look: lookSQLite, insert: insertSQLite, update: updateSQLite,
-	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite,
+	name: "sqlite", limit: `LIMIT ? + 0`, clock: `NULL`,
 	classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
 	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`},
 }
@@ -91,3 +89,7 @@ func codeSQLite(err error) string {
 	}
 	return ""
 }
+
+// errRowMoved says that somebody else wrote a campaign's row: it is not the one that this process remembers. The
+// transaction is rolled back, and its claims are decided again by the row in the file.
+var errRowMoved = errors.New("the campaign's row was changed by somebody else")

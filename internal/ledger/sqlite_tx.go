@@ -34,7 +34,7 @@ func (w *writer) transaction(jobs int, do func(*tx) error) error {
 		w.db.onCommit(jobs, time.Since(started), err)
 	}
 	if err == nil {
-		w.db.announce(w.tx.touched)
+		w.tx.local.committed()
 	}
 	w.written(unknown)
 	return err
@@ -50,9 +50,6 @@ func (w *writer) begin() error {
 		w.conn = &connection{conn: conn, prepared: map[string]*sql.Stmt{}}
 		w.tx.statements = w.conn
 	}
-	if len(w.tx.stocks) > maxStocks {
-		clear(w.tx.stocks)
-	}
 	_, err := w.conn.exec(`BEGIN IMMEDIATE`)
 	return err
 }
@@ -65,12 +62,9 @@ func (w *writer) commit() error {
 	return err
 }
 
-// rollback ends a transaction, which SQLite may already have rolled back by itself, and forgets the rows that the
-// transaction changed in memory.
+// rollback ends a transaction, which SQLite may already have rolled back by itself.
 func (w *writer) rollback() {
-	for id := range w.tx.dirty {
-		delete(w.tx.stocks, id)
-	}
+	w.tx.local.undone()
 	if w.conn != nil {
 		_, _ = w.conn.exec(`ROLLBACK`)
 	}
@@ -78,7 +72,7 @@ func (w *writer) rollback() {
 
 // disconnect closes the connection, and forgets all rows that were read through it.
 func (w *writer) disconnect() {
-	clear(w.tx.stocks)
+	w.tx.local.forget()
 	if w.conn != nil {
 		w.conn.close()
 		w.conn = nil

@@ -7,26 +7,28 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/firstcome/firstcome"
 )
 
 // A job is work of one caller for the writer, which commits all of it or nothing. A job may run more than
 // once and must do the same each time.
 type job struct {
-	ctx    context.Context
-	claims *claims         // decided in one transaction with other callers' claims
-	do     func(*tx) error // other work, in a transaction of its own
-	err    error
-	done   chan struct{}
+	ctx  context.Context
+	work shared          // done in one transaction with other callers' work; nil: do is
+	do   func(*tx) error // other work, in a transaction of its own
+	err  error
+	done chan struct{}
+}
+
+// A shared is work that one transaction may do for several callers.
+type shared interface {
+	key() string    // what it is about, such as a campaign: the work of one key keeps its order
+	outcome() error // why nothing was done for this caller, though the transaction is committed
 }
 
 const (
 	// maxJobs bounds the calls that share a transaction: 1,000 batches of
 	// one claim are some 25 ms at the 23 µs a claim of BenchmarkIssue.
 	maxJobs = 1024
-	// maxStocks bounds how many campaigns have their rows in memory: about 3 MB.
-	maxStocks = 10_000
 	// gatherFor bounds how long a transaction waits for jobs that it expects.
 	gatherFor = time.Millisecond
 	// aloneFor is how long the claims of a campaign share no transaction after the schema refused one of
@@ -81,15 +83,15 @@ func (d *db) await(j *job) error {
 func (d *db) run(ctx context.Context) error {
 	defer close(d.done)
 	if d.dialect.shared {
-		return d.watchFacts(ctx)
+		return d.watch(ctx)
 	}
-	w := &writer{db: d, tx: newTx(d.dialect), late: time.NewTimer(gatherFor), alone: map[firstcome.CampaignID]time.Time{}}
+	w := &writer{db: d, tx: &tx{dialect: d.dialect, local: d.local()}, late: time.NewTimer(gatherFor), alone: map[string]time.Time{}}
 	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
 	defer stop()
 	for j := w.next(ctx); j != nil; j = w.next(ctx) {
-		if j.claims == nil {
+		if j.work == nil {
 			w.change(j)
 		} else {
 			w.claim(w.gather(j))
@@ -105,11 +107,11 @@ type writer struct {
 	conn   *connection // nil if there is none
 	left   *job        // arrived while claims were gathered, and shares no transaction
 	jobs   []*job      // gathered
-	claims []*claims   // of a transaction
+	works  []shared    // of a transaction
 	before int         // how many jobs the previous transaction gathered
 	late   *time.Timer // ends the wait for that many
 	// alone says until when a campaign's claims share no transaction.
-	alone map[firstcome.CampaignID]time.Time
+	alone map[string]time.Time
 
 	checkpoints checkpointer
 	log         log
@@ -164,7 +166,7 @@ func (w *writer) gather(first *job) []*job {
 		if j == nil {
 			break
 		}
-		if j.claims == nil {
+		if j.work == nil {
 			w.left = j
 			break
 		}
@@ -181,11 +183,11 @@ func (w *writer) claim(jobs []*job) {
 	if len(w.alone) > 0 {
 		now := time.Now() // one instant for all, so that the claims of a campaign stay in order
 		jobs = slices.DeleteFunc(jobs, func(j *job) bool {
-			is := now.Before(w.alone[j.claims.id])
+			is := now.Before(w.alone[j.work.key()])
 			if is {
 				alone = append(alone, j)
 			} else {
-				delete(w.alone, j.claims.id)
+				delete(w.alone, j.work.key())
 			}
 			return is
 		})
@@ -201,24 +203,24 @@ func (w *writer) claim(jobs []*job) {
 // unknown which claim is to blame. Then together runs the first half and after it the second half, so that a
 // campaign's claims keep their order. It halves on until the refused claims are alone.
 func (w *writer) together(jobs []*job) {
-	w.claims = w.claims[:0]
+	w.works = w.works[:0]
 	for _, j := range jobs {
 		if j.err = nobodyWaits(j.ctx); j.err == nil {
-			w.claims = append(w.claims, j.claims)
+			w.works = append(w.works, j.work)
 		}
 	}
-	if len(w.claims) == 0 {
+	if len(w.works) == 0 {
 		answer(jobs, nil)
 		return
 	}
-	first := w.claims[0].id
-	_, remembered := w.tx.stocks[first]
-	err := w.transaction(len(w.claims), func(t *tx) error { return w.db.together(t, w.claims) })
+	first := w.works[0].key()
+	remembered := w.tx.local.remembers(first)
+	err := w.transaction(len(w.works), func(t *tx) error { return w.db.together(t, w.works) })
 	if err == nil || w.unknown(err) {
 		answer(jobs, err)
 		return
 	}
-	delete(w.tx.stocks, first)
+	w.tx.local.drop(first)
 	switch half := len(jobs) / 2; {
 	case half > 0:
 		w.together(jobs[:half])
@@ -248,8 +250,8 @@ func (w *writer) change(j *job) {
 func answer(jobs []*job, err error) {
 	for _, j := range jobs {
 		j.err = cmp.Or(j.err, err)
-		if j.err == nil && j.claims != nil {
-			j.err = j.claims.err
+		if j.err == nil && j.work != nil {
+			j.err = j.work.outcome()
 		}
 		close(j.done)
 	}

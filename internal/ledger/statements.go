@@ -2,62 +2,11 @@ package ledger
 
 import (
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/firstcome/firstcome"
 )
-
-// widths are how many rows one statement may take. A list of rows is cut into the widest that fit, one after the other.
-// A wider statement costs less a row (in a trial 5.3 µs at 1, 3.6 at 32, 2.7 at 64). Each is prepared once.
-var widths = [...]int{64, 32, 16, 8, 4, 2, 1}
-
-// inWidths calls do with the first and the end of each part of n rows.
-func inWidths(n int, do func(from, width int) error) error {
-	for from := 0; from < n; {
-		for _, width := range widths {
-			if from+width <= n {
-				if err := do(from, width); err != nil {
-					return err
-				}
-				from += width
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// inFewest calls do with parts of args, which are rows of so many columns, for queries. It fills the last part up to the
-// next width with rows of NULL. NULL equals nothing, and the spare rows cost less than another query would.
-func inFewest(args []any, columns int, do func(width int, args []any) error) error {
-	for part := range slices.Chunk(args, columns*widths[0]) {
-		width := 1
-		for columns*width < len(part) {
-			width *= 2
-		}
-		part = append(part, make([]any, columns*width-len(part))...)
-		if err := do(width, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// repeated returns query with its %s replaced by width copies of part, with commas.
-func repeated(query, part string, width int) string {
-	return strings.Replace(query, "%s", part+strings.Repeat(","+part, width-1), 1)
-}
-
-// inEveryWidth returns, for each width, query with its %s replaced by as many parts.
-func inEveryWidth(query, part string) map[int]string {
-	queries := map[int]string{}
-	for _, width := range widths {
-		queries[width] = repeated(query, part, width)
-	}
-	return queries
-}
 
 // The statements that write say OR ROLLBACK: if SQLite refuses a row, it rolls back the whole transaction. So it need not
 // keep what would undo the one statement. In a trial keeping that was a quarter of the time of an insert.
@@ -93,13 +42,13 @@ func holdersOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.Use
 			holders[c.id] = make(map[firstcome.UserID]*firstcome.Coupon, len(c.users))
 		}
 	}
-	return holders, t.dialect.look(t, all, func(c firstcome.Coupon) error {
+	return holders, memoryOf(t).queries.look(t, all, func(c firstcome.Coupon) error {
 		holders[c.Campaign][c.User] = &c
 		return nil
 	})
 }
 
-// lookSQLite is dialect.look.
+// lookSQLite is queries.look.
 func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 	users := 0
 	for _, c := range all {
@@ -129,17 +78,17 @@ type placed struct {
 // flush writes what the claims of the transaction decided. Many campaigns'
 // claims become a few wide statements.
 func flush(t *tx) error {
-	if len(t.coupons) > 0 {
-		if err := t.dialect.insert(t, t.coupons); err != nil {
+	if len(memoryOf(t).coupons) > 0 {
+		if err := memoryOf(t).queries.insert(t, memoryOf(t).coupons); err != nil {
 			return err
 		}
 	}
-	if len(t.joins)+len(t.ends)+len(t.past) > 0 {
+	if len(memoryOf(t).joins)+len(memoryOf(t).ends)+len(memoryOf(t).past) > 0 {
 		if err := flushLines(t); err != nil {
 			return err
 		}
 	}
-	return t.dialect.update(t)
+	return memoryOf(t).queries.update(t)
 }
 
 // The columns of a coupon that is inserted, and its arguments. Coupons of which none names a ticket or was issued directly leave
@@ -167,7 +116,7 @@ func couponArgs(args []any, coupons []placed, served bool) []any {
 	return args
 }
 
-// insertSQLite is dialect.insert.
+// insertSQLite is queries.insert.
 func insertSQLite(t *tx, coupons []placed) error {
 	columns, queries := strings.Count(aCoupon, "?"), insertCoupons
 	served := anyServed(coupons)
@@ -182,16 +131,12 @@ func insertSQLite(t *tx, coupons []placed) error {
 	})
 }
 
-// errRowMoved says that somebody else wrote a campaign's row: it is not the one that this process remembers. The
-// transaction is rolled back, and its claims are decided again by the row in the file.
-var errRowMoved = errors.New("the campaign's row was changed by somebody else")
-
-// updateSQLite is dialect.update. It raises the counters and does not set them. So the schema checks P1 against the
+// updateSQLite is queries.update. It raises the counters and does not set them. So the schema checks P1 against the
 // file, whatever this process remembers.
 func updateSQLite(t *tx) error {
-	args := make([]any, 0, 7*len(t.dirty))
-	for id, was := range t.dirty {
-		s := t.stocks[id]
+	args := make([]any, 0, 7*len(memoryOf(t).dirty))
+	for id, was := range memoryOf(t).dirty {
+		s := memoryOf(t).stocks[id]
 		if s.line != was.line {
 			if err := updateLine(t, &s, was.line); err != nil {
 				return err
@@ -199,7 +144,7 @@ func updateSQLite(t *tx) error {
 		}
 		args = append(args, s.lastNumber-was.lastNumber, s.decidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
 	}
-	return inWidths(len(t.dirty), func(from, width int) error {
+	return inWidths(len(memoryOf(t).dirty), func(from, width int) error {
 		raised, err := t.change(updateStocks[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
 			err = errRowMoved

@@ -16,6 +16,7 @@ import (
 type Reads struct {
 	db     *db
 	rows   *rows
+	news   *news
 	search chan struct{} // held by who looks for a code
 }
 

@@ -11,8 +11,9 @@ import (
 
 // A rows is the campaigns' rows, as this node may read and change them.
 type rows struct {
-	db     *db
-	secret firstcome.Secret // makes the codes
+	queries *queries
+	db      *db
+	secret  firstcome.Secret // makes the codes
 	// fingerprint is that of the secret; empty: this process decides nothing.
 	fingerprint string
 	gate        string // the name of this node's gate: gateKind, or that of a remote one
@@ -64,7 +65,7 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides. For a retired one no gate decides.
 func (r *rows) stock(t *tx, id firstcome.CampaignID) (stock, error) {
-	if s, ok := t.stocks[id]; ok {
+	if s, ok := memoryOf(t).stocks[id]; ok {
 		return s, nil
 	}
 	s, err := r.readStock(t, id)
@@ -72,7 +73,7 @@ func (r *rows) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 		err = s.away
 	}
 	if err == nil {
-		t.stocks[id] = s
+		memoryOf(t).stocks[id] = s
 	}
 	return s, err
 }
@@ -114,6 +115,6 @@ func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 
 // rowToChange returns the campaign's row as it is in the database, and forgets it: the caller is about to change it.
 func (r *rows) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
-	delete(t.stocks, id)
+	delete(memoryOf(t).stocks, id)
 	return r.readStock(t, id)
 }

@@ -15,7 +15,7 @@ func ticketsOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.Use
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
 	for _, c := range all {
-		s := t.stocks[c.id]
+		s := memoryOf(t).stocks[c.id]
 		if !s.lined() {
 			continue
 		}
@@ -32,7 +32,7 @@ func ticketsOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.Use
 	if len(ask) == 0 {
 		return tickets, nil
 	}
-	return tickets, t.dialect.lookTickets(t, ask, func(id firstcome.CampaignID, user firstcome.UserID, number int64) {
+	return tickets, memoryOf(t).queries.lookTickets(t, ask, func(id firstcome.CampaignID, user firstcome.UserID, number int64) {
 		tickets[id][user] = number
 	})
 }
@@ -45,12 +45,12 @@ var lookTicketsSQLiteQueries = inEveryWidth(`SELECT campaign_id, user_id, ticket
 	CROSS JOIN tickets INDEXED BY tickets_p9_one_per_user
 	ON user_id = claim.column1 AND campaign_id = claim.column2 AND generation = claim.column3 WHERE ended_at IS NULL`, `(?,?,?)`)
 
-// lookTicketsSQLite is dialect.lookTickets.
+// lookTicketsSQLite is queries.lookTickets.
 func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
 	var args []any
 	for _, c := range all {
 		for _, user := range c.users {
-			args = append(args, string(user), string(c.id), t.stocks[c.id].line.Generation)
+			args = append(args, string(user), string(c.id), memoryOf(t).stocks[c.id].line.Generation)
 		}
 	}
 	return inFewest(args, 3, func(width int, args []any) error {
@@ -58,7 +58,7 @@ func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
 	})
 }
 
-// lookTicketsMySQL is dialect.lookTickets.
+// lookTicketsMySQL is queries.lookTickets.
 func lookTicketsMySQL(t *tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		for _, user := range users {
@@ -66,16 +66,16 @@ func lookTicketsMySQL(t *tx, all []*claims, each eachTicket) error {
 		}
 		query = repeated(`SELECT campaign_id, user_id, ticket FROM tickets FORCE INDEX (tickets_p9_one_per_user)
 			WHERE waiter IN (%s) AND campaign_id = ? AND generation = ? AND ended_at IS NULL`, `?`, len(users))
-		return query, append(args, string(c.id), t.stocks[c.id].line.Generation)
+		return query, append(args, string(c.id), memoryOf(t).stocks[c.id].line.Generation)
 	})
 }
 
-// lookTicketsPostgreSQL is dialect.lookTickets.
+// lookTicketsPostgreSQL is queries.lookTickets.
 func lookTicketsPostgreSQL(t *tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		return `SELECT campaign_id, user_id, ticket FROM unnest(?::text[]) AS claimant CROSS JOIN LATERAL (SELECT * FROM tickets
 			WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND generation = ? AND ended_at IS NULL LIMIT 1) AS waits`,
-			[]any{texts(users), string(c.id), t.stocks[c.id].line.Generation}
+			[]any{texts(users), string(c.id), memoryOf(t).stocks[c.id].line.Generation}
 	})
 }
 
@@ -124,7 +124,7 @@ const (
 
 var insertTicketsSQLiteQueries = inEveryWidth(`INSERT OR ROLLBACK INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket)
 
-// insertTicketsSQLite is dialect.insertTickets.
+// insertTicketsSQLite is queries.insertTickets.
 func insertTicketsSQLite(t *tx, tickets []ticket) error {
 	return inWidths(len(tickets), func(from, width int) error {
 		_, err := t.change(insertTicketsSQLiteQueries[width], ticketArgs(tickets[from:from+width])...)
@@ -132,7 +132,7 @@ func insertTicketsSQLite(t *tx, tickets []ticket) error {
 	})
 }
 
-// insertTicketsMySQL is dialect.insertTickets.
+// insertTicketsMySQL is queries.insertTickets.
 func insertTicketsMySQL(t *tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		_, err := t.change(repeated(`INSERT INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket, len(tickets)), ticketArgs(tickets)...)
@@ -148,7 +148,7 @@ func ticketArgs(tickets []ticket) []any {
 	return args
 }
 
-// insertTicketsPostgreSQL is dialect.insertTickets.
+// insertTicketsPostgreSQL is queries.insertTickets.
 func insertTicketsPostgreSQL(t *tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		n := len(tickets)
@@ -165,15 +165,15 @@ func insertTicketsPostgreSQL(t *tx, tickets []ticket) error {
 
 // flushLines writes what became of tickets and lines in the transaction.
 func flushLines(t *tx) error {
-	if len(t.joins) > 0 {
-		if err := t.dialect.insertTickets(t, t.joins); err != nil {
+	if len(memoryOf(t).joins) > 0 {
+		if err := memoryOf(t).queries.insertTickets(t, memoryOf(t).joins); err != nil {
 			return err
 		}
 	}
 	if err := endTickets(t); err != nil {
 		return err
 	}
-	for _, p := range t.past {
+	for _, p := range memoryOf(t).past {
 		if err := insertPast(t, p); err != nil {
 			return err
 		}
@@ -186,8 +186,8 @@ func flushLines(t *tx) error {
 func endTickets(t *tx) error {
 	var first, last *ticket
 	served := int64(0)
-	for k := range t.ends {
-		end := &t.ends[k]
+	for k := range memoryOf(t).ends {
+		end := &memoryOf(t).ends[k]
 		if end.outcome != issued {
 			if err := endRange(t, end, end, 1); err != nil {
 				return err

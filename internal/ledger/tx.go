@@ -3,27 +3,26 @@ package ledger
 import (
 	"database/sql"
 	"errors"
-
-	"github.com/firstcome/firstcome"
 )
 
 // A tx is a transaction as a job sees it: the writer's, or on a server the job's own.
 type tx struct {
 	statements
 	dialect *dialect
+	local   local
 	writes  int
-	touched map[firstcome.CampaignID]bool // campaigns with new facts
+}
 
-	// What flush will write: claims only decide, so that the claims of many
-	// campaigns are written together.
-	coupons []placed
-	joins   []ticket                       // that were given
-	ends    []ticket                       // that ended: see ticket.outcome
-	past    []pastLine                     // generations that ended
-	dirty   map[firstcome.CampaignID]inRow // campaigns whose rows are raised
-	// stocks are the campaigns' rows as this transaction leaves them, and on SQLite those of
-	// earlier ones: nobody else writes them, so they are read once.
-	stocks map[firstcome.CampaignID]stock
+// A local is what transactions remember of rows besides what is in the database. On SQLite, where nobody else writes, it outlives a transaction; on a
+// server each transaction has its own.
+type local interface {
+	begin()     // a transaction begins, perhaps again after it was undone
+	committed() // what it wrote is on the disk
+	undone()    // it was rolled back
+	forget()    // nothing holds any more that was read
+	// remembers tells whether something of a key is known from an earlier transaction; drop forgets it.
+	remembers(key string) bool
+	drop(key string)
 }
 
 // Statements are what a transaction runs.
@@ -36,27 +35,10 @@ type statements interface {
 	query(query string, args ...any) (*sql.Rows, error)
 }
 
-func newTx(d *dialect) *tx {
-	return &tx{
-		dialect: d,
-		touched: map[firstcome.CampaignID]bool{},
-		dirty:   map[firstcome.CampaignID]inRow{},
-		stocks:  map[firstcome.CampaignID]stock{},
-	}
-}
-
-// An inRow is what the row of a campaign has in the database, until flush.
-type inRow struct {
-	lastNumber int64
-	line       firstcome.Line
-}
-
 // begin forgets what the transaction before wrote.
 func (t *tx) begin() {
-	t.writes, t.coupons = 0, t.coupons[:0]
-	t.joins, t.ends, t.past = t.joins[:0], t.ends[:0], t.past[:0]
-	clear(t.touched)
-	clear(t.dirty)
+	t.writes = 0
+	t.local.begin()
 }
 
 // change is exec for a statement that writes.

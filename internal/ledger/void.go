@@ -74,7 +74,7 @@ type storedVoid struct {
 // addVoidFact adds the fact that a number was voided, after the run of those
 // issued since the last void, which is written only now.
 func addVoidFact(t *tx, s stock, number int64) error {
-	t.touched[s.ID] = true
+	memoryOf(t).touched[s.ID] = true
 	var last int64 // position that a run holds
 	err := t.row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -1,0 +1,123 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/firstcome/firstcome"
+)
+
+// lookInChunks asks a query for each chunk of users, and calls each with the coupons that
+// it finds.
+func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
+	for _, c := range all {
+		err := inChunks(c.users, func(users []firstcome.UserID) error {
+			query, args := of(c.id, users)
+			rows, err := t.query(query, args...)
+			return scanCoupons(rows, err, each)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateEach is queries.update where a transaction mostly is about one campaign. A line is written only if it moved.
+func updateEach(t *tx) error {
+	for id, was := range memoryOf(t).dirty {
+		s := memoryOf(t).stocks[id]
+		line, args := "", append(make([]any, 0, 20), // room for all, also where there is a line
+			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
+			s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut)
+		if s.line != was.line {
+			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
+			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
+		}
+		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
+			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
+			append(args, id)...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookMySQLQuery finds coupons by the index of P3. Without the hint the server would
+// read the whole campaign by its primary key where it believes that it is small.
+const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (coupons_p3_one_per_user)
+	WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`
+
+// lookMySQL is queries.look.
+func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
+		args = make([]any, 0, len(users)+1)
+		for _, user := range users {
+			args = append(args, string(user))
+		}
+		return repeated(lookMySQLQuery, `?`, len(users)), append(args, string(id))
+	})
+}
+
+// insertMySQL is queries.insert.
+func insertMySQL(t *tx, coupons []placed) error {
+	return inChunks(coupons, func(coupons []placed) error {
+		columns, part, served := issuedParts, aCoupon, anyServed(coupons)
+		if served {
+			columns, part = servedParts, aServed
+		}
+		_, err := t.change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons, served)...)
+		return err
+	})
+}
+
+// lookPostgreSQLQuery seeks each user in the index: LIMIT keeps the planner from
+// reading the whole campaign by its primary key instead, which it would rather do.
+const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[]) AS claimant
+	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
+
+// lookPostgreSQL is queries.look.
+func lookPostgreSQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
+		return lookPostgreSQLQuery, []any{texts(users), string(id)}
+	})
+}
+
+// insertPostgreSQLQuery inserts coupons. Those of which none was issued directly leave out the column that says so.
+const insertPostgreSQLQuery = `INSERT INTO coupons
+	(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket%s)
+	SELECT a, b, c, d, e, f, g, h, nullif(i, 0), nullif(j, 0)%s FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[],
+		?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]%s) AS of(a, b, c, d, e, f, g, h, i, j%s)`
+
+var (
+	insertClaimedPostgreSQL = fmt.Sprintf(insertPostgreSQLQuery, "", "", "", "")
+	insertDirectPostgreSQL  = fmt.Sprintf(insertPostgreSQLQuery, ", direct", ", k", ", ?::boolean[]", ", k")
+)
+
+// insertPostgreSQL is queries.insert: columns instead of rows, so that one prepared
+// statement serves every number of rows.
+func insertPostgreSQL(t *tx, coupons []placed) error {
+	return inChunks(coupons, func(coupons []placed) error {
+		n := len(coupons)
+		campaigns, users, codes := make([]string, n), make([]string, n), make([]string, n)
+		numbers, versions, at, positions := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+		recorded := make([]int64, n)
+		generations, tickets := make([]int64, n), make([]int64, n)
+		for k, c := range coupons {
+			campaigns[k], numbers[k], users[k], codes[k] = string(c.Campaign), c.Number, string(c.User), c.Code
+			versions[k], at[k], recorded[k], positions[k] = c.TermsVersion, c.IssuedAt.UnixMicro(), c.recordedAt, c.position
+			generations[k], tickets[k] = c.Generation, c.Ticket
+		}
+		query, args := insertClaimedPostgreSQL, []any{campaigns, numbers, users, codes, versions, at, recorded, positions, generations, tickets}
+		if slices.ContainsFunc(coupons, func(c placed) bool { return c.Direct }) {
+			direct := make([]bool, n)
+			for k := range coupons {
+				direct[k] = coupons[k].Direct
+			}
+			query, args = insertDirectPostgreSQL, append(args, direct)
+		}
+		_, err := t.change(query, args...)
+		return err
+	})
+}

@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+)
+
+// widths are how many rows one statement may take. A list of rows is cut into the widest that fit, one after the other.
+// A wider statement costs less a row (in a trial 5.3 µs at 1, 3.6 at 32, 2.7 at 64). Each is prepared once.
+var widths = [...]int{64, 32, 16, 8, 4, 2, 1}
+
+// inWidths calls do with the first and the end of each part of n rows.
+func inWidths(n int, do func(from, width int) error) error {
+	for from := 0; from < n; {
+		for _, width := range widths {
+			if from+width <= n {
+				if err := do(from, width); err != nil {
+					return err
+				}
+				from += width
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// inFewest calls do with parts of args, which are rows of so many columns, for queries. It fills the last part up to the
+// next width with rows of NULL. NULL equals nothing, and the spare rows cost less than another query would.
+func inFewest(args []any, columns int, do func(width int, args []any) error) error {
+	for part := range slices.Chunk(args, columns*widths[0]) {
+		width := 1
+		for columns*width < len(part) {
+			width *= 2
+		}
+		part = append(part, make([]any, columns*width-len(part))...)
+		if err := do(width, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeated returns query with its %s replaced by width copies of part, with commas.
+func repeated(query, part string, width int) string {
+	return strings.Replace(query, "%s", part+strings.Repeat(","+part, width-1), 1)
+}
+
+// inEveryWidth returns, for each width, query with its %s replaced by as many parts.
+func inEveryWidth(query, part string) map[int]string {
+	queries := map[int]string{}
+	for _, width := range widths {
+		queries[width] = repeated(query, part, width)
+	}
+	return queries
+}
+
+// maxRows bounds the rows of one statement on a server: a statement of so many
+// coupons is some 150 KB.
+const maxRows = 1000
+
+// inChunks calls do with the parts of all, none of them longer than maxRows.
+func inChunks[V any](all []V, do func(part []V) error) error {
+	for from := 0; from < len(all); from += maxRows {
+		if err := do(all[from:min(from+maxRows, len(all))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
