@@ -13,37 +13,33 @@ import (
 // issuance). On the wire and in the ledger it is null.
 const Unlimited int64 = math.MaxInt64
 
-// MaxQuantity is the largest quantity of a campaign that can sell out. It is
-// chosen so that numbers keep within 2⁵³, which JavaScript clients read exactly.
+// MaxQuantity is the largest quantity of a campaign that can sell out. With it numbers stay below 2⁵³, and JavaScript clients read them exactly.
 const MaxQuantity int64 = 1_000_000_000_000
 
-// An AnswerWhen says when a claim that was issued a coupon is answered.
+// An AnswerWhen is when a claim that was issued a coupon is answered.
 type AnswerWhen string
 
 // When a claim is answered.
 const (
-	// Recorded: once the coupon is in the ledger's durable storage. The default.
+	// Recorded means once the coupon is in the ledger's durable storage. It is the default.
 	Recorded AnswerWhen = "recorded"
-	// Decided: once the gate and its journal have it. With a gate that is the
-	// ledger itself this is the same instant.
+	// Decided means once the gate and its journal have it. If the ledger is the gate, that is the same time.
 	Decided AnswerWhen = "decided"
 )
 
-// Terms are what a campaign promises. They change by numbered changes only, and
-// a coupon keeps the terms under which it was issued.
+// Terms are what a campaign promises. Only numbered changes change them, and a coupon keeps the terms under which it was issued.
 type Terms struct {
 	Name     string
 	Quantity int64      // coupons that may be in force at once; Unlimited for no bound
-	OpensAt  time.Time  // first instant at which a coupon is issued; zero: from the beginning
-	ClosesAt time.Time  // first instant at which none is issued any more; zero: never
+	OpensAt  time.Time  // the first time at which a coupon is issued; zero means from the beginning
+	ClosesAt time.Time  // the first time at which no coupon is issued; zero means never
 	Answer   AnswerWhen // when a claim is answered
 	Benefit  json.RawMessage
-	// Pace is that of the waiting line. Nil: there is none, and every claim is decided at once.
+	// Pace is the pace of the waiting line. If it is nil, there is no line, and every claim is decided at once.
 	Pace *Pace
-	// Waitlist has those in line stay there when every coupon is in force, so that a coupon that comes back is the next
-	// one's. It needs a Pace.
+	// Waitlist keeps users in line when every coupon is in force, so that a returned coupon goes to the next of them. It needs a Pace.
 	Waitlist bool
-	// Log is where the line is logged, from when it had one on. It stays. Nil: nowhere.
+	// Log is where the line is logged. It is set when the line gets a log, and stays. It is nil if the line has none.
 	Log *LineLog
 	// A coupon expires at ValidUntil, or ValidFor after its issue; at most one is
 	// set, and neither means that it does not expire.
@@ -51,9 +47,9 @@ type Terms struct {
 	ValidFor   time.Duration
 }
 
-// A FieldError says what is wrong with one field of a campaign's terms.
+// A FieldError is a mistake in one field of a campaign's terms.
 type FieldError struct {
-	Field  string // as HTTP spells it: coupon.valid_for
+	Field  string // as spelled in HTTP, like coupon.valid_for
 	Reason string
 }
 
@@ -67,7 +63,7 @@ const (
 	maxValid   = 100 * 365 * 24 * time.Hour
 )
 
-// Check returns nil if the terms are allowed, otherwise every FieldError, joined.
+// Check returns nil if the terms are valid, otherwise every FieldError, joined.
 func (t Terms) Check() error {
 	var errs []error
 	refuse := func(field, reason string, args ...any) {
@@ -80,7 +76,7 @@ func (t Terms) Check() error {
 		refuse("quantity", "must be 0 to %d, or null for no limit", MaxQuantity)
 	}
 	instant := func(field string, at time.Time) {
-		// Gates and columns count from 1970, and after 9999 texts do not sort as instants do.
+		// Gates and columns count from 1970. After the year 9999, texts do not sort in the order of times.
 		if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
 			refuse(field, "must be in the years 1970 to 9999 in UTC")
 		}
@@ -112,8 +108,7 @@ func (t Terms) Check() error {
 	return errors.Join(errs...)
 }
 
-// ExpiresAt returns the instant at which a coupon that was issued under these
-// terms at issuedAt expires, and the zero time if it does not.
+// ExpiresAt returns when a coupon that was issued under these terms at issuedAt expires, or the zero time if it does not.
 func (t Terms) ExpiresAt(issuedAt time.Time) time.Time {
 	if t.ValidFor > 0 {
 		return issuedAt.Add(t.ValidFor)
@@ -121,34 +116,31 @@ func (t Terms) ExpiresAt(issuedAt time.Time) time.Time {
 	return t.ValidUntil
 }
 
-// A Campaign issues at most Quantity coupons, one a user, in the order of the claims.
+// A Campaign issues at most Quantity coupons, one for each user, in the order of the claims.
 type Campaign struct {
 	ID CampaignID
 	Terms
 	Paused bool
-	Closed bool // by an operator, for good
-	// Version numbers the changes: 1 when created, one more with each change of
-	// terms, pause, resume, close and void.
+	Closed bool // by an operator, permanently
+	// Version is the number of the last change. It is 1 after the creation, and grows by one with each change of terms, pause, resume, close and
+	// void.
 	Version   int64
 	CreatedAt time.Time
 	Instants
 }
 
-// Instants are what a gate keeps of a campaign's course, by its clock. The zero time: it has
-// not happened.
+// Instants are the times of a campaign's events, by its gate's clock. A zero time means that the event has not happened.
 type Instants struct {
-	// OpenedAt is the first decision while the campaign was open, that is neither before nor
-	// behind its window, paused or closed. It stays.
+	// OpenedAt is the time of the first decision while the campaign was open: within its window, not paused and not closed. It never changes.
 	OpenedAt time.Time
-	// SoldOutAt is when nothing was left for the first time: the decision that issued the last coupon, or the change that
-	// lowered the quantity to those in force. It stays, also when stock comes back. A gate that lost it and was
-	// rebuilt has the first time since then.
+	// SoldOutAt is when no stock was left for the first time: the decision that issued the last coupon, or the change that lowered the quantity to
+	// the coupons in force. It does not change when stock returns. If a gate lost it and was rebuilt, it is the first time since then.
 	SoldOutAt time.Time
 	ClosedAt  time.Time // when an operator closed it
 }
 
-// Since returns the instant that a gate's SoldOut or Closed names: when nothing was left for the first time, or
-// since when newcomers have been refused. The zero time: it is not known.
+// Since returns since when a gate's outcome SoldOut or Closed holds: when no stock was left for the first time, or since when new users have been
+// refused. It is the zero time if unknown.
 func (c Campaign) Since(o Outcome) time.Time {
 	switch {
 	case o == SoldOut:
@@ -161,7 +153,7 @@ func (c Campaign) Since(o Outcome) time.Time {
 	return c.ClosedAt
 }
 
-// SoldOut returns when nothing was left for the first time, if inForce are in force at now.
+// SoldOut returns when no stock was left for the first time, if inForce coupons are in force at now.
 func (c Campaign) SoldOut(inForce int64, now time.Time) time.Time {
 	if c.SoldOutAt.IsZero() && inForce >= c.Quantity {
 		return now
@@ -169,7 +161,7 @@ func (c Campaign) SoldOut(inForce int64, now time.Time) time.Time {
 	return c.SoldOutAt
 }
 
-// Opened returns when the campaign opened, if something is decided at now.
+// Opened returns when the campaign opened, if a claim is decided at now.
 func (c Campaign) Opened(now time.Time) time.Time {
 	if !c.OpenedAt.IsZero() {
 		return c.OpenedAt
@@ -191,20 +183,18 @@ type Coupon struct {
 	VoidedAt time.Time // zero while the coupon is in force
 	// TermsVersion is the version of the campaign whose terms the coupon keeps.
 	TermsVersion int64
-	// Generation and Ticket are its user's place in the waiting line, which it was issued to. 0: it was issued without a
-	// line.
+	// Generation and Ticket are the place in the waiting line to which it was issued, or 0 if it was issued without a line.
 	Generation int64
 	Ticket     int64
-	// Direct means that an operator or a service issued it directly: perhaps before the opening, or in a pause. It has no ticket.
+	// Direct means that an operator or a service issued it directly, perhaps before the opening or during a pause. It has no ticket.
 	Direct   bool
 	Recorded bool // in the ledger's durable storage
-	// Buried tells that the coupon became a dead letter, as far as its gate knows: what became of that
-	// only the ledger knows.
+	// Buried means that the coupon became a dead letter, as far as its gate knows. Only the ledger knows what an operator did with it since.
 	Buried bool
 }
 
-// Masked returns the coupon without what shows whose it is or lets somebody use it: support sees
-// these only after naming the user or the code. What is left tells rows apart.
+// Masked returns the coupon without the fields that show its user or let others use it. Support sees these only after naming the user or the code.
+// The remaining fields distinguish rows.
 func (c Coupon) Masked() Coupon {
 	first, _ := utf8.DecodeRuneInString(string(c.User))
 	c.User = UserID(string(first) + "***")
@@ -215,29 +205,25 @@ func (c Coupon) Masked() Coupon {
 // A Decision is a gate's answer to one claim.
 type Decision struct {
 	Outcome Outcome
-	// Undecided is why the gate did not decide this claim, if Outcome is 0: an ErrBusy.
-	// Nil means ErrGateFull.
+	// Undecided is why the gate did not decide this claim, if Outcome is 0: an ErrBusy, where nil means ErrGateFull.
 	Undecided error
 	Coupon    Coupon    // zero unless Outcome.HasCoupon
 	Place     Place     // zero unless the outcome is Waiting
-	At        time.Time // the instant of the decision by the gate's clock
+	At        time.Time // the time of the decision, by the gate's clock
 	Version   int64     // the campaign's version under which it was decided
-	// TermsVersion is the version of the last change of terms that the gate had: whatever a
-	// later version was to change, the gate has refused. Zero where a node repeats a coupon.
+	// TermsVersion is the version of the last change of terms that the gate had applied: the gate has refused any later change of terms up to
+	// Version. It is zero if a node repeats a coupon.
 	TermsVersion int64
-	// InForce is how many coupons the gate had in force after the decision. Zero where a
-	// node repeats a coupon.
+	// InForce is how many coupons the gate had in force after the decision. It is zero if a node repeats a coupon.
 	InForce int64
-	// InLine is how many people wait in the campaign's line after the decision.
+	// InLine is how many users wait in the campaign's line after the decision.
 	InLine int64
-	// Since is when the gate began to refuse so, if the outcome is SoldOut or Closed: see
-	// Campaign.Since. Zero: the gate does not say, as while stock that came back is quarantined.
+	// Since is when the gate began to refuse so, if the outcome is SoldOut or Closed: see Campaign.Since. It is zero if unknown, such as while
+	// returned stock is quarantined.
 	Since time.Time
-	// OpenedAt is when the campaign opened, by this decision or before it: see Instants. Zero: it did not, or
-	// where a node repeats a coupon.
+	// OpenedAt is when the campaign opened, by this decision or before it: see Instants. It is zero if it did not, or if a node repeats a coupon.
 	OpenedAt time.Time
-	// Lease is how long a node may repeat this answer without asking the gate,
-	// counted from the instant at which it sent the call: a refusal to every user
-	// who holds no coupon, a coupon to its user as AlreadyIssued. Zero: not at all.
+	// Lease is how long a node may repeat this answer without asking the gate, counted from when it sent the call. It may repeat a refusal to every
+	// user who holds no coupon, and a coupon to its user as AlreadyIssued. Zero means that it may not repeat the answer.
 	Lease time.Duration
 }

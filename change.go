@@ -2,30 +2,29 @@ package firstcome
 
 import "time"
 
-// A Change is a numbered change of a campaign, on its way from the ledger to a
-// gate, which applies change v after v-1, once.
+// A Change is a numbered change of a campaign, on its way from the ledger to a gate. The gate applies change v after v-1, and once.
 type Change struct {
 	Campaign CampaignID
-	Version  int64 // from 1, which makes the campaign
+	Version  int64 // from 1, which creates the campaign
 	Kind     ChangeKind
-	At       time.Time // when the ledger took it, by the ledger's clock
-	// Marker is the campaign's, and never changes: by it a gate tells the campaign from one
-	// that another ledger has under the same id. Empty: not said.
+	At       time.Time // when the ledger numbered it, by the ledger's clock
+	// Marker is the campaign's UID, and never changes. By it a gate distinguishes the campaign from another ledger's campaign with the same id. It is
+	// empty if unknown.
 	Marker string
 
-	// Ceiling is the highest number that the gate may give from then on. 0: not said.
+	// Ceiling is the highest number that the gate may issue from then on, or 0 if it does not change.
 	Ceiling int64
 
-	Terms  Terms  // of ChangeTerms and ChangeReconcile: the whole terms as they shall be
-	Epoch  int64  // of ChangeTerms with version 1: the gate's first epoch
+	Terms  Terms  // only of ChangeTerms and ChangeReconcile: all new terms
+	Epoch  int64  // only of ChangeTerms with version 1: the gate's first epoch
 	Number int64  // of ChangeVoid
-	User   UserID // of ChangeVoid: who held the number
+	User   UserID // only of ChangeVoid: the user who held the number
 
-	Paused, Closed bool      // of ChangeReconcile: what the gate was
-	ClosedAt       time.Time // of ChangeReconcile: since when, by the gate
+	Paused, Closed bool      // only of ChangeReconcile: the gate's state
+	ClosedAt       time.Time // only of ChangeReconcile: when it was closed, by the gate
 }
 
-// A ChangeKind says what a change does.
+// A ChangeKind is what a change does.
 type ChangeKind string
 
 // The kinds of changes.
@@ -35,9 +34,9 @@ const (
 	ChangeResume ChangeKind = "resume"
 	ChangeClose  ChangeKind = "close"
 	ChangeVoid   ChangeKind = "void"
-	// ChangeRebuild is the ledger's note that the gate was made anew from what the ledger has. No gate applies it: it has it.
+	// ChangeRebuild is the ledger's note that the gate was rebuilt from the ledger. No gate applies it, because the rebuilt gate already has it.
 	ChangeRebuild ChangeKind = "rebuild"
-	// ChangeReconcile is a ledger's note that it was restored from a backup, and took its terms from the gate. The versions between it and
-	// the one before it are those that the ledger has forgotten. No gate applies it.
+	// ChangeReconcile is the note of a ledger that was restored from a backup, and took its terms from the gate. The ledger has forgotten the
+	// versions between the change before and this one. No gate applies it.
 	ChangeReconcile ChangeKind = "reconcile"
 )

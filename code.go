@@ -13,12 +13,10 @@ import (
 	"sync"
 )
 
-// A Secret makes coupon codes. Every node of a deployment has the same one.
-// Methods may be called from many goroutines.
+// A Secret derives coupon codes. All nodes of a deployment have the same secret. Its methods may be called from many goroutines.
 type Secret struct{ macs *sync.Pool }
 
-// MinSecret is the length of the shortest secret, in bytes: that of the hash
-// it keys. RFC 2104 advises against less.
+// MinSecret is the length of the shortest secret, in bytes: the length of the hash that it keys. RFC 2104 advises against less.
 const MinSecret = 32
 
 // NewSecret returns the secret with the given key of at least MinSecret bytes.
@@ -32,7 +30,7 @@ func NewSecret(key []byte) (Secret, error) {
 	}}}, nil
 }
 
-// A mac is a keyed hash with room for its input and its sum.
+// A mac is a keyed hash with buffers for its input and its sum.
 type mac struct {
 	hash.Hash
 	input []byte
@@ -58,16 +56,15 @@ func (s Secret) Code(id CampaignID, number int64) string {
 	return crockford.EncodeToString(m.sum80(m.input))
 }
 
-// Fingerprint tells secrets apart without giving them away: 80 bits of the
-// HMAC of a fixed text, in hexadecimal digits.
+// Fingerprint identifies a secret without revealing it: 80 bits of the HMAC of a fixed text, in hexadecimal digits.
 func (s Secret) Fingerprint() string {
 	m := s.macs.Get().(*mac)
 	defer s.macs.Put(m)
 	return hex.EncodeToString(m.sum80([]byte("firstcome secret fingerprint")))
 }
 
-// Key returns a key of 32 bytes for a purpose, the same on every node: the HMAC-SHA-256 of a text that is no input of Code
-// or Fingerprint, since a campaign's id has no space.
+// Key returns a key of 32 bytes for a purpose, the same on every node: the HMAC-SHA-256 of a text that can be no input of Code or Fingerprint,
+// because it has a space and a campaign's id has none.
 func (s Secret) Key(purpose string) []byte {
 	m := s.macs.Get().(*mac)
 	defer s.macs.Put(m)
@@ -79,8 +76,8 @@ func (s Secret) Key(purpose string) []byte {
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
-// ParseCode returns the proper form of a coupon code that a person typed: in small letters,
-// with O for 0, with I or L for 1, or with hyphens and spaces in between.
+// ParseCode returns the canonical form of a coupon code that a person typed: perhaps in lower case, with O for 0, with I or L for 1, or with hyphens
+// and spaces.
 func ParseCode(text string) (string, error) {
 	code := typedCode.Replace(strings.ToUpper(text))
 	if _, err := crockford.DecodeString(code); err != nil || len(code) != codeLength {
@@ -93,8 +90,8 @@ const codeLength = 16
 
 var typedCode = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "", " ", "")
 
-// NumberOf returns the number of a campaign, from first to last, that has a code; 0 if none has.
-// A code does not reveal its number, so each is tried: some 5 million a second.
+// NumberOf returns the number of a campaign, from first to last, that has a code, or 0 if none has. A code does not reveal its number, so each is
+// tried: some 5 million a second.
 func (s Secret) NumberOf(id CampaignID, code string, first, last int64) int64 {
 	want, err := crockford.DecodeString(code)
 	if err != nil {

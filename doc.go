@@ -1,5 +1,4 @@
-// Package firstcome holds the nouns of first-come-first-served coupons and the
-// one rule that decides every claim.
+// Package firstcome has the types of first-come-first-served coupons, and the one rule that decides every claim.
 //
 // A campaign has terms: a quantity, a window and a benefit. A claim asks for a
 // coupon of a campaign for a user. A gate decides it: [Decide] is the rule, and

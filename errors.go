@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors that say for certain that nothing was decided or changed.
+// Errors which mean that certainly nothing was decided or changed.
 var (
 	ErrNoCampaign     = errors.New("no such campaign")
 	ErrNoCoupon       = errors.New("no such coupon")
@@ -25,8 +25,8 @@ var (
 	ErrGateMismatch   = errors.New("this node has another gate, code secret or ledger than the campaign, or is too old for it")
 )
 
-// ErrBusy is every error that means for certain that nothing was decided, and that asking again is safe and may
-// succeed soon. CauseOf reports which of its causes an error has.
+// ErrBusy matches every error which means that certainly nothing was decided, and that asking again is safe and may soon succeed. CauseOf reports
+// which of its causes an error has.
 var ErrBusy = errors.New("nothing was decided")
 
 // The causes of ErrBusy.
@@ -38,7 +38,7 @@ var (
 	ErrStopping        = fmt.Errorf("%w: the node is stopping", ErrBusy)
 )
 
-// A Cause is the word for why nothing was decided. HTTP, metrics and figures share it.
+// A Cause is the word for why a claim was not decided. HTTP, metrics and figures share it.
 type Cause string
 
 // The causes. Busy is ErrTooMany, and every ErrBusy that is no other cause.
@@ -50,7 +50,7 @@ const (
 	Stopping        Cause = "stopping"
 )
 
-// CauseOf returns the cause of an ErrBusy, or "" if the error is none.
+// CauseOf returns the cause of an ErrBusy, or "" for any other error.
 func CauseOf(err error) Cause {
 	switch {
 	case errors.Is(err, ErrGateFull):

@@ -2,16 +2,15 @@ package firstcome
 
 import "time"
 
-// A Fact is one thing that happened to a coupon in the ledger. The facts of a
-// campaign have the positions 1, 2, 3 and so on, without a gap, in the order in
-// which the ledger took them.
+// A Fact is one thing that happened to a coupon in the ledger. The facts of a campaign have the positions 1, 2, 3 and so on, without a gap, in the
+// order in which the ledger recorded them.
 type Fact struct {
 	Position int64
 	Kind     FactKind
-	Coupon   Coupon // as the ledger has it now: an issued coupon may be voided since
+	Coupon   Coupon // its current state in the ledger: an issued coupon may have been voided since
 }
 
-// A FactKind says what happened.
+// A FactKind is what happened.
 type FactKind string
 
 // The kinds of facts.
@@ -20,7 +19,7 @@ const (
 	CouponVoided FactKind = "coupon.voided"
 )
 
-// At returns when the fact happened: it is zero if the ledger has lost the coupon.
+// At returns when the fact happened, or the zero time if the ledger has lost the coupon.
 func (f *Fact) At() time.Time {
 	if f.Kind == CouponVoided {
 		return f.Coupon.VoidedAt

@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// An Outcome is what a claim gets. The constants stand in order of precedence:
-// where several apply, the first is the answer.
+// An Outcome is the result of a claim. The constants are in order of precedence: if several apply, the first is the answer.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// AlreadyIssued: the user holds a coupon of this campaign; the decision names it.
+	// AlreadyIssued means that the user holds a coupon of this campaign, which the decision has.
 	AlreadyIssued Outcome = iota + 1
-	// NotOpen: the claim came before the campaign opens.
+	// NotOpen means that the claim came before the campaign opens.
 	NotOpen
-	// Closed: the claim came at or after the campaign's closing time, or an operator closed it.
+	// Closed means that the claim came at or after the campaign's closing time, or that an operator closed it.
 	Closed
-	// Paused: an operator paused the campaign.
+	// Paused means that an operator paused the campaign.
 	Paused
-	// SoldOut: every coupon is in force.
+	// SoldOut means that every coupon is in force.
 	SoldOut
-	// Waiting: the user has a ticket in the waiting line; the decision names their place.
+	// Waiting means that the user has a ticket in the waiting line. The decision has their place.
 	Waiting
-	// Issued: this claim made the coupon that the decision names.
+	// Issued means that this claim was issued the coupon in the decision.
 	Issued
 )
 
@@ -51,7 +50,7 @@ func Outcomes() (all []Outcome) {
 	return all
 }
 
-// String returns the outcome's word, as HTTP answers and metrics spell it.
+// String returns the outcome's word, as in HTTP answers and metrics.
 func (o Outcome) String() string {
 	if o == 0 || int(o) >= len(outcomes) {
 		return fmt.Sprintf("Outcome(%d)", uint8(o))
@@ -59,14 +58,13 @@ func (o Outcome) String() string {
 	return outcomes[o].word
 }
 
-// Status returns the HTTP status of the answer to a claim with this outcome, and 0 of what is none.
+// Status returns the HTTP status of the answer to a claim with this outcome, or 0 if it is not an outcome.
 func (o Outcome) Status() int { return outcomes[o].status }
 
-// Reason says in English why a claim with this outcome is refused. It is empty if the claim is not refused.
+// Reason returns in English why a claim with this outcome is refused. It is empty if the claim is not refused.
 func (o Outcome) Reason() string { return outcomes[o].reason }
 
-// ParseOutcome returns the outcome that a word names, such as a word in an HTTP answer, or 0
-// and an error if there is none.
+// ParseOutcome returns the outcome with a word, such as a word in an HTTP answer, or 0 and an error if there is none.
 func ParseOutcome(word string) (Outcome, error) {
 	for o := AlreadyIssued; o <= Issued; o++ {
 		if outcomes[o].word == word {
@@ -77,11 +75,11 @@ func ParseOutcome(word string) (Outcome, error) {
 	return 0, fmt.Errorf("unknown outcome %q", strings.Clone(word))
 }
 
-// HasCoupon tells whether a decision with this outcome names a coupon.
+// HasCoupon reports whether a decision with this outcome has a coupon.
 func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 
-// Lasts returns for how long from now on, and at most most, a refusal holds for all users who have no coupon, of a campaign that opens and
-// closes at these instants; at the zero time it does not. A pause may end at any time, so that is 0.
+// Lasts returns for how long from now on, and at most most, a refusal holds for all users who have no coupon, if the campaign opens at opensAt and
+// closes at closesAt, of which a zero time means that it does not. A pause may end at any time, so for Paused it returns 0.
 func (o Outcome) Lasts(now, opensAt, closesAt time.Time, most time.Duration) time.Duration {
 	switch {
 	case o == NotOpen:
@@ -94,12 +92,11 @@ func (o Outcome) Lasts(now, opensAt, closesAt time.Time, most time.Duration) tim
 	return 0
 }
 
-// Decide is the rule: it says what a claim gets when it reaches the gate of
-// campaign c at the instant now, while inForce coupons are in force. The user holds
-// one of them (holds), or has a ticket in the line (waits), or neither. Every gate is a translation of it.
+// Decide is the rule: it returns the outcome of a claim that reaches the gate of campaign c at the time now, while inForce coupons are in force. The
+// user holds one of them (holds), or has a ticket in the line (waits), or neither. Every gate is a translation of it.
 //
-// A campaign without a pace that still has people in line is given with the Pace 0. For a campaign with a pace, inForce
-// counts the coupons in force; for any other, the quarantined ones too.
+// If a campaign has lost its pace while users are still in line, the caller passes it with the Pace 0. For a campaign with a pace, inForce counts the
+// coupons in force. For any other campaign it also counts quarantined stock.
 func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome {
 	switch {
 	case holds:
@@ -118,10 +115,11 @@ func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome
 	return Issued
 }
 
-// StateOpen is a campaign's state while a newcomer gets a coupon, or joins the line.
+// StateOpen is the state of a campaign while a new user gets a coupon, or joins the line.
 const StateOpen = "open"
 
-// StateAt returns the word for what a newcomer's claim would get at the instant now, while inForce coupons are in force: StateOpen, or the outcome's.
+// StateAt returns the word for what a new user's claim would get at the time now, while inForce coupons are in force: StateOpen, or an outcome's
+// word.
 func (c Campaign) StateAt(now time.Time, inForce int64) string {
 	if o := Decide(c, now, inForce, false, false); o != Issued && o != Waiting {
 		return o.String()
@@ -129,8 +127,8 @@ func (c Campaign) StateAt(now time.Time, inForce int64) string {
 	return StateOpen
 }
 
-// Direct returns the campaign as a direct issue finds it: without a line, without an opening and never paused. So [Decide]
-// refuses a direct issue only if the user holds a coupon, the campaign is closed, or no stock is left.
+// Direct returns the campaign as it applies to a direct issue: without a line, without an opening and never paused. So [Decide] refuses a direct
+// issue only if the user holds a coupon, the campaign is closed, or no stock is left.
 func (c Campaign) Direct() Campaign {
 	c.Pace, c.OpensAt, c.Paused = nil, time.Time{}, false
 	return c

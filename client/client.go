@@ -1,9 +1,7 @@
 // Package client calls the HTTP API of firstcome.
 //
-// Every call takes a context and returns the answer, a *Problem when the server
-// answered other than 2xx, or a wrapped transport error. A claim's refusal is an
-// answer, not an error. Every call may be repeated: a repeated claim finds the
-// coupon that the first one made.
+// Every call takes a context and returns the answer, a *Problem when the server answered other than 2xx, or a wrapped transport error. A claim's
+// refusal is an answer, not an error. Every call may be repeated: a repeated claim finds the coupon that the first claim got.
 package client
 
 import (
@@ -29,13 +27,11 @@ type Client struct {
 }
 
 const (
-	// connections is how many a Client keeps open: what a busy worker pool uses.
+	// connections is how many connections a Client keeps open: as many as a busy worker pool uses.
 	connections = 256
-	// answerTimeout bounds the wait for an answer's first byte: above the server's
-	// own patience and the longest wait for facts.
+	// answerTimeout is the longest wait for an answer's first byte. It exceeds the server's own time-outs and the longest wait for facts.
 	answerTimeout = 90 * time.Second
-	// maxProblem is the length of the longest error that is read, in bytes.
-	// A request may have a thousand mistakes.
+	// maxProblem is the most bytes of an error that are read. A request may have a thousand mistakes.
 	maxProblem = 1 << 20
 )
 
@@ -49,8 +45,8 @@ func New(server, key string) *Client {
 	return &Client{server: strings.TrimRight(server, "/"), key: key, http: &http.Client{Transport: transport}}
 }
 
-// WithHTTP returns a Client that calls the same server through h: for proxies, tracing, or a transport that a
-// program has already. A time-out of h had better be longer than claims wait at the server, 20 s by default.
+// WithHTTP returns a Client that calls the same server through h: for proxies, tracing, or a transport that a program has already. A time-out of h
+// should be longer than claims wait at the server, 20 s by default.
 func (c *Client) WithHTTP(h *http.Client) *Client {
 	with := *c
 	with.http = h
@@ -60,15 +56,15 @@ func (c *Client) WithHTTP(h *http.Client) *Client {
 // CloseIdle closes the connections that are kept open for the next call.
 func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 
-// A request is what do sends.
+// A request is a request of do.
 type request struct {
 	method, path string
 	query        url.Values
-	body         any // nil: none
+	body         any // nil if there is none
 	header       http.Header
 }
 
-// do sends a request and reads its answer into into, unless that is nil.
+// do sends a request, and decodes its answer into into, unless that is nil.
 func (c *Client) do(ctx context.Context, r request, into any) error {
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -84,12 +80,12 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		return fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
 	}
-	// The rest is the end of the stream, without which the connection is not used again.
+	// Read to the end of the stream, or the connection cannot be reused.
 	_, _ = io.Copy(io.Discard, response.Body)
 	return nil
 }
 
-// ask sends a request and returns what its answer holds.
+// ask sends a request, and returns its decoded answer.
 func ask[T any](ctx context.Context, c *Client, r request) (answer T, err error) {
 	err = c.do(ctx, r, &answer)
 	return answer, err
@@ -124,7 +120,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	response, err := c.http.Do(sent)
 	if err != nil {
-		var failed *url.Error // names the method and the URL, whose query may have a code
+		var failed *url.Error // its text has the URL, whose query may have a coupon code
 		if errors.As(err, &failed) {
 			failed.URL, _, _ = strings.Cut(failed.URL, "?")
 		}
@@ -133,8 +129,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return response, nil
 }
 
-// problem returns the *Problem that an answer other than 2xx is. An answer that breaks off is lost: it does not say whether
-// the claim was refused.
+// problem returns the *Problem of an answer other than 2xx. An answer that breaks off is a transport error, because it does not show whether the
+// claim was refused.
 func problem(response *http.Response) error {
 	p := &Problem{}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
@@ -151,7 +147,7 @@ func problem(response *http.Response) error {
 	return p
 }
 
-// query returns the parameters of names and values in turn, without those that are empty.
+// query returns parameters from alternating names and values, without those with empty values.
 func query(pairs ...string) url.Values {
 	q := url.Values{}
 	for pair := range slices.Chunk(pairs, 2) {
@@ -162,7 +158,7 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// number writes a limit; one that is not positive is none.
+// number formats a limit, or returns "" if it is not positive.
 func number(limit int) string {
 	if limit <= 0 {
 		return ""
@@ -170,10 +166,10 @@ func number(limit int) string {
 	return strconv.Itoa(limit)
 }
 
-// include writes a parameter that is "include" or empty.
+// include returns "include" or "", for a parameter.
 func include(is bool) string { return map[bool]string{true: "include"}[is] }
 
-// campaignPath returns the path of a campaign and of what is below it.
+// campaignPath returns the path of a campaign, or of something below it.
 func campaignPath(id string, below ...string) string {
 	path := "/v1/campaigns/" + url.PathEscape(id)
 	for _, segment := range below {
@@ -182,12 +178,12 @@ func campaignPath(id string, below ...string) string {
 	return path
 }
 
-// Ready returns nil if the server takes requests.
+// Ready returns nil if the server accepts requests.
 func (c *Client) Ready(ctx context.Context) error {
 	return c.do(ctx, request{method: http.MethodGet, path: "/readyz"}, nil)
 }
 
-// refused returns the answer that a refusal of a claim is, or the error itself. A 5xx is unknown, whatever its body says.
+// refused returns the answer of a refused claim, or the error itself. After a 5xx the outcome is unknown, whatever its body has.
 func refused(err error) (Answer, error) {
 	var p *Problem
 	if errors.As(err, &p) && p.Outcome != "" && p.Status < 500 {

@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// Claim asks for a coupon of a campaign for a user. A refusal is an Answer with
-// its outcome and no coupon, and a place in line an Answer with that: see Follow. An error means that the claim may have been decided;
-// asking again is safe and finds the coupon. With a user's own token, user may
-// be empty.
+// Claim asks for a coupon of a campaign for a user. A refusal is an Answer with its outcome and no coupon. A place in line is an Answer with that
+// place: see Follow. An error means that the claim may have been decided; asking again is safe and finds the coupon. With a user's own token, user
+// may be empty.
 func (c *Client) Claim(ctx context.Context, id, user string) (Answer, error) {
 	r := request{method: http.MethodPost, path: campaignPath(id, "claims")}
 	if user != "" {
@@ -32,9 +31,9 @@ type claim struct {
 	UserID string `json:"user_id"`
 }
 
-// ClaimOf returns the coupon that a user holds of a campaign, or their place in its line, as the answer to a
-// repeated claim would. A Problem with status 404 says that there is neither. It also says what became of the Place that an
-// earlier claim was answered, as Outcome, if from has that. Only the first one counts.
+// ClaimOf returns the coupon that a user holds of a campaign, or their place in its line, like the answer to a repeated claim. A Problem with status
+// 404 means that there is neither. If from has the Place that an earlier claim was answered with, Outcome also says how that place ended. Only the
+// first Place counts.
 func (c *Client) ClaimOf(ctx context.Context, id, user string, from ...Place) (Answer, error) {
 	var q url.Values
 	if len(from) > 0 && from[0].Ticket > 0 {
@@ -43,10 +42,8 @@ func (c *Client) ClaimOf(ctx context.Context, id, user string, from ...Place) (A
 	return ask[Answer](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "claims", user), query: q})
 }
 
-// Issue claims for at most 1,000 users, with no other claim in between, and
-// returns an answer for each, in order. The reason stands in the audit log; empty:
-// none is given. An error means that some may have been issued a coupon; asking
-// again is safe.
+// Issue claims for at most 1,000 users, with no other claim in between, and returns an answer for each, in order. The audit log has the reason, which
+// may be empty. An error means that some may have been issued a coupon; asking again is safe.
 func (c *Client) Issue(ctx context.Context, id string, users []string, reason string) ([]Answer, error) {
 	var answers List[Answer]
 	body := directIssue{users, reason}
@@ -62,17 +59,15 @@ type directIssue struct {
 	Reason  string   `json:"reason,omitempty"`
 }
 
-// Coupons calls each with every coupon of a campaign in the ledger, with or
-// without the voided ones, in number order, as they are at one instant, until
-// each returns an error. It returns nil only if all came.
+// Coupons calls each with every coupon of a campaign in the ledger, with or without the voided ones, in number order and from one snapshot, until
+// each returns an error. It returns nil only if all coupons came.
 func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(Coupon) error) error {
 	body, err := c.export(ctx, id, Export{NDJSON: true, Voided: voided})
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	// A server that fails half-way cuts the connection: the last chunk of the
-	// stream is then missing, which is an error other than io.EOF.
+	// A server that fails half-way cuts the connection. The last chunk of the stream is then missing, which is an error other than io.EOF.
 	lines := json.NewDecoder(body)
 	for {
 		var coupon Coupon
@@ -89,16 +84,16 @@ func (c *Client) Coupons(ctx context.Context, id string, voided bool, each func(
 	}
 }
 
-// An Export says how all coupons of a campaign are written. The zero value is CSV without the voided ones.
+// An Export is the format of a campaign's exported coupons. The zero value is CSV without the voided ones.
 type Export struct {
-	NDJSON bool   // a line of JSON a coupon, instead of CSV
+	NDJSON bool   // a line of JSON for each coupon, instead of CSV
 	Voided bool   // voided ones too
 	Excel  bool   // CSV that Excel opens correctly
-	Zone   string // of the instants in CSV, like Asia/Seoul; empty: UTC
+	Zone   string // the time zone in CSV, like Asia/Seoul; empty means UTC
 }
 
-// ExportCoupons writes every coupon that the ledger has of a campaign to w, in number order, as they are
-// at one instant. It returns nil only if all came; otherwise what was written is only a part.
+// ExportCoupons writes every coupon of a campaign in the ledger to w, in number order and from one snapshot. It returns nil only if all coupons came;
+// otherwise w has only a part.
 func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Writer) error {
 	body, err := c.export(ctx, id, e)
 	if err != nil {
@@ -111,7 +106,7 @@ func (c *Client) ExportCoupons(ctx context.Context, id string, e Export, w io.Wr
 	return nil
 }
 
-// export asks for all coupons of a campaign and returns the body of the answer, to be read and closed.
+// export requests all coupons of a campaign, and returns the body of the answer, which the caller must read and close.
 func (c *Client) export(ctx context.Context, id string, e Export) (io.ReadCloser, error) {
 	r := request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: query("voided", include(e.Voided), "tz", e.Zone), header: http.Header{"Accept": {"text/csv"}}}
 	if e.NDJSON {
@@ -131,29 +126,28 @@ func (c *Client) export(ctx context.Context, id string, e Export) (io.ReadCloser
 	return response.Body, nil
 }
 
-// A CouponFilter chooses coupons of a campaign. The zero value of User, Code and Number chooses all.
+// A CouponFilter selects coupons of a campaign. The zero values of User, Code and Number select all.
 type CouponFilter struct {
 	User   string
-	Code   string // as people type it: small letters, hyphens and O for 0 are understood
+	Code   string // as people type it: lower case, hyphens and O for 0 are accepted
 	Number int64
 	Voided bool   // voided ones too
-	After  string // the Next of the page before
-	Limit  int    // at most this many; 0: 100
+	After  string // the Next of the previous page
+	Limit  int    // the most to return; 0 means 100
 }
 
-// FindCoupons returns the chosen coupons of a campaign in number order. Next, if not nil, says that
-// there may be more; with Code, that the search goes on there.
+// FindCoupons returns the selected coupons of a campaign in number order. If Next is not nil, there may be more; with Code, the search continues
+// there.
 func (c *Client) FindCoupons(ctx context.Context, id string, f CouponFilter) (List[Coupon], error) {
 	q := query("user_id", f.User, "code", f.Code, "voided", include(f.Voided), "after", f.After, "limit", number(f.Limit))
-	if f.Number != 0 { // also an impossible one, which the server refuses
+	if f.Number != 0 { // even an impossible one, which the server refuses
 		q.Set("number", strconv.FormatInt(f.Number, 10))
 	}
 	return ask[List[Coupon]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "coupons"), query: q})
 }
 
-// Facts returns at most limit facts of a campaign (0: 100) with positions above
-// after. If there are none, it waits for one, a minute at most, and returns none
-// if none comes. The list's Next is always the position to go on from.
+// Facts returns at most limit facts of a campaign (0 means 100) with positions above after. If there are none, it waits for one, for up to a minute,
+// and may return none. The list's Next is always the position to continue from.
 func (c *Client) Facts(ctx context.Context, id string, after int64, wait time.Duration, limit int) (List[Fact], error) {
 	q := query("after", strconv.FormatInt(after, 10), "limit", number(limit))
 	if wait > 0 {
@@ -162,9 +156,8 @@ func (c *Client) Facts(ctx context.Context, id string, after int64, wait time.Du
 	return ask[List[Fact]](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "facts"), query: q})
 }
 
-// Void takes a coupon back: its stock returns, its number is never given again,
-// and its user may claim again. Statuses of a Problem: 404, there is no such
-// coupon; 409, it was voided before.
+// Void voids a coupon: its stock returns, its number is never issued again, and its user may claim again. Statuses of a Problem: 404, there is no
+// such coupon; 409, it was already voided.
 func (c *Client) Void(ctx context.Context, id string, number int64, reason string) (Coupon, error) {
 	path := campaignPath(id, "coupons", strconv.FormatInt(number, 10), "void")
 	return ask[Coupon](ctx, c, request{method: http.MethodPost, path: path, body: map[string]string{"reason": reason}})

@@ -9,31 +9,30 @@ import (
 	"time"
 )
 
-// The outcomes of a claim, as Answer.Outcome and Problem.Outcome have them.
+// The outcomes of a claim, in Answer.Outcome and Problem.Outcome.
 const (
-	Issued        = "issued"         // this claim made the coupon
-	AlreadyIssued = "already_issued" // the user holds a coupon from before
-	NotOpen       = "not_open"       // before the campaign opens: Refusal says when
-	Closed        = "closed"         // at or after its closing, or closed by an operator
+	Issued        = "issued"         // this claim got the coupon
+	AlreadyIssued = "already_issued" // an earlier claim got the coupon
+	NotOpen       = "not_open"       // the campaign is not open yet: Refusal says when it opens
+	Closed        = "closed"         // the campaign's window has ended, or an operator closed it
 	Paused        = "paused"         // an operator paused it
 	SoldOut       = "sold_out"       // every coupon is in force
-	Waiting       = "waiting"        // the user is in the campaign's waiting line: Place says where
+	Waiting       = "waiting"        // the user is in the campaign's waiting line, at Place
 )
 
-// Voided is an outcome of a place in line, as Follow returns it: the user was served, and their coupon was voided before they heard of it.
+// Voided is an outcome of a place in line, as Follow returns it: the user was served, and their coupon was voided before they were told.
 const Voided = "voided"
 
 const (
-	// firstAgain and longestAgain bound the waits of ClaimUntilKnown, which soon asks again for a
-	// lost answer and does not hammer a server that is down.
+	// firstAgain and longestAgain are the first and the longest wait of ClaimUntilKnown. It soon repeats a claim whose answer was lost, and does not
+	// flood a server that is down.
 	firstAgain   = 100 * time.Millisecond
 	longestAgain = 5 * time.Second
 )
 
-// ClaimUntilKnown claims like Claim, and asks again while the answer is unknown: after a 5xx, a 429 or a lost
-// answer, no sooner than Retry-After says. It returns an error if asking again does not help, such as for a bad
-// key or an unknown campaign, and when ctx ends: then the user may hold a coupon, and asking again later is
-// safe. Give ctx a deadline.
+// ClaimUntilKnown claims like Claim, and asks again while the answer is unknown: after a 5xx, a 429 or a lost answer, no sooner than Retry-After
+// says. It returns an error if asking again does not help, such as for a bad key or an unknown campaign. It also returns one when ctx ends: then the
+// user may hold a coupon, and asking again later is safe. Give ctx a deadline.
 func (c *Client) ClaimUntilKnown(ctx context.Context, id, user string) (Answer, error) {
 	for wait := firstAgain; ; wait = min(2*wait, longestAgain) {
 		answer, err := c.Claim(ctx, id, user)
@@ -41,7 +40,7 @@ func (c *Client) ClaimUntilKnown(ctx context.Context, id, user string) (Answer, 
 		if told := errors.As(err, &p); err == nil || told && p.Status < 500 && p.Status != http.StatusTooManyRequests {
 			return answer, err
 		}
-		pause := rand.N(wait) // so that a crowd that was cut off together does not come back together
+		pause := rand.N(wait) // so that clients that were cut off together do not return together
 		if p != nil {
 			pause += p.RetryAfter
 		}

@@ -11,27 +11,26 @@ import (
 	"time"
 )
 
-// Line returns a campaign's waiting line. It needs no key, and caches may answer with what is a second old.
+// Line returns a campaign's waiting line. It needs no key. A cache may answer with a state that is a second old.
 func (c *Client) Line(ctx context.Context, id string) (Line, error) {
 	return ask[Line](ctx, c, request{method: http.MethodGet, path: campaignPath(id, "line")})
 }
 
-// Leave takes a user out of a campaign's waiting line; twice is the same as once, also for somebody
-// who was sent away or whose coupon was voided. Statuses of a Problem: 404, they never joined;
-// 409, they were served, and the Problem has their coupon.
+// Leave takes a user out of a campaign's waiting line. It may be repeated, and succeeds for a user who was sent away or whose coupon was voided.
+// Statuses of a Problem: 404, they never joined; 409, they were served, and the Problem has their coupon.
 func (c *Client) Leave(ctx context.Context, id, user string) error {
 	return c.do(ctx, request{method: http.MethodDelete, path: campaignPath(id, "claims", user)}, nil)
 }
 
-// Follow waits in line for a user whose claim was answered with a place, from, and returns what they get in the end: a coupon,
-// or the outcome with which everybody in line was sent away. It has the server tell each change by a stream. While there is
-// none, because the node has no room, a proxy holds it back or it broke, it looks at the campaign's line, which is cheap for the
-// server, and asks for the user's own claim only when their turn has come. each, if not nil, is called with each place as it
-// becomes known. Voided is the outcome of who was served, and whose coupon was voided before they heard of it. A Problem with status 404 says
-// that the user left, or that nobody knows. While the server does not answer, it asks again, no
-// sooner than Retry-After says, until ctx ends.
+// Follow waits in line for a user whose claim was answered with a place, from, and returns the result: a coupon, or the outcome with which all users
+// in line were sent away. The outcome Voided means that the user was served, and the coupon was voided before they were told. A Problem with status
+// 404 means that the user left, or that the result is unknown. each, if not nil, is called with each new place.
 //
-// Over HTTP/1.1 a stream has a connection of its own. Whoever follows for many users lets a transport have as many
+// Follow gets each change on a stream from the server. While there is no stream, because the node has no room, a proxy holds it back or it broke,
+// Follow polls the campaign's line, which is cheap for the server. It asks for the user's own claim only when their turn has come. While the server
+// does not answer, Follow asks again, no sooner than Retry-After says, until ctx ends.
+//
+// Over HTTP/1.1 a stream has a connection of its own. A program that follows for many users must allow its transport as many connections
 // (http.Transport.MaxConnsPerHost), or claims wait until a stream ends.
 func (c *Client) Follow(ctx context.Context, id, user string, from Place, each func(Place)) (Answer, error) {
 	f := follower{client: c, id: id, user: user, place: from, each: each, streams: firstStream}
@@ -57,7 +56,7 @@ func (c *Client) Follow(ctx context.Context, id, user string, from Place, each f
 			pause += p.RetryAfter
 		}
 		if failures = min(2*failures, longestAgain); sleep(ctx, pause) != nil {
-			return Answer{}, fmt.Errorf("what became of the place in line is still unknown: %w", errors.Join(ctx.Err(), err))
+			return Answer{}, fmt.Errorf("the result of the place in line is still unknown: %w", errors.Join(ctx.Err(), err))
 		}
 	}
 }
@@ -69,9 +68,9 @@ type follower struct {
 	place    Place
 	each     func(Place)
 
-	heard   string        // the last event of a stream; empty: none
-	next    time.Time     // no stream is tried before
-	streams time.Duration // how long one that breaks is not tried again
+	heard   string        // id of the last event of a stream; empty if there was none
+	next    time.Time     // when a stream may be tried again
+	streams time.Duration // the wait after the next broken stream
 }
 
 func (f *follower) tell() {
@@ -80,7 +79,7 @@ func (f *follower) tell() {
 	}
 }
 
-// look waits and looks at the line, and tells whether it is over for the user.
+// look waits, polls the line, and reports whether the user's place has ended.
 func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer, done bool, err error) {
 	if err := sleep(ctx, wait); err != nil {
 		return answer, false, err
@@ -108,7 +107,7 @@ func (f *follower) look(ctx context.Context, wait time.Duration) (answer Answer,
 	return answer, false, nil
 }
 
-// Moved returns the place as it is once the line is so far. What only the user's own claim says stays as it was.
+// Moved returns the place after the line has advanced to l. Fields that only the user's own claim has stay the same.
 func (p Place) Moved(l Line) Place {
 	p.Ahead, p.Serving, p.Reason, p.Until, p.ETASeconds = p.Ticket-l.Serving, true, nil, nil, nil
 	p.Likely = l.LikelyThrough == nil || p.Ticket <= *l.LikelyThrough
@@ -118,7 +117,7 @@ func (p Place) Moved(l Line) Place {
 	case l.Waitlist && !p.Likely:
 	case l.Pace != nil && l.Pace.PerSecond != nil:
 		people := float64(p.Ahead)
-		if l.Waiting > 0 && l.LastTicket > l.Serving { // some may have left, who are not waited for
+		if l.Waiting > 0 && l.LastTicket > l.Serving { // users who have left need not be waited for
 			people *= float64(l.Waiting-1) / float64(l.LastTicket-l.Serving)
 		}
 		eta := int64(math.Ceil(people / float64(*l.Pace.PerSecond)))
@@ -128,7 +127,7 @@ func (p Place) Moved(l Line) Place {
 	return p
 }
 
-// missing returns the Problem that says that there is no such thing, if an error is one.
+// missing returns the Problem with status 404 that an error is, or nil.
 func missing(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) && p.Status == http.StatusNotFound {
@@ -137,11 +136,11 @@ func missing(err error) *Problem {
 	return nil
 }
 
-// stale is how old the answer of a cache in between may be, and a little more.
+// stale is a little more than the greatest age of a cache's answer.
 const stale = 1500 * time.Millisecond
 
-// sentAway returns the outcome of a user who is no longer in line and holds no coupon, or the error that says so. The
-// line is read once more: it may have ended between the two answers, and the first may have been a cache's.
+// sentAway returns the outcome of a user who is no longer in line and holds no coupon, or the error none. It reads the line again, because the line
+// may have ended between the two answers, and the first may have come from a cache.
 func (f *follower) sentAway(ctx context.Context, none error) (Answer, bool, error) {
 	for _, pause := range []time.Duration{0, stale} {
 		if err := sleep(ctx, pause); err != nil {
@@ -171,15 +170,14 @@ func sleep(ctx context.Context, wait time.Duration) error {
 }
 
 const (
-	// aPause is how many seconds a wait of unknown length counts as, in a pause or for a coupon that comes back: then people look every
-	// 5 s or so.
+	// aPause is the number of seconds that a wait of unknown length counts as, in a pause or for returned stock: then users poll about every 5 s.
 	aPause = 35
-	// unpaced is how many people a second a line without a pace is taken to serve: fewer than any gate does.
+	// unpaced is the assumed rate of a line without a pace, in users a second: less than any gate achieves.
 	unpaced = 1000
 )
 
-// PollAfter returns after how many seconds somebody at a place should look at the line again: 1 to 2 near the front, 8 to
-// 10 from a minute away on, not all at once.
+// PollAfter returns after how many seconds the user at a place should poll the line again: 1 to 2 near the front, and 8 to 10 from a minute away on.
+// The value is partly random, so that users do not poll at the same time.
 func PollAfter(p Place) float64 {
 	seconds := float64(p.Ahead) / unpaced
 	switch {

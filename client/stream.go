@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// firstEvent is how long a stream may take to tell something, and silence how long it may be silent then: the server says
-	// something every 15 s. Else a proxy on the way holds it back, or the server is gone.
+	// firstEvent is how long a stream may take until its first event, and silence the longest time between two, because the server sends something
+	// every 15 s. If it takes longer, a proxy holds the stream back, or the server is gone.
 	firstEvent, silence = 10 * time.Second, 40 * time.Second
-	// A stream that broke or was refused is tried again after firstStream at least, and then twice as long each time, up to
-	// longestStream. Meanwhile the line is read.
+	// A stream that broke or was refused is tried again after firstStream or longer, and then after twice as long each time, up to longestStream.
+	// Until then the line is polled.
 	firstStream, longestStream = 2 * time.Second, time.Minute
-	// maxEvent is the longest line of a stream, in bytes: a coupon with its benefit, and room for more.
+	// maxEvent is the most bytes of a line of a stream: enough for a coupon with its benefit.
 	maxEvent = 256 << 10
 )
 
-// An event is one of a stream.
+// An event is an event of a stream.
 type event struct{ kind, id, data string }
 
-// stream follows the place by a stream until that ends, and tells whether it is over for the user. An error is not the end:
-// the line says as much.
+// stream follows the place on a stream until that ends, and reports whether the user's place has ended. After an error Follow continues by polling
+// the line.
 func (f *follower) stream(ctx context.Context) (answer Answer, done bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -59,7 +59,7 @@ func (f *follower) stream(ctx context.Context) (answer Answer, done bool, err er
 	}
 }
 
-// nextEvent reads the next event; each line that comes is told. io.EOF: the stream has ended.
+// nextEvent reads the next event, and calls alive for each line. io.EOF means that the stream has ended.
 func nextEvent(lines *bufio.Scanner, alive func()) (e event, err error) {
 	for lines.Scan() {
 		alive()
@@ -84,12 +84,12 @@ func nextEvent(lines *bufio.Scanner, alive func()) (e event, err error) {
 	return e, io.EOF
 }
 
-// errLeft says that the user left the line, as the stream has it. Their claim says so, too, with the words of any Problem.
+// errLeft means that the stream reports that the user left the line. The user's own claim reports that too, with a Problem.
 var errLeft = errors.New("the user left the line")
 
-// take goes by an event.
+// take handles an event.
 func (f *follower) take(e event) (answer Answer, done bool, err error) {
-	if e.kind != "place" && e.kind != "outcome" { // of a later firstcome
+	if e.kind != "place" && e.kind != "outcome" { // of a newer firstcome
 		return answer, false, nil
 	}
 	if err := json.Unmarshal([]byte(e.data), &answer); err != nil {
@@ -109,10 +109,10 @@ func (f *follower) take(e event) (answer Answer, done bool, err error) {
 	return answer, false, nil
 }
 
-// left is the outcome that a stream tells who left the line.
+// left is the outcome in the stream of a user who left the line.
 const left = "left"
 
-// tryStream follows by a stream if it is time for one. It tells whether it is over for the user.
+// tryStream follows on a stream if one may be tried now. It reports whether the user's place has ended.
 func (f *follower) tryStream(ctx context.Context) (answer Answer, done bool) {
 	if time.Now().Before(f.next) {
 		return answer, false

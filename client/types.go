@@ -58,25 +58,25 @@ func (d *Duration) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// NewCampaign is what makes a campaign. Absent values take their defaults.
+// NewCampaign has the values for a new campaign. Absent values mean their defaults.
 type NewCampaign struct {
-	ID       string     `json:"id,omitempty"` // absent: the server makes one
+	ID       string     `json:"id,omitempty"` // if absent, the server creates one
 	Name     string     `json:"name"`
 	Quantity *int64     `json:"quantity"` // nil: unlimited
 	OpensAt  *Time      `json:"opens_at,omitempty"`
 	ClosesAt *Time      `json:"closes_at,omitempty"`
 	Answer   string     `json:"answer,omitempty"` // recorded (default) or decided
-	Pace     *Pace      `json:"pace,omitempty"`   // nil: there is no waiting line
+	Pace     *Pace      `json:"pace,omitempty"`   // nil if there is no waiting line
 	Waitlist bool       `json:"waitlist,omitempty"`
 	Coupon   CouponSpec `json:"coupon"`
 }
 
 // A Pace is how fast a campaign's waiting line is served.
 type Pace struct {
-	PerSecond *int64 `json:"per_second"` // coupons a second; nil: as fast as the gate takes them
+	PerSecond *int64 `json:"per_second"` // coupons a second; nil means as fast as the gate issues them
 }
 
-// A CouponSpec says what a campaign's coupons are good for, and how long.
+// A CouponSpec is the benefit of a campaign's coupons, and how long they are valid.
 type CouponSpec struct {
 	Benefit    json.RawMessage `json:"benefit"`
 	ValidUntil *Time           `json:"valid_until"`
@@ -89,18 +89,18 @@ type Campaign struct {
 	Terms
 	Version int64  `json:"version"`
 	State   string `json:"state"` // not_open, open, paused, sold_out, closed or unknown
-	// GateState is ok, or says why nobody knows what the gate has, and why claims are answered 503: the gate has
-	// lost the campaign (lost), it is not verified yet (unverified), it is another gate, secret or ledger (mismatch), the ledger
-	// is older than the gate (ahead), the gate is in an epoch that has ended (behind), or it did not answer (unknown).
+	// GateState is ok, or why the gate's data is unknown and claims are answered with 503. The gate has lost the campaign (lost), is not verified yet
+	// (unverified), has another gate, secret or ledger than the campaign (mismatch), is ahead of an older ledger (ahead), is in an epoch that has
+	// ended (behind), or did not answer (unknown).
 	GateState string `json:"gate_state"`
-	Waiting   *int64 `json:"waiting"`   // people in line; nil: unknown
-	InForce   *int64 `json:"in_force"`  // nil: unknown, as GateState is not ok
-	Issued    *int64 `json:"issued"`    // likewise
-	Recorded  int64  `json:"recorded"`  // how many of them the ledger has
-	Remaining *int64 `json:"remaining"` // nil: unlimited, or unknown as InForce is
-	// By the gate's clock, and nil until it happens, or while GateState is not ok.
-	OpenedAt   *Time `json:"opened_at"`   // the first decision while it was open
-	SoldOutAt  *Time `json:"sold_out_at"` // when nothing was left for the first time
+	Waiting   *int64 `json:"waiting"`   // users in line; nil if unknown
+	InForce   *int64 `json:"in_force"`  // nil if unknown because GateState is not ok
+	Issued    *int64 `json:"issued"`    // like InForce
+	Recorded  int64  `json:"recorded"`  // how many of the issued coupons the ledger has
+	Remaining *int64 `json:"remaining"` // nil if unlimited, or unknown like InForce
+	// The next three are times by the gate's clock. They are nil until it happens, and while GateState is not ok.
+	OpenedAt   *Time `json:"opened_at"`   // the first decision while the campaign was open
+	SoldOutAt  *Time `json:"sold_out_at"` // when no stock was left for the first time
 	ClosedAt   *Time `json:"closed_at"`   // when an operator closed it
 	CreatedAt  Time  `json:"created_at"`
 	ServerTime Time  `json:"server_time"`
@@ -117,67 +117,66 @@ type Coupon struct {
 	IssuedAt   Time            `json:"issued_at"`
 	ExpiresAt  *Time           `json:"expires_at"`
 	Recorded   bool            `json:"recorded"`
-	// Generation and Ticket are the place in the waiting line that it was issued to; nil: it was issued without a line.
+	// Generation and Ticket are the place in the waiting line to which the coupon was issued; nil if it was issued without a line.
 	Generation *int64 `json:"generation"`
 	Ticket     *int64 `json:"ticket"`
-	Direct     bool   `json:"direct,omitempty"` // it was issued directly, so perhaps before the opening or in a pause
+	Direct     bool   `json:"direct,omitempty"` // issued directly, perhaps before the opening or during a pause
 }
 
-// An Answer is what a claim got: a coupon, a place in line, or a refusal.
+// An Answer is the answer to a claim: a coupon, a place in line, or a refusal.
 type Answer struct {
 	Outcome string  `json:"outcome"` // a word that firstcome.ParseOutcome knows
 	Coupon  *Coupon `json:"coupon"`  // nil for a refusal, and in line
 	*Place          // nil unless the outcome is waiting
-	// Refusal is what the server said when it refused a single claim: when the
-	// campaign opens, and when to ask again. Nil if there is a coupon.
+	// Refusal is the server's refusal of a single claim: when the campaign opens, and when to ask again. It is nil if there is a coupon.
 	Refusal *Problem `json:"-"`
 }
 
-// A Place is where somebody stands in a campaign's waiting line.
+// A Place is a user's place in a campaign's waiting line.
 type Place struct {
 	Ticket     int64 `json:"ticket"` // in the order of the claims, from 1 in each generation
 	Generation int64 `json:"generation"`
-	// Ahead is how many tickets are before this one, at most: those whose users left count until their turn.
+	// Ahead is the most tickets before this one: those whose users left count until their turn.
 	Ahead      int64  `json:"ahead"`
-	ETASeconds *int64 `json:"eta_seconds"` // until it is this ticket's turn; nil: unknown
-	// Likely reports whether there will be a coupon if nothing changes: as many are left, and the campaign does not close before.
+	ETASeconds *int64 `json:"eta_seconds"` // until it is this ticket's turn; nil if unknown
+	// Likely means that there will be a coupon for this ticket if nothing changes: enough stock is left, and the campaign does not close before.
 	Likely  bool    `json:"likely"`
 	Serving bool    `json:"serving"` // the line is served now
-	Reason  *string `json:"reason"`  // why it is not, not_open or paused
-	Until   *Time   `json:"until"`   // and until when, if that is known
-	// ClosesAt is when whoever is in line still is sent away; nil: not at a known time.
+	Reason  *string `json:"reason"`  // why the line is not served now: not_open or paused
+	Until   *Time   `json:"until"`   // until when the line is not served, if known
+	// ClosesAt is when the users who are still in line are sent away; nil if there is no known time.
 	ClosesAt *Time `json:"closes_at"`
-	// PollAfter is after how many seconds to look at the campaign's line again: see Client.Follow.
+	// PollAfter is after how many seconds to poll the campaign's line again: see Client.Follow.
 	PollAfter float64 `json:"poll_after"`
 }
 
-// A Line is a campaign's waiting line, as everybody may read it.
+// A Line is the public state of a campaign's waiting line.
 type Line struct {
 	CampaignID string `json:"campaign_id"`
-	Generation int64  `json:"generation"`  // one more each time that everybody in line was sent away
-	Serving    int64  `json:"serving"`     // the ticket that is served next; every one before it has ended
-	LastTicket int64  `json:"last_ticket"` // the one given last in this generation; 0: none
-	Waiting    int64  `json:"waiting"`     // people in line
+	Generation int64  `json:"generation"`  // grows by one each time that all users in line are sent away
+	Serving    int64  `json:"serving"`     // the next ticket to be served; all tickets before it have ended
+	LastTicket int64  `json:"last_ticket"` // the last ticket issued in this generation; 0 if none
+	Waiting    int64  `json:"waiting"`     // users in line
 	// LikelyThrough is the last ticket for which there will be a coupon if nothing changes. Nil if there is no such limit.
 	LikelyThrough *int64      `json:"likely_through"`
-	NextJoinedAt  *Time       `json:"next_joined_at"` // when the user who is next in line joined; nil if nobody is in line, or nobody says
+	NextJoinedAt  *Time       `json:"next_joined_at"` // when the next user in line joined; nil if the line is empty, or the time is unknown
 	Pace          *Pace       `json:"pace"`
 	Waitlist      bool        `json:"waitlist"` // who waits stays in line when every coupon is in force
-	State         string      `json:"state"`    // as of a Campaign
-	Ended         []EndedLine `json:"ended"`    // the last generations that ended, the latest first
+	State         string      `json:"state"`    // as in Campaign
+	Ended         []EndedLine `json:"ended"`    // the last ended generations, latest first
 	ServerTime    Time        `json:"server_time"`
 }
 
-// An EndedLine is a generation of a line that ended: who was still in it was sent away.
+// An EndedLine is an ended generation of a line. Users who were still in line were sent away.
 type EndedLine struct {
 	Generation       int64  `json:"generation"`
-	Reason           string `json:"reason"` // the outcome of those who were sent away, sold_out or closed; or lost, by Redis
+	Reason           string `json:"reason"` // the outcome of users who were sent away, sold_out or closed; or lost, if Redis lost the line
 	EndedAt          Time   `json:"ended_at"`
-	LastTicketServed int64  `json:"last_ticket_served"` // every ticket up to it had ended before
+	LastTicketServed int64  `json:"last_ticket_served"` // every ticket up to it had already ended
 }
 
-// A Fact is one thing that happened to a coupon. If the ledger has lost the coupon, which is a breach that people
-// must look at, what follows Number is null on the wire and zero here.
+// A Fact is one thing that happened to a coupon. If the ledger has lost the coupon, which is a breach that people must look at, the fields after
+// Number are null on the wire and zero here.
 type Fact struct {
 	Position     int64  `json:"position"`
 	Kind         string `json:"kind"` // coupon.issued or coupon.voided
@@ -185,60 +184,61 @@ type Fact struct {
 	Number       int64  `json:"number"`
 	UserID       string `json:"user_id"`
 	Code         string `json:"code"`
-	TermsVersion int64  `json:"terms_version"` // the change that holds the terms it was issued under
-	At           Time   `json:"at"`            // issued or voided at
-	Generation   *int64 `json:"generation"`    // and Ticket: as of Coupon
+	TermsVersion int64  `json:"terms_version"` // the version of the terms under which it was issued
+	At           Time   `json:"at"`            // time of the issue or void
+	Generation   *int64 `json:"generation"`    // like Ticket, as in Coupon
 	Ticket       *int64 `json:"ticket"`
 	Direct       bool   `json:"direct,omitempty"`
 }
 
 // A Change is a numbered change of a campaign.
 type Change struct {
-	Version int64   `json:"version"` // from 1, which made the campaign
+	Version int64   `json:"version"` // from 1, which created the campaign
 	Kind    string  `json:"kind"`    // terms, pause, resume, close, void, rebuild or reconcile
 	At      Time    `json:"at"`
-	Refused bool    `json:"refused"`          // the version is used up and nothing changed
-	Terms   *Terms  `json:"terms"`            // of terms and reconcile: all of them, as they were from then on
+	Refused bool    `json:"refused"`          // the gate refused the change: only the version advanced
+	Terms   *Terms  `json:"terms"`            // only of terms and reconcile: all terms from then on
 	Number  *int64  `json:"number"`           // of void
-	UserID  *string `json:"user_id"`          // of void: who held the number
-	Paused  bool    `json:"paused,omitempty"` // of reconcile: what the gate was; and Closed
+	UserID  *string `json:"user_id"`          // only of void: the user who held the number
+	Paused  bool    `json:"paused,omitempty"` // like Closed, only of reconcile: the gate's state
 	Closed  bool    `json:"closed,omitempty"`
 }
 
-// Rebuilt is what a rebuild of a campaign's gate came to.
+// Rebuilt is the result of a rebuild of a campaign's gate.
 type Rebuilt struct {
-	Epoch int64 `json:"epoch"` // that began
-	// Lost is how many numbers may have been given, and are lost. Not all of them need have been coupons. At most so many users were
-	// answered with one, with recorded false; where claims are answered when their coupons are recorded, nobody was.
+	Epoch int64 `json:"epoch"` // the epoch that began
+	// Lost is how many numbers may have been issued, and are lost. Not all of them need have been coupons. At most this many users were answered with
+	// one, with recorded false; if claims are answered only when their coupons are recorded, no user was.
 	Lost       int64 `json:"lost"`
-	Carried    int64 `json:"carried"`     // people in line who kept their places
-	LostPlaces int64 `json:"lost_places"` // at least this many others were in line, and may join again
+	Carried    int64 `json:"carried"`     // users in line who kept their places
+	LostPlaces int64 `json:"lost_places"` // at least this many other users were in line, and may join again
 }
 
-// Reconciled is what a reconcile of a campaign came to, whose ledger was restored from a backup.
+// Reconciled is the result of a reconcile of a campaign whose ledger was restored from a backup.
 type Reconciled struct {
 	Rebuilt
-	Recovered   int64 `json:"recovered"`    // coupons that the ledger has again
-	DeadLetters int64 `json:"dead_letters"` // coupons that it refused
-	Voided      int64 `json:"voided"`       // coupons that the gate does not have any more, and that are void in the ledger from now on
-	// Unexplained coupons are in force in the ledger, and the gate does not have them: the versions that the ledger has forgotten are too few
-	// to have voided all of them.
+	Recovered   int64 `json:"recovered"`    // coupons that the ledger got back
+	DeadLetters int64 `json:"dead_letters"` // coupons that the ledger refused
+	Voided      int64 `json:"voided"`       // coupons that the gate no longer has, and that are now void in the ledger
+	// Unexplained is how many coupons are in force in the ledger and missing at the gate, although the versions that the ledger has forgotten are too
+	// few to have voided all of them.
 	Unexplained   int64 `json:"unexplained"`
-	LedgerVersion int64 `json:"ledger_version"` // before
-	GateVersion   int64 `json:"gate_version"`   // before
-	// FactsFrom is the position from which on the campaign's facts may be others than those that were read before: whoever follows them
-	// begins again there. 0: that is not known any more, so they begin with the first.
+	LedgerVersion int64 `json:"ledger_version"` // before the reconcile
+	GateVersion   int64 `json:"gate_version"`   // before the reconcile
+	// FactsFrom is the first position whose facts may differ from those that were read before. Readers of the campaign's facts must read again from
+	// there. 0 means that the position is unknown, so they must read from the first fact.
 	FactsFrom int64 `json:"facts_from"`
-	// Followers bring facts elsewhere, like kafka/TOPIC, and have stopped with those of the campaign until they are replayed.
+	// Followers copy facts elsewhere, like kafka/TOPIC. They have stopped copying those of the campaign until they are replayed.
 	Followers []string `json:"followers"`
 }
 
-// Estimate is what a reconcile of a campaign would come to, about.
+// Estimate is the expected result of a reconcile of a campaign.
 type Estimate struct {
 	CampaignID string `json:"campaign_id"`
 	Recovered  int64  `json:"recovered"` // coupons that the gate has and the ledger lacks
-	Voided     int64  `json:"voided"`    // coupons that are in force in the ledger, and that the gate gave and does not have any more
-	// Unexplained coupons are those, where they are more than the forgotten changes can have voided: they would stay in force.
+	Voided     int64  `json:"voided"`    // coupons that are in force in the ledger, and that the gate issued and no longer has
+	// Unexplained is the number of such coupons if there are more than the forgotten changes can have voided. They would stay in force, and Voided is
+	// then 0.
 	Unexplained   int64 `json:"unexplained"`
 	LedgerVersion int64 `json:"ledger_version"`
 	GateVersion   int64 `json:"gate_version"`
@@ -246,103 +246,102 @@ type Estimate struct {
 	GateEpoch     int64 `json:"gate_epoch"`
 }
 
-// Terms are what a campaign promises from a version on.
+// Terms are the terms of a campaign from a version on.
 type Terms struct {
 	Name     string     `json:"name"`
 	Quantity *int64     `json:"quantity"` // null: unlimited
 	OpensAt  *Time      `json:"opens_at"`
 	ClosesAt *Time      `json:"closes_at"`
 	Answer   string     `json:"answer"`
-	Pace     *Pace      `json:"pace"`     // nil: there is no waiting line
+	Pace     *Pace      `json:"pace"`     // nil if there is no waiting line
 	Waitlist bool       `json:"waitlist"` // who waits stays in line when every coupon is in force
-	LineLog  bool       `json:"line_log"` // Kafka has a copy of the line, so places survive when Redis loses its memory. The server chooses it
+	LineLog  bool       `json:"line_log"` // Kafka has a copy of the line, so places survive if Redis loses its data. The server decides this
 	Coupon   CouponSpec `json:"coupon"`
 }
 
-// A LedgerState is what the ledger has of a campaign, without what is still on its way there.
+// A LedgerState is a campaign's state in the ledger, without coupons that are still on their way there.
 type LedgerState struct {
 	CampaignID     string  `json:"campaign_id"`
-	Gate           string  `json:"gate"`            // what decides: ledger, or redis:INSTANCE
-	GateState      string  `json:"gate_state"`      // a Campaign's, by the node that answers
-	Epoch          int64   `json:"epoch"`           // of the gate: from 1, one more each time that it lost something
+	Gate           string  `json:"gate"`            // the gate that decides: ledger, or redis:INSTANCE
+	GateState      string  `json:"gate_state"`      // as in Campaign, by the node that answers
+	Epoch          int64   `json:"epoch"`           // of the gate: begins with 1, and grows each time that the gate lost data
 	Version        int64   `json:"version"`         // of the last change
-	Applied        int64   `json:"applied"`         // the last change that the gate has
+	Applied        int64   `json:"applied"`         // version of the last change that the gate has
 	InForce        int64   `json:"in_force"`        // coupons
-	Recorded       int64   `json:"recorded"`        // coupons, voided ones too
-	LastNumber     int64   `json:"last_number"`     // the highest of a coupon or a dead letter
+	Recorded       int64   `json:"recorded"`        // coupons, also voided ones
+	LastNumber     int64   `json:"last_number"`     // the highest number of a coupon or a dead letter
 	Position       int64   `json:"position"`        // of the last fact
 	DrainedThrough int64   `json:"drained_through"` // every number up to it is a coupon, a dead letter or lost
-	Lost           []Range `json:"lost"`            // numbers that were skipped because the gate lost its memory
-	RetiredAt      *Time   `json:"retired_at"`      // null: the gate knows the campaign
+	Lost           []Range `json:"lost"`            // numbers that were skipped because the gate lost data
+	RetiredAt      *Time   `json:"retired_at"`      // null while the gate keeps the campaign
 }
 
-// A Range is Count numbers from First on.
+// A Range is the Count numbers from First on.
 type Range struct {
 	First int64 `json:"first"`
 	Count int64 `json:"count"`
 }
 
-// An Audit is what the audit of a campaign found in the ledger, and at the gate beside it.
+// An Audit is the result of a campaign's audit, of the ledger and of the gate beside it.
 type Audit struct {
 	CampaignID  string     `json:"campaign_id"`
-	Coupons     int64      `json:"coupons"` // in the ledger, voided ones too
+	Coupons     int64      `json:"coupons"` // in the ledger, also voided ones
 	InForce     int64      `json:"in_force"`
 	Voided      int64      `json:"voided"`
 	Facts       int64      `json:"facts"`
-	DeadLetters int64      `json:"dead_letters"` // open ones
+	DeadLetters int64      `json:"dead_letters"` // open dead letters
 	Lost        int64      `json:"lost"`         // numbers
-	LostTold    int64      `json:"lost_told"`    // at most so many of them were told
+	LostTold    int64      `json:"lost_told"`    // the most of them that users can have been told
 	LostLines   int64      `json:"lost_lines"`   // generations of the waiting line that the gate lost
 	Missing     int64      `json:"missing"`      // numbers on their way to the ledger
 	Held        []string   `json:"held"`         // the promises that were checked
 	Breaches    Breaches   `json:"breaches"`
-	Gate        *GateAudit `json:"gate"` // nil: the ledger decides, or the campaign is long over
+	Gate        *GateAudit `json:"gate"` // nil if the ledger decides, or the campaign is retired
 }
 
-// A GateAudit is what the comparison of a campaign's gate with the ledger found.
+// A GateAudit is the result of comparing a campaign's gate with the ledger.
 type GateAudit struct {
 	CampaignID string   `json:"campaign_id"`
-	Holders    int64    `json:"holders"`    // of a coupon at the gate
-	Unrecorded int64    `json:"unrecorded"` // of them, on their way to the ledger
+	Holders    int64    `json:"holders"`    // users who hold a coupon at the gate
+	Unrecorded int64    `json:"unrecorded"` // coupons among them that are on their way to the ledger
 	Waiting    int64    `json:"waiting"`    // in line at the gate
-	Moving     bool     `json:"moving"`     // it was in use, so its counters were not compared
-	Elsewhere  string   `json:"elsewhere"`  // the earlier gate that decided the campaign, which is closed, so nothing was compared; else empty
-	Failed     string   `json:"failed"`     // why the gate could not be asked, so nothing was compared; else empty
+	Moving     bool     `json:"moving"`     // the campaign was in use, so its counters were not compared
+	Elsewhere  string   `json:"elsewhere"`  // the earlier gate that decided the now closed campaign, so nothing was compared; otherwise empty
+	Failed     string   `json:"failed"`     // why the gate could not be read, so nothing was compared; otherwise empty
 	Breaches   Breaches `json:"breaches"`
 }
 
-// Breaches are the promises that an audit found broken.
+// Breaches are the breaches that an audit found.
 type Breaches struct {
 	Total int64            `json:"total"`
 	Count map[string]int64 `json:"count"` // by promise
 	Shown []Breach         `json:"shown"` // the first ten of each promise
 }
 
-// A Breach is a promise broken, and how.
+// A Breach is a broken promise.
 type Breach struct {
 	Promise string `json:"promise"`         // P1 to P9, or what they rest on
 	Query   string `json:"query,omitempty"` // of firstcome audit --print-sql; empty if no query found it
 	Text    string `json:"text"`
 }
 
-// A DeadLetter is what the ledger would not take, until an operator replays or voids it.
+// A DeadLetter is a coupon or an entry that the ledger refused. It is open until an operator replays or voids it.
 type DeadLetter struct {
 	ID         int64   `json:"id"`
-	CampaignID *string `json:"campaign_id"` // null: the entry does not say
-	Number     *int64  `json:"number"`      // null: there is no coupon in it
+	CampaignID *string `json:"campaign_id"` // null if the entry does not have it
+	Number     *int64  `json:"number"`      // null if it has no coupon
 	UserID     *string `json:"user_id"`
-	Source     string  `json:"source"`  // names the entry
+	Source     string  `json:"source"`  // a unique name of the entry
 	Payload    string  `json:"payload"` // the coupon as JSON, or the entry as it was found
 	Cause      string  `json:"cause"`
-	CauseCode  string  `json:"cause_code"` // the same for all letters of a cause
+	CauseCode  string  `json:"cause_code"` // equal for all letters with the same cause
 	CreatedAt  Time    `json:"created_at"`
 	ResolvedAt *Time   `json:"resolved_at"` // null while it is open
 	ResolvedBy *string `json:"resolved_by"` // replayed or voided
 }
 
-// A LogEntry is a line of the audit log: who changed what, from Old to New. Both have only what
-// changed, spelled as in the other answers: New of a campaign.update is the PATCH that would do the
-// same. Null stands for what was not there before, or no longer is.
+// A LogEntry is a line of the audit log: who changed what, from Old to New. Both have only the values that changed, spelled as in the other answers:
+// New of a campaign.update is the PATCH that would do the same. Null stands for a value that did not exist before, or no longer does.
 type LogEntry struct {
 	ID         int64           `json:"id"`
 	At         Time            `json:"at"`
@@ -354,16 +353,16 @@ type LogEntry struct {
 	Number     *int64          `json:"number"`
 	Old        json.RawMessage `json:"old"`
 	New        json.RawMessage `json:"new"`
-	Detail     json.RawMessage `json:"detail"` // the reason that was given, and what else there is to say
+	Detail     json.RawMessage `json:"detail"` // the given reason, and other details
 }
 
-// A List is a page of items. Next, if not nil, is what to ask the next page after.
+// A List is a page of items. Next, if not nil, is the after of the next page.
 type List[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next"`
 }
 
-// All returns the items of every page: page returns the page behind after, which is "" at first.
+// All returns the items of every page. page returns the page after after, which is "" at first.
 func All[T any](page func(after string) (List[T], error)) ([]T, error) {
 	all := []T{}
 	for after := ""; ; {
