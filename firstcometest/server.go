@@ -34,12 +34,12 @@ import (
 	"github.com/firstcome/firstcome/internal/ops"
 )
 
-// stopTime bounds the end of a server: longer than a claim may wait, also on a busy machine.
+// stopTime is the time-out of a server's end: longer than a claim may wait, even on a busy machine.
 const stopTime = time.Minute
 
-// A Server is firstcome, on a port of its own. Make one with New or Start.
+// A Server is firstcome on a port of its own. Make one with New or Start.
 type Server struct {
-	// URL is where the server is, like http://127.0.0.1:41873.
+	// URL is the server's URL, like http://127.0.0.1:41873.
 	URL string
 	// Key is an API key of the role admin.
 	Key string
@@ -52,11 +52,11 @@ type Server struct {
 	api    *api.Server
 	http   *httpd.Server
 
-	// In the order in which they end.
+	// These end in this order.
 	serving, beside, writing part
 }
 
-// New starts a server that ends with the test. Warnings of the server are in the test's output.
+// New starts a server that ends with the test. Its warnings go to the test's output.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s, err := start(t.TempDir(), t.Output())
@@ -101,7 +101,7 @@ func start(dir string, warnings io.Writer) (*Server, error) {
 	return s, nil
 }
 
-// wire makes the parts of a node whose ledger decides, as firstcome serve does.
+// wire creates the parts of a node whose ledger decides, as firstcome serve does.
 func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
 	lines := flow.NewDispatcher(s.ledger.Gate, flow.DispatchLimits{})
 	s.issuer = flow.NewIssuer(s.ledger.Gate, flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
@@ -146,7 +146,7 @@ func (s *Server) addKey(role firstcome.Role) (string, error) {
 	return plain, s.auth.Reload(ctx)
 }
 
-// Close ends the server once it has answered what is in flight. Streams end at once. It is called once.
+// Close ends the server after it has answered the requests in flight. Streams end at once. Call it once.
 func (s *Server) Close() error {
 	if s.Client != nil {
 		s.Client.CloseIdle()
@@ -165,7 +165,7 @@ func newSecret() (firstcome.Secret, error) {
 	return firstcome.NewSecret(key)
 }
 
-// A part is what ends together.
+// A part is goroutines that end together.
 type part struct {
 	end   context.CancelFunc
 	group *errgroup.Group
@@ -180,7 +180,7 @@ func run(all ...func(context.Context) error) part {
 	return p
 }
 
-// stop ends the part and returns when it has ended.
+// stop ends the part, and returns when it has ended.
 func (p part) stop() error {
 	p.end()
 	return p.group.Wait()

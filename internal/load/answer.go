@@ -13,24 +13,24 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// An Answer is what a client learned of its claim.
+// An Answer is the result of a claim, as its client knows it.
 type Answer struct {
-	Outcome  firstcome.Outcome // 0: unknown
-	Number   int64             // what follows is zero unless Outcome.HasCoupon
+	Outcome  firstcome.Outcome // 0 if unknown
+	Number   int64             // zero, like the next fields, unless Outcome.HasCoupon
 	Code     string
 	Recorded bool
-	IssuedAt int64         // by the server's clock, in microseconds since 1970; 0: it does not say
+	IssuedAt int64         // by the server's clock, in microseconds since 1970; 0 if unknown
 	Place    *client.Place // nil unless Outcome is Waiting
 	Trouble  string        // why the outcome is unknown, in a few words that many claims share
 }
 
-// isCode matches what a code of a problem may be.
+// isCode matches the codes of problems.
 var isCode = regexp.MustCompile(`^[a-z_]{1,32}$`)
 
 var parsers fastjson.ParserPool
 
-// ParseAnswer returns what an HTTP answer to a claim says. Whatever is not an
-// outcome with its status, and with a coupon where it has one, is unknown.
+// ParseAnswer parses an HTTP answer to a claim. The outcome is unknown unless the answer has an outcome with its status, and a coupon if the outcome
+// has one.
 func ParseAnswer(status int, body []byte) Answer {
 	parser := parsers.Get()
 	defer parsers.Put(parser)
@@ -63,7 +63,7 @@ func ParseAnswer(status int, body []byte) Answer {
 	return answer
 }
 
-// placed returns what an answer says to somebody in line.
+// placed returns the Answer for a place in line.
 func placed(said *fastjson.Value) Answer {
 	place := client.Place{
 		Ticket: said.GetInt64("ticket"), Generation: said.GetInt64("generation"), Ahead: said.GetInt64("ahead"),
@@ -79,11 +79,10 @@ func placed(said *fastjson.Value) Answer {
 	return Answer{Outcome: firstcome.Waiting, Place: &place}
 }
 
-// ParseOwn returns what the answer to the question for one's own claim says: a coupon, or a place. Anything else is
-// unknown.
+// ParseOwn parses the answer to the question for one's own claim: a coupon, or a place. Anything else is unknown.
 func ParseOwn(status int, body []byte) Answer {
 	if answer := ParseAnswer(status, body); answer.Outcome != 0 || status != http.StatusOK {
 		return answer
 	}
-	return ParseAnswer(firstcome.Waiting.Status(), body) // which a claim's own status is not
+	return ParseAnswer(firstcome.Waiting.Status(), body) // the status differs from that of the answer to a claim
 }

@@ -47,8 +47,8 @@ func TestAnswersAreReadAsTheyStand(t *testing.T) {
 	}
 }
 
-// TestReadingARefusalTakesNoMemory, of which a load has as many as the server can send. The pool of parsers may lose
-// one at any time (under the race detector it does so at random), so one try of many without memory is enough.
+// TestReadingARefusalTakesNoMemory matters because a load has as many refusals as the server can send. The pool of parsers may lose a parser at any
+// time (under the race detector it does so at random), so one run without an allocation is enough.
 func TestReadingARefusalTakesNoMemory(t *testing.T) {
 	body := []byte(`{"outcome":"sold_out"}`)
 	for range 100 {

@@ -14,54 +14,53 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A crowd is the users in line, each of whom follows their own place as a person's app does: they look at the
-// campaign's line, at the instants that poll_after names, and ask for their own claim only when it is their turn.
+// A crowd is the users in line. Each follows their own place as a person's app does: they poll the campaign's line at the times that poll_after
+// names, and ask for their own claim only when it is their turn.
 //
-// Each look is a request of its own, as without a CDN: that is what a server must bear. Timers start the looks, so ten
-// thousand followers are ten thousand timers and no goroutines; as many look at once as there are connections. How late
-// looks began is measured. With Config.CDN one look a second stands for all, as behind a cache that
-// obeys max-age: then only joining and one's own claim cost the server anything.
+// Each look is a request of its own, as without a CDN: a server must bear that. Timers start the looks, so ten thousand followers are ten thousand
+// timers and no goroutines; as many look at once as there are connections. The lateness of looks is measured. With Config.CDN one look a second
+// stands for all, as with a cache that obeys max-age: then only joining and asking for one's own claim cost the server anything.
 type crowd struct {
 	Config
 	looks *looker
-	may   chan struct{} // has a place for each look under way
+	may   chan struct{} // a semaphore of looks under way
 	busy  sync.WaitGroup
 
 	mu     sync.Mutex // guards what follows, and the followers
-	over   bool       // nobody looks any more
+	over   bool       // no more looks
 	lined  map[uint32]*follower
 	inLine int           // followers whose place has not ended
-	none   chan struct{} // closed when nobody is in line and nobody joins any more
-	full   bool          // nobody joins any more
+	none   chan struct{} // closed when the line is empty and no more users join
+	full   bool          // no more users join
 	stats  lookStats
 }
 
-// A follower is a user in line, and what became of them.
+// A follower is a user in line, and their result.
 type follower struct {
 	user           uint32
 	sent, received time.Time // of the claim that joined the line
 	told           told
-	place          client.Place // as they know it
-	leaves         int          // leaves the line at this look; 0: never
+	place          client.Place // as last known to them
+	leaves         int          // number of the look at which they leave the line; 0 if never
 	looked         int
 	due            time.Time // of the next look
 	failures       time.Duration
-	missing        bool // their claim was not there, and no generation had ended with it: they look once more
+	missing        bool // their claim was missing although no generation had ended: they look again
 	timer          *time.Timer
 
-	end    audit.End // empty: they are in line
+	end    audit.End // empty while they are in line
 	ended  time.Time
-	asked  time.Time // when the request that told them was sent
+	asked  time.Time // when the request whose answer told them was sent
 	answer Answer    // with the coupon, if they got one
 }
 
-// told is what somebody was told on joining.
+// told is what a user was told on joining.
 type told struct {
 	ahead int64
-	eta   *int64 // seconds; nil: nobody knew
+	eta   *int64 // seconds; nil if unknown
 }
 
-// lookStats count what the crowd asked.
+// lookStats counts the crowd's requests.
 type lookStats struct {
 	took, late *durations
 	trouble    map[string]int64
@@ -70,9 +69,9 @@ type lookStats struct {
 const (
 	firstFailure   = 100 * time.Millisecond
 	longestFailure = 2 * time.Second
-	// A cache's answer may be a second old.
+	// stale is a little more than the age of a cache's answer, up to a second.
 	stale = 1500 * time.Millisecond
-	// Who leaves does so at one of the first looks.
+	// leavesBefore is the number of looks during which users leave.
 	leavesBefore = 3
 )
 
@@ -84,7 +83,7 @@ func newCrowd(c Config, f *fleet) *crowd {
 	}
 }
 
-// worker returns an Ask; a user who is told to wait joins the crowd.
+// worker returns an Ask. A user who is told to wait joins the crowd.
 func (c *crowd) worker(ask Ask) Ask {
 	return func(user int) Answer {
 		sent := time.Now()
@@ -96,7 +95,7 @@ func (c *crowd) worker(ask Ask) Ask {
 	}
 }
 
-// join has a user follow their place. Who claims again while in line has one already.
+// join adds a follower. A user who claims again while in line already has one.
 func (c *crowd) join(f *follower) {
 	f.told = told{ahead: f.place.Ahead, eta: f.place.ETASeconds}
 	random := rand.New(rand.NewPCG(c.Seed, uint64(f.user)))
@@ -117,7 +116,7 @@ func pollAfter(p client.Place) time.Duration {
 	return time.Duration(p.PollAfter * float64(time.Second))
 }
 
-// later has a follower look after a time. mu is held.
+// later schedules a follower's next look. mu is held.
 func (c *crowd) later(f *follower, wait time.Duration) {
 	if c.over {
 		return
@@ -126,7 +125,7 @@ func (c *crowd) later(f *follower, wait time.Duration) {
 	f.timer = time.AfterFunc(wait, func() { c.look(f) })
 }
 
-// begin tells whether a look may begin.
+// begin reports whether a look may begin.
 func (c *crowd) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +135,7 @@ func (c *crowd) begin() bool {
 	return !c.over
 }
 
-// look has a follower look once.
+// look makes one look for a follower.
 func (c *crowd) look(f *follower) {
 	if !c.begin() {
 		return
@@ -154,17 +153,17 @@ func (c *crowd) look(f *follower) {
 	c.note(f, seen, sent)
 }
 
-// A sight is what a look found: how it ended, a place, or trouble.
+// A sight is the result of a look: an end, a place, or an error.
 type sight struct {
 	end     audit.End
 	answer  Answer
 	place   client.Place
-	missing bool // the claim is not there, and it is not known why
+	missing bool // the claim is missing, for an unknown reason
 	trouble string
-	after   time.Duration // the server says to ask no sooner
+	after   time.Duration // the server's Retry-After
 }
 
-// ask asks what a person would ask now.
+// ask makes the request that a person's app would make now.
 func (c *crowd) ask(f *follower) sight {
 	if f.leaves == f.looked+1 {
 		if seen, left := c.looks.leave(f); left || seen.trouble != "" {
@@ -188,8 +187,8 @@ func (c *crowd) ask(f *follower) sight {
 	return c.own(f)
 }
 
-// own asks for the follower's own claim, and if there is none, for why. A cache may not know yet, so who finds no reason
-// looks once more.
+// own asks for the follower's own claim, and if it is missing, for the reason. If no reason is found, the follower looks again, because a cache may
+// be out of date.
 func (c *crowd) own(f *follower) sight {
 	status, seen := c.looks.claim(f)
 	if status != http.StatusNotFound {
@@ -203,8 +202,8 @@ func (c *crowd) own(f *follower) sight {
 	return sight{end: end, missing: end == ""}
 }
 
-// endOf returns with what the generation of a place ended before its turn came, or nothing. So says the line, which all
-// may read: nobody has to ask for their own claim as everybody is sent away.
+// endOf returns the outcome with which the generation of a place ended before its turn came, or "". The line shows that to everyone, so no user must
+// ask for their own claim when all are sent away.
 func endOf(p client.Place, line client.Line) audit.End {
 	for _, e := range line.Ended {
 		if e.Generation == p.Generation && e.LastTicketServed < p.Ticket {
@@ -214,13 +213,13 @@ func endOf(p client.Place, line client.Line) audit.End {
 	return ""
 }
 
-// note notes what a follower saw, and has them look again unless it was the end. mu is held.
+// note notes a follower's sight, and schedules their next look unless the place has ended. mu is held.
 func (c *crowd) note(f *follower, seen sight, sent time.Time) {
 	switch {
 	case seen.trouble != "":
 		c.stats.trouble[seen.trouble]++
 		f.failures = min(max(firstFailure, 2*f.failures), longestFailure)
-		f.looked-- // so that who wanted to leave still does
+		f.looked-- // so that a user who must leave still does
 		c.later(f, seen.after+rand.N(f.failures))
 		return
 	case seen.missing:
@@ -237,7 +236,7 @@ func (c *crowd) note(f *follower, seen sight, sent time.Time) {
 	c.later(f, pollAfter(f.place))
 }
 
-// check ends the crowd if nobody is in line and nobody joins any more. mu is held.
+// check ends the crowd if the line is empty and no more users join. mu is held.
 func (c *crowd) check() {
 	if c.full && c.inLine == 0 {
 		close(c.none)
@@ -251,7 +250,7 @@ func (c *crowd) waiting() int64 {
 	return int64(c.inLine)
 }
 
-// watch waits, and meanwhile reports how many of so many claims have come to their end.
+// watch waits for the crowd's end, and reports how many of the claims have come to their end.
 func (c *crowd) watch(ctx context.Context, report func(done, total int64), claims int64) []*follower {
 	over := make(chan struct{})
 	var reporting sync.WaitGroup
@@ -278,8 +277,8 @@ func (c *crowd) watch(ctx context.Context, report func(done, total int64), claim
 	return all
 }
 
-// wait returns, in the order of their tickets, all who joined, once each place has ended or, at the latest, when ctx ends
-// or after FollowFor. Nobody joins any more.
+// wait returns all users who joined, in the order of their tickets, once each place has ended or, at the latest, when ctx ends or after FollowFor. No
+// more users join.
 func (c *crowd) wait(ctx context.Context) []*follower {
 	if c.FollowFor > 0 {
 		bounded, cancel := context.WithTimeout(ctx, c.FollowFor)

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// An Ask claims for the user of an index and waits for the answer, for a bounded time.
+// An Ask claims for the user with an index, and waits a limited time for the answer.
 type Ask func(user int) Answer
 
-// A record is a claim and when it was made, since the start of the run.
+// A record is a claim and its times, since the start of the run.
 type record struct {
 	user     uint32
-	due      time.Duration // when it should have been sent: latency counts from here
+	due      time.Duration // when it should have been sent, from which latency counts
 	sent     time.Duration
 	received time.Duration
 	answer   Answer
@@ -27,25 +27,23 @@ type driver struct {
 	start   time.Time
 	next    atomic.Int64 // index into order of the next claim to be sent
 	stopped atomic.Bool  // ctx ended
-	sent    atomic.Int64 // claims, without those asked again
-	cut     atomic.Bool  // there were more to send when ctx ended
+	sent    atomic.Int64 // claims, without repeats
+	cut     atomic.Bool  // more were left to send when ctx ended
 }
 
-// grace is how much later than the duration a claim may be sent that was due before: what a timer
-// and a busy machine take. A server that does not keep up with the rate would else be asked until it
-// has answered all that was ever due.
+// grace is how much later than Duration a claim may be sent that was due before: as much as timers on a busy machine need. Otherwise a server that
+// does not keep up would be asked until it has answered all claims that were ever due.
 const grace = time.Second
 
-// Drive asks by as many workers as c.Concurrency, each with an Ask of its own that
-// worker makes, and returns the figures. c must be complete. When ctx ends, no more
-// claims are sent.
+// Drive sends claims with c.Concurrency workers, each with an Ask of its own from worker, and returns the figures. c must be complete. When ctx ends,
+// no more claims are sent.
 func Drive(ctx context.Context, c Config, worker func() Ask) *Result {
 	d := &driver{Config: c, order: plan(c)}
 	defer context.AfterFunc(ctx, func() { d.stopped.Store(true) })()
 	workers := min(c.Concurrency, len(d.order))
 	records := make([][]record, workers)
 	for n := range records {
-		// Workers get about the same number of claims; a quarter more seldom grows.
+		// Workers get about the same number of claims, so a quarter more is usually enough.
 		records[n] = make([]record, 0, len(d.order)/workers*5/4+16)
 	}
 	over := make(chan struct{})
@@ -66,8 +64,7 @@ func Drive(ctx context.Context, c Config, worker func() Ask) *Result {
 	return r
 }
 
-// unsent returns how many claims of the open loop were due in the duration and never sent, because
-// no worker was free.
+// unsent returns how many claims of the open loop were due within Duration and never sent, because no worker was free.
 func (d *driver) unsent() int64 {
 	if d.Rate == 0 || d.Duration == 0 || d.cut.Load() {
 		return 0
@@ -76,7 +73,7 @@ func (d *driver) unsent() int64 {
 	return max(0, int64(min(due, float64(len(d.order))))-d.sent.Load())
 }
 
-// endless is longer than any run; what is due later has no room in a Duration.
+// endless is longer than any run. Later times would overflow a Duration.
 const endless = 100 * 365 * 24 * time.Hour
 
 // work sends claims until none is left.
@@ -97,7 +94,7 @@ func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 		case d.Due != nil:
 			due = d.Due(n)
 		case d.Rate > 0:
-			// Due at its own instant: if no worker was free by then, its clock runs.
+			// It is due at its own time: if no worker is free by then, its latency already counts.
 			due = time.Duration(min(float64(n)/d.Rate, endless.Seconds()) * float64(time.Second))
 		}
 		if d.Duration > 0 && due >= d.Duration {
@@ -116,7 +113,7 @@ func (d *driver) work(ctx context.Context, ask Ask, records []record) []record {
 	return records
 }
 
-// claim sends a claim, again while its outcome is unknown, and records every sending.
+// claim sends a claim, repeats it while its outcome is unknown, and records every attempt.
 func (d *driver) claim(ctx context.Context, ask Ask, pause *time.Timer, r record, records []record) []record {
 	const first, longest = 50 * time.Millisecond, time.Second
 	for again, wait := 0, first; ; again++ {
@@ -131,13 +128,12 @@ func (d *driver) claim(ctx context.Context, ask Ask, pause *time.Timer, r record
 	}
 }
 
-// late tells whether it is too late to send anything.
+// late reports whether it is too late to send a claim.
 func (d *driver) late() bool { return d.Duration > 0 && time.Since(d.start) > d.Duration+grace }
 
-// until waits for an instant of the run. It tells whether it came before ctx ended.
-// Go's timers ring up to a millisecond late when little else goes on, which the
-// latency has in it. Sleeping in the kernel for each claim was tried: the median is
-// truer by that, and the generator takes half as much again from the server's cores.
+// until waits for a time of the run, and reports whether it came before ctx ended. Go's timers fire up to a millisecond late on an idle machine, and
+// the latency includes that. Sleeping in the kernel for each claim was tried: the median becomes more exact by that, and the generator takes half as
+// much again from the server's cores.
 func (d *driver) until(ctx context.Context, pause *time.Timer, at time.Duration) bool {
 	wait := at - time.Since(d.start)
 	if wait <= 0 {
@@ -154,7 +150,7 @@ func (d *driver) until(ctx context.Context, pause *time.Timer, at time.Duration)
 
 const reportEvery = 100 * time.Millisecond
 
-// report tells Progress how many claims were sent, until over is closed.
+// report calls Progress with the number of claims sent, until over is closed.
 func (d *driver) report(over <-chan struct{}) {
 	ticks := time.NewTicker(reportEvery)
 	defer ticks.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/load"
 )
 
-// users asks nobody and returns in which order users would have claimed.
+// users returns the order in which users would claim, without claiming.
 func users(c load.Config) []int {
 	var order []int
 	c.Concurrency = 1
@@ -54,7 +54,7 @@ func TestTheOrderOfTheUsersComesFromTheSeed(t *testing.T) {
 	}
 }
 
-// stalling is a server that answers in a millisecond, but for one second nothing.
+// stalling is a server that answers within a millisecond, but stalls for one second.
 func stalling(start time.Time) func() load.Ask {
 	return func() load.Ask {
 		return func(int) load.Answer {
@@ -71,8 +71,8 @@ func TestTheOpenLoopCountsAStallFromWhenClaimsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := load.Config{Users: 4000, Repeat: 1, Concurrency: 4, Rate: 1000}
 		r := load.Drive(t.Context(), c, stalling(time.Now()))
-		// A thousand claims were due in the stall: a quarter of all. The last second's
-		// worth of them waited for it, and then in the line that it left behind.
+		// A thousand claims were due in the stall: a quarter of all. Those due in its last second waited for its end, and then in the queue that it
+		// left.
 		if r.Latency.P90 < 500 || r.Latency.Max < 990 || r.Lag.Max < 900 {
 			t.Errorf("latency %+v, lag %+v: the stall is hidden", r.Latency, r.Lag)
 		}
@@ -133,8 +133,8 @@ func TestAClaimThatIsDueInCenturiesIsNotSentNow(t *testing.T) {
 	})
 }
 
-// TestNumbersStandAtTheInstantOfTheirIssue has a server whose clock is another than
-// the client's, and whose answers come in another order than it decides.
+// TestNumbersStandAtTheInstantOfTheirIssue has a server whose clock differs from the client's, and whose answers come in another order than its
+// decisions.
 func TestNumbersStandAtTheInstantOfTheirIssue(t *testing.T) {
 	const users, apart = 10, 250_000 // microseconds
 	began := time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMicro()

@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// figures makes the result of the workers' records, all but the verdict.
+// figures computes the result from the workers' records, without the verdict.
 func figures(c Config, start time.Time, byWorker [][]record) *Result {
 	r := &Result{
 		Load: Load{
@@ -43,7 +43,7 @@ func figures(c Config, start time.Time, byWorker [][]record) *Result {
 	return r
 }
 
-// word names the outcome of a record.
+// word returns the word for a record's outcome.
 func word(o firstcome.Outcome) string {
 	if o == 0 {
 		return unknown
@@ -76,10 +76,10 @@ func (r *Result) measure(records []record) {
 	}
 }
 
-// longest is the longest latency that is told from longer ones.
+// longest is the longest latency that a histogram distinguishes from longer ones.
 const longest = time.Hour
 
-// histogram returns one of microseconds with three significant digits.
+// histogram returns a histogram of microseconds with three significant digits.
 func histogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, longest.Microseconds(), 3)
 }
@@ -100,8 +100,7 @@ func latency(h *hdrhistogram.Histogram) Latency {
 	}
 }
 
-// interval returns that of the series of a run: at most about 600 of them, and
-// enough that a short run shows its shape.
+// interval returns the interval of a run's series: at most about 600 intervals, and enough that a short run shows its shape.
 func interval(run time.Duration) time.Duration {
 	switch {
 	case run <= time.Second:
@@ -116,7 +115,7 @@ func interval(run time.Duration) time.Duration {
 	return max(10*time.Second, (run / 600).Truncate(time.Second))
 }
 
-// series makes the time series of records in the order of their receipt, until end.
+// series computes the time series of records, in the order of their receipt, until end.
 func series(records []record, end time.Duration) Series {
 	width := interval(end)
 	s := Series{Interval: width.Seconds(), PerSecond: map[string][]float64{}}
@@ -124,8 +123,8 @@ func series(records []record, end time.Duration) Series {
 	for n, from := 0, 0; n < count; n++ {
 		begin, lasted := time.Duration(n)*width, width
 		if n == count-1 {
-			// The last interval goes on to the end of the run: what happened in the rest of one would
-			// have to be scaled up to a rate, and that is mostly chance.
+			// The last interval extends to the end of the run. Otherwise a part of an interval would have to be scaled up to a rate, which would be
+			// mostly noise.
 			lasted = max(end-begin, width)
 		}
 		to := from
@@ -173,8 +172,8 @@ func (s *Series) percentiles(records []record) {
 	s.P50, s.P95, s.P99 = append(s.P50, at(0.50)), append(s.P95, at(0.95)), append(s.P99, at(0.99))
 }
 
-// soldOut returns how many seconds into the run the last coupon was answered before anybody was
-// refused because none was left; nil: nobody was, or there was none from the start.
+// soldOut returns how many seconds into the run the last coupon was answered before a claim was refused as sold out. It is nil if no claim was, or if
+// there was no stock from the start.
 func soldOut(records []record) *float64 {
 	refused := slices.IndexFunc(records, func(r record) bool { return r.answer.Outcome == firstcome.SoldOut })
 	if refused < 0 {
@@ -182,7 +181,7 @@ func soldOut(records []record) *float64 {
 	}
 	var last *float64
 	for n := range records {
-		// One that was sent before the refusal came may be answered after it.
+		// A claim that was sent before the refusal was received may be answered after it.
 		if r := &records[n]; r.answer.Outcome == firstcome.Issued && r.sent <= records[refused].received {
 			at := r.received.Seconds()
 			last = &at
@@ -191,10 +190,10 @@ func soldOut(records []record) *float64 {
 	return last
 }
 
-// maxNumbers is how many numbers are shown: more than a chart has columns.
+// maxNumbers is the most numbers shown: more than a chart has columns.
 const maxNumbers = 2000
 
-// issued returns the answers with new coupons that say when they were issued.
+// issued returns the answers with new coupons and their times of issue.
 func issued(records []record) []Answer {
 	var all []Answer
 	for n := range records {
@@ -205,7 +204,7 @@ func issued(records []record) []Answer {
 	return all
 }
 
-// numbers returns issued coupons in the order of their issue, evenly chosen.
+// numbers returns an even selection of issued coupons, in the order of their issue.
 func numbers(issued []Answer) []Number {
 	slices.SortFunc(issued, func(x, y Answer) int {
 		return cmp.Or(cmp.Compare(x.IssuedAt, y.IssuedAt), cmp.Compare(x.Number, y.Number))
@@ -217,7 +216,7 @@ func numbers(issued []Answer) []Number {
 	return evenly(all, maxNumbers)
 }
 
-// history returns every sending as the audit wants it.
+// history returns every attempt in the audit's form.
 func history(c Config, records []record) []audit.Claim {
 	users := make([]firstcome.UserID, c.Users)
 	claims := make([]audit.Claim, len(records))

@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// node returns the URL of another node of a server, and a counter of the claims at it.
+// node returns the URL of another node of a server, and a counter of its claims.
 func node(t *testing.T, server string) (at string, claims *atomic.Int64) {
 	t.Helper()
 	u, err := url.Parse(server)

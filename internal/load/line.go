@@ -12,59 +12,58 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A Line says how the users of a run fared in a campaign's waiting line.
+// A Line has a run's figures about a campaign's waiting line.
 type Line struct {
-	PerSecond *int64 `json:"per_second"` // the pace, coupons a second; null: as fast as the gate takes them
+	PerSecond *int64 `json:"per_second"` // the pace, coupons a second; null means as fast as the gate issues them
 	Followed  int64  `json:"followed"`   // users who followed their place
-	// Ends counts them by what became of their place: issued, sold_out, closed, left, lost, vanished (a breach), or waiting:
-	// they were in line to the last.
+	// Ends counts users by how their place ended: issued, sold_out, closed, left, lost, vanished (a breach), or waiting if they were in line at the
+	// end.
 	Ends map[audit.End]int64 `json:"ends"`
-	// InLine is from when a claim was sent to when its user knew their coupon; Until, to when the server issued it. SentAway
-	// is to when a user knew that there is none.
+	// InLine is the time from sending a claim until its user knew their coupon, and Until the time until the server issued it. SentAway is the time
+	// until a user knew that there is none.
 	InLine   Latency `json:"in_line"`
 	Until    Latency `json:"until_served"`
 	SentAway Latency `json:"sent_away"`
 	Looks    Looks   `json:"looks"`
-	ETA      *ETA    `json:"eta"`       // null: nobody was told one and served
-	Kept     *Kept   `json:"pace_kept"` // null: there is no pace, or it cannot be told; see Why
+	ETA      *ETA    `json:"eta"`       // null if no user was told an ETA and served
+	Kept     *Kept   `json:"pace_kept"` // null if there is no pace, or it cannot be judged; see Why
 	Why      string  `json:"pace_kept_why"`
 	Tickets  Tickets `json:"tickets"`
 	Places   []Told  `json:"places"` // of those who were served, in the order of their tickets, at most 2,000, evenly chosen
 }
 
-// Looks are what followers asked.
+// Looks are the followers' requests.
 type Looks struct {
 	Line    int64            `json:"line"`    // requests for the campaign's line
-	Latency Latency          `json:"latency"` // of a look, its wait for a free connection too
-	Late    Latency          `json:"late"`    // how long after its instant a look began
-	Trouble map[string]int64 `json:"trouble"` // looks without an answer, by cause; they were repeated
+	Latency Latency          `json:"latency"` // of a look, including its wait for a free connection
+	Late    Latency          `json:"late"`    // how late looks began
+	Trouble map[string]int64 `json:"trouble"` // looks without an answer, which were repeated, by cause
 }
 
-// An ETA says how much later than they were told on joining users were served, in seconds. Negative: sooner. What
-// is told is rounded up to whole seconds.
+// An ETA is how much later than told on joining users were served, in seconds. Negative means sooner. ETAs are rounded up to whole seconds.
 type ETA struct {
 	Count int64   `json:"count"`
 	P5    float64 `json:"p5_seconds"`
 	P50   float64 `json:"p50_seconds"`
 	P95   float64 `json:"p95_seconds"`
-	Worst float64 `json:"worst_seconds"` // the one that is furthest from 0
+	Worst float64 `json:"worst_seconds"` // the value that is furthest from 0
 }
 
-// Tickets say how many users had joined the line, and how many had been served, after so many seconds of the run.
+// Tickets is how many users had joined the line, and how many had been served, at times of the run in seconds.
 type Tickets struct {
 	At     []float64 `json:"at"`
 	Given  []int64   `json:"given"`
 	Served []int64   `json:"served"`
 }
 
-// Told is a place as it was told on joining, and how long it took until its user was served.
+// Told is a place as told on joining, and how long it took until its user was served.
 type Told struct {
 	Ahead int64   `json:"ahead"`
 	ETA   *int64  `json:"eta_seconds"`
 	Took  float64 `json:"took_seconds"`
 }
 
-// longestWait is the longest time in line that is told from longer ones.
+// longestWait is the longest time in line that a histogram distinguishes from longer ones.
 const longestWait = 48 * time.Hour
 
 // durations collects durations.
@@ -79,8 +78,7 @@ func (d *durations) add(one time.Duration) {
 	_ = d.RecordValue(min(max(one, 0), longestWait).Microseconds())
 }
 
-// follow adds what became of the followers, who are in the order of their tickets. ahead is by how much the server's clock
-// is ahead of ours.
+// follow adds the figures of the followers, who are in the order of their tickets. ahead is by how much the server's clock is ahead of ours.
 func (r *Result) follow(c Config, crowd *crowd, all []*follower, before client.Campaign, ahead time.Duration) {
 	l := &Line{Followed: int64(len(all)), Ends: map[audit.End]int64{}, Looks: crowd.figures()}
 	if before.Pace != nil {
@@ -116,13 +114,13 @@ func (r *Result) follow(c Config, crowd *crowd, all []*follower, before client.C
 	r.Line = l
 }
 
-// A served follower was issued a coupon at an instant of our clock.
+// A served is a follower who was issued a coupon, and when, by our clock.
 type served struct {
 	*follower
 	at time.Time
 }
 
-// remember adds to the history what a follower learned, as the audit wants it.
+// remember adds a follower's result to the history, in the audit's form.
 func (r *Result) remember(c Config, f *follower) {
 	user := firstcome.UserID(userID(c.Prefix, int(f.user)))
 	r.places = append(r.places, audit.Followed{
@@ -142,7 +140,7 @@ func (r *Result) remember(c Config, f *follower) {
 	r.history = append(r.history, claim)
 }
 
-// figures returns what the crowd asked.
+// figures returns the figures of the crowd's requests.
 func (c *crowd) figures() Looks {
 	s := &c.stats
 	return Looks{
@@ -150,7 +148,7 @@ func (c *crowd) figures() Looks {
 	}
 }
 
-// eta compares what users were told on joining with when they were served; nil: nothing was told.
+// eta compares users' ETAs on joining with when they were served. It returns nil if there were no ETAs.
 func eta(turns []served) *ETA {
 	var off []float64
 	for _, t := range turns {
@@ -181,7 +179,7 @@ func places(turns []served) []Told {
 	return evenly(all, maxNumbers)
 }
 
-// evenly returns at most this many of all, evenly chosen, the first and the last of them too.
+// evenly returns an even selection of at most most items, including the first and the last.
 func evenly[T any](all []T, most int) []T {
 	if len(all) <= most {
 		return all
@@ -220,7 +218,7 @@ func tickets(all []*follower, turns []served, start time.Time) Tickets {
 	return t
 }
 
-// upTo returns how many of sorted times are not later than one.
+// upTo returns how many of sorted times are not later than at.
 func upTo(times []time.Duration, at time.Duration) int64 {
 	n, _ := slices.BinarySearch(times, at+1)
 	return int64(n)

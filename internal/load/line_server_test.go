@@ -11,14 +11,13 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A queue is a shop with a waiting line. It serves everybody in line, as long as there are coupons, once as many are in line
-// as it waits for.
+// A queue is a shop with a waiting line. Once enough users are in line, it serves them all, as long as there are coupons.
 type queue struct {
 	shop
 	crowd int // how many it waits for
-	// serve, if set, serves a ticket in the queue's place.
+	// serve, if not nil, serves a ticket instead of the queue.
 	serve func(q *queue, ticket int64, user string)
-	// fails, if set, may answer a request that follows a place, and tells whether it did.
+	// fails, if not nil, may answer a request that follows a place, and reports whether it did.
 	fails func(w http.ResponseWriter, r *http.Request) bool
 
 	tickets []string // the users, by their ticket less one

@@ -14,12 +14,12 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// ends are how places end, in the order in which people read them.
+// ends has the ends of places, in the order of the report.
 var ends = []audit.End{
 	audit.Served, audit.End(firstcome.SoldOut.String()), audit.End(firstcome.Closed.String()), audit.Left, audit.Lost, audit.Vanished, audit.InLine,
 }
 
-// endings says how many places ended how.
+// endings returns the numbers of places by their end, in words.
 func (l *Line) endings() string {
 	var all []string
 	for _, end := range ends {
@@ -30,7 +30,7 @@ func (l *Line) endings() string {
 	return strings.Join(all, ", ")
 }
 
-// endWords writes an end as people read it.
+// endWords returns the words for an end.
 func endWords(end audit.End) string {
 	switch end {
 	case audit.InLine:
@@ -41,7 +41,7 @@ func endWords(end audit.End) string {
 	return strings.ReplaceAll(string(end), "_", " ")
 }
 
-// write writes what a terminal shows of a line.
+// write writes a line's figures for a terminal.
 func (l *Line) write(t *strings.Builder) {
 	if l == nil {
 		return
@@ -60,30 +60,30 @@ func (l *Line) write(t *strings.Builder) {
 	}
 }
 
-// Rows returns the times in line that there are, with their names.
+// Rows returns the known times in line, with their names.
 func (l *Line) Rows() []latencyRow {
 	all := []latencyRow{{"until they knew", l.InLine}, {"until served", l.Until}, {"until sent away", l.SentAway}}
 	return slices.DeleteFunc(all, func(r latencyRow) bool { return r.Count == 0 })
 }
 
-// inLineSeconds writes milliseconds in a column of seconds.
+// inLineSeconds formats milliseconds for a column of seconds.
 func inLineSeconds(ms float64) string { return humanize.FormatFloat("#,###.##", ms/1000) }
 
-// inSeconds writes milliseconds as seconds.
+// inSeconds formats milliseconds as seconds.
 func inSeconds(ms float64) string { return seconds(ms / 1000) }
 
-// String says how truthful the times were that people were told.
+// String describes how exact the ETAs were.
 func (e *ETA) String() string {
 	return fmt.Sprintf("served %s than told at p50; 9 of 10 from %s to %s", off(e.P50), off(e.P5), off(e.P95))
 }
 
-// off writes by how much something was sooner or later.
+// off formats by how much something was sooner or later.
 func off(seconds float64) string {
 	word := map[bool]string{true: "later", false: "sooner"}[seconds > 0]
 	return fmt.Sprintf("%.2f s %s", math.Abs(seconds), word)
 }
 
-// PaceKept says in words how the pace was kept.
+// PaceKept describes in words how the pace was kept.
 func (l *Line) PaceKept() string {
 	if l.Kept == nil {
 		return "not known, since " + l.Why
@@ -117,8 +117,8 @@ func (l *Line) cards() []card {
 	return cards
 }
 
-// tooFast tells whether more coupons were issued than the pace allows.
+// tooFast reports whether more coupons were issued than the pace allows.
 func (k *Kept) tooFast() bool { return k.Ahead > k.Bucket+aCoupon }
 
-// aCoupon is what instants in whole microseconds can hide.
+// aCoupon is how many coupons times in whole microseconds can hide.
 const aCoupon = 1

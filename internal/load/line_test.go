@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/load"
 )
 
-// followed has users claim in order and follow their places.
+// followed runs a load whose users claim in order and follow their places.
 func followed(t *testing.T, q *queue, c load.Config) *load.Result {
 	t.Helper()
 	c.Server, c.Follow, c.Concurrency = q.open(t), true, 1

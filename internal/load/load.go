@@ -1,26 +1,21 @@
-// Package load asks a server for coupons as fast as told, measures what it
-// answers, and holds every answer against what the server has in the end.
+// Package load generates claims at a configured load, measures the server's answers, and compares every answer with the coupons that the server has
+// at the end.
 //
 // # Two loops
 //
-// The closed loop has so many workers; each sends its next claim when its last
-// was answered. It finds how much a server can do, and hides how long people
-// wait: a server that stalls is not asked meanwhile. The open loop sends claims
-// at fixed instants, whatever the server does, and counts a claim's latency from
-// the instant at which it should have been sent; so a stall shows in every claim
-// that fell into it.
+// The closed loop has a number of workers, each of which sends its next claim when its last was answered. It finds the capacity of a server, but
+// hides how long people wait, because a server that stalls gets no claims during the stall. The open loop sends claims at fixed times, whatever the
+// server does, and counts a claim's latency from the time at which it should have been sent. So a stall shows in every claim that falls into it.
 //
 // # People in line
 //
-// In a paced campaign whoever is told to wait may follow their place, as people do: see crowd. A follower's time in
-// line begins with their claim. What was told of places is held against what became of them: package audit has the
-// rules, under P9.
+// In a paced campaign, users who are told to wait may follow their place, as people do: see crowd. A follower's time in line begins with their claim.
+// The places that users were told are compared with how they ended: package audit has the rules, under P9.
 //
 // # The cost of a claim
 //
-// The generator often shares its machine with the server. So a worker has a request
-// and a list of its own, and shares nothing but connections and a counter; figures
-// are made afterwards.
+// The generator often shares its machine with the server. So each worker has its own request and list of records, and shares only connections and a
+// counter; figures are computed afterwards.
 package load
 
 import (
@@ -36,57 +31,57 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A Config says whom to ask for what. All fields but Server, Campaign and Users have defaults.
+// A Config is the configuration of a run. All fields but Server, Campaign and Users have defaults.
 type Config struct {
 	Server   string   // URL, like http://127.0.0.1:8080
-	Nodes    []string // URLs of other nodes of the same fleet: each worker asks Server and these in turn
+	Nodes    []string // URLs of other nodes of the same fleet: each worker uses Server and these in turn
 	Key      string   // API key; empty for a server in development mode
 	Campaign string
 
-	Users   int    // how many users claim; 0: as many as Rate and Duration make
+	Users   int    // how many users claim; 0 means Rate times Duration
 	Repeat  int    // how often each user claims; default 1
-	Prefix  string // of the users' ids, before their index from 0; default: one of its own for each run
-	Shuffle bool   // users claim in an order that Seed makes, instead of by their index
-	Seed    uint64 // of Shuffle, and of where the repeats stand
+	Prefix  string // of the users' ids, before their index from 0; the default is unique for each run
+	Shuffle bool   // users claim in a random order by Seed, instead of by their index
+	Seed    uint64 // of Shuffle, and of the positions of repeats
 
 	Concurrency int     // workers, each with one connection; default 64
-	Rate        float64 // claims sent per second: the open loop; 0: the closed loop
-	// Due, if set, says when the claim of an index is sent, since the start. Then Rate is told and not kept.
+	Rate        float64 // claims a second in the open loop; 0 means the closed loop
+	// Due, if set, returns when the claim with an index is sent, since the start. Then Rate is only shown.
 	Due      func(n int64) time.Duration
-	Duration time.Duration // no claim is due later than this, and none sent much later; 0: until all are sent
+	Duration time.Duration // no claim is due later than this, and none is sent much later; 0 means until all are sent
 	Timeout  time.Duration // of one claim; default 10 s
-	Again    int           // how often a claim is asked again whose outcome is unknown; default 0
+	Again    int           // how often a claim with an unknown outcome is repeated; default 0
 
-	Follow    bool          // whoever is told to wait follows their place: see crowd
-	FollowFor time.Duration // for how long after the last claim; 0: until every place has ended
-	Leave     float64       // the share of those in line who leave it at one of their first three looks
+	Follow    bool          // users who are told to wait follow their place: see crowd
+	FollowFor time.Duration // for how long after the last claim; 0 means until every place has ended
+	Leave     float64       // the share of users in line who leave it at one of their first three looks
 	CDN       bool          // one look a second stands for all followers
 
-	P99    time.Duration // that the 99th percentile of the latency may not exceed; 0: any
-	Errors *int64        // how many claims may end with an unknown outcome; nil: any number
+	P99    time.Duration // the limit of the latency's 99th percentile; 0 means none
+	Errors *int64        // the most claims that may end with an unknown outcome; nil means any number
 
-	PaceKept float64 // the least share of the pace that may be issued; 0: any
+	PaceKept float64 // the least share of the pace that must be issued; 0 means any
 
 	Version string // of this program, for the result
 
-	Returned bool // stock may come back during the run: see audit.History
-	Others   bool // others claim during the run: see audit.History
+	Returned bool // stock may return during the run: see audit.History
+	Others   bool // other clients claim during the run: see audit.History
 
 	// Progress, if not nil, is called ten times a second from one goroutine.
 	Progress func(done, total int64)
 }
 
-// Limits of a Config: a generator with more would measure itself.
+// Limits of a Config: above them the generator would measure itself.
 const (
 	MaxConcurrency = 10_000
 	MaxClaims      = 50_000_000
 )
 
-// recording is how long the server may take after the run to record what it issued.
+// recording is how long the server may take after the run to record all issued coupons.
 const recording = 30 * time.Second
 
-// Run asks, measures and compares. An error means that there is no result. If ctx
-// ends, no more claims are sent, and the result is of those that were.
+// Run sends claims, measures, and compares. An error means that there is no result. If ctx ends, no more claims are sent, and the result covers those
+// that were sent.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -104,10 +99,10 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the campaign %s: %w", c.Campaign, err)
 	}
-	// The server read its clock about midway.
+	// The server read its clock about half-way through the request.
 	ahead := before.ServerTime.Sub(asked.Add(time.Since(asked) / 2))
 	result := c.drive(ctx, fleet, before, ahead)
-	// Whoever interrupts a run still wants to know what became of it.
+	// A run that was interrupted still has a result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*recording)
 	defer cancel()
 	result.Campaign = Campaign{ID: before.ID, Name: before.Name, Quantity: before.Quantity, Issued: before.Issued}
@@ -117,7 +112,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return result, nil
 }
 
-// drive has the users claim, and follow their places if they are told to. ahead is by how much the server's clock is ahead.
+// drive sends the users' claims, and follows their places if configured. ahead is by how much the server's clock is ahead.
 func (c Config) drive(ctx context.Context, f *fleet, before client.Campaign, ahead time.Duration) *Result {
 	if !c.Follow {
 		return Drive(ctx, c, f.worker)
@@ -135,7 +130,7 @@ func (c Config) drive(ctx context.Context, f *fleet, before client.Campaign, ahe
 	return result
 }
 
-// withDefaults returns the configuration in full, or what is wrong with it.
+// withDefaults returns the complete configuration, or its mistakes.
 func (c Config) withDefaults() (Config, error) {
 	if c.Users == 0 && c.Rate > 0 && c.Duration > 0 {
 		c.Users = int(c.Rate*c.Duration.Seconds() + 0.5)
@@ -145,7 +140,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
-// Check returns what Run would refuse of the configuration, joined, or nil.
+// Check returns all mistakes of the configuration that Run would refuse, joined, or nil.
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	return err
@@ -180,5 +175,5 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// userID returns the id of the user of an index.
+// userID returns the id of the user with an index.
 func userID(prefix string, index int) string { return prefix + strconv.Itoa(index) }

@@ -16,24 +16,24 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A looker asks the nodes of a fleet in turn what a crowd wants to know.
+// A looker sends a crowd's requests to the nodes of a fleet in turn.
 type looker struct {
 	Config
 	fleet *fleet
 	next  atomic.Int64
-	asked atomic.Int64 // looks at the line that a node was sent
+	asked atomic.Int64 // requests for the line that were sent to a node
 
-	mu   sync.Mutex // guards what follows; held while the one look is under way that stands for all
+	mu   sync.Mutex // guards what follows; held during the look that stands for all
 	kept client.Line
 	at   time.Time
 }
 
 func newLooker(c Config, f *fleet) *looker { return &looker{Config: c, fleet: f} }
 
-// maxAge is how long a cache may keep what is told of a line.
+// maxAge is how long a cache may keep a line.
 const maxAge = time.Second
 
-// line returns the campaign's line, or what went wrong. fresh asks a node also behind a CDN.
+// line returns the campaign's line, or what went wrong. fresh bypasses the CDN.
 func (l *looker) line(fresh bool) (client.Line, sight) {
 	if !l.CDN || fresh {
 		return l.readLine()
@@ -59,7 +59,7 @@ func (l *looker) readLine() (line client.Line, failed sight) {
 	return line, failed
 }
 
-// claim asks for a follower's own claim. 404 says that they are not in line.
+// claim asks for a follower's own claim. The status 404 means that they are not in line.
 func (l *looker) claim(f *follower) (status int, seen sight) {
 	var answer Answer
 	status, seen = l.do(http.MethodGet, l.claimPath(f), func(status int, body []byte) error {
@@ -78,7 +78,7 @@ func (l *looker) claim(f *follower) (status int, seen sight) {
 	return status, seen
 }
 
-// leave has a follower leave, and tells whether they left. Else they were served, or the generation ended.
+// leave takes a follower out of the line, and reports whether they left. Otherwise they were served, or the generation ended.
 func (l *looker) leave(f *follower) (seen sight, left bool) {
 	status, seen := l.do(http.MethodDelete, l.claimPath(f), nil)
 	switch {
@@ -98,7 +98,7 @@ func (l *looker) claimPath(f *follower) string {
 
 func httpTrouble(status int) string { return "HTTP " + strconv.Itoa(status) }
 
-// do asks the next node and has read take the answer, if the server could give one.
+// do sends a request to the next node, and calls read with the answer, if the server could give one.
 func (l *looker) do(method, path string, read func(status int, body []byte) error) (status int, failed sight) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)

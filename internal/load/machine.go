@@ -12,20 +12,20 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A Server is what was asked.
+// A Server is the server of a run.
 type Server struct {
 	URL     string   `json:"url"`
-	Nodes   []string `json:"nodes,omitempty"` // the URLs of others of its fleet that were asked in turn
-	Version string   `json:"version"`         // empty: it does not say
-	Local   bool     `json:"local"`           // on the generator's machine, whose processors the two shared
+	Nodes   []string `json:"nodes,omitempty"` // the URLs of other nodes of its fleet, which were used in turn
+	Version string   `json:"version"`         // empty if unknown
+	Local   bool     `json:"local"`           // on the generator's machine, sharing its processors
 }
 
-// A Machine is where the generator ran.
+// A Machine is the machine of the generator.
 type Machine struct {
 	Version   string `json:"version"` // of firstcome load
 	Platform  string `json:"platform"`
 	CPUs      int    `json:"cpus"`
-	Processor string `json:"processor"` // empty: the system does not say
+	Processor string `json:"processor"` // empty if unknown
 }
 
 // ThisMachine returns the machine of this process, and the version of its program.
@@ -33,7 +33,7 @@ func ThisMachine(version string) Machine {
 	return Machine{Version: version, Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Processor: processor()}
 }
 
-// processor returns what Linux calls the processor.
+// processor returns the processor's name from Linux.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -45,10 +45,10 @@ func processor() string {
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// patience is how long a server may take to say which version it is.
+// patience is how long a server may take to return its version.
 const patience = 2 * time.Second
 
-// serverFigures says what was asked. That a server does not say its version ends nothing.
+// serverFigures returns the server of a run. A server that does not return its version is no error.
 func serverFigures(ctx context.Context, c Config, reader *client.Client) Server {
 	s := Server{URL: c.Server, Nodes: c.Nodes, Local: isLocal(c.Server)}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -59,7 +59,7 @@ func serverFigures(ctx context.Context, c Config, reader *client.Client) Server 
 	return s
 }
 
-// isLocal tells whether a server's URL is of this machine's loopback.
+// isLocal reports whether a server's URL is on this machine's loopback.
 func isLocal(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -69,7 +69,7 @@ func isLocal(server string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// String names the server in a line.
+// String describes the server in a line.
 func (s Server) String() string {
 	text := s.URL
 	if n := len(s.Nodes); n > 0 {
@@ -81,7 +81,7 @@ func (s Server) String() string {
 	return text
 }
 
-// String names the machine in a line.
+// String describes the machine in a line.
 func (m Machine) String() string {
 	text := m.Platform + ", " + counted(int64(m.CPUs), "processor")
 	if m.Processor != "" {

@@ -2,29 +2,29 @@ package load
 
 import "time"
 
-// Kept says how a line's pace was kept, by the instants of the coupons. It is judged while people stood in line, for a
-// second or more: a line without people cannot be served.
+// Kept is how a line's pace was kept, by the times of the coupons. It is judged while users were in line for a second or more: an empty line cannot
+// be served.
 type Kept struct {
-	Share   float64 `json:"share"` // of pace·T that was issued, T less the stalls
+	Share   float64 `json:"share"` // the share of pace·T that was issued, where T is without stalls
 	Coupons int64   `json:"coupons"`
 	Seconds float64 `json:"seconds"` // T
-	// Stalls are the times in which no coupon was issued for 100 ms longer than the pace has between two. What a full bucket
-	// makes up for afterwards is not taken out of T.
+	// Stalls is how often no coupon was issued for 100 ms longer than the time between two coupons at the pace. Time that a full bucket makes up for
+	// afterwards stays in T.
 	Stalls  int     `json:"stalls"`
 	Stalled float64 `json:"stalled_seconds"`
 	Longest float64 `json:"longest_stall_seconds"`
-	// Ahead is by how many coupons more than pace·T were issued in any time T, at the most; Bucket is how many may be.
+	// Ahead is the most coupons beyond pace·T that were issued in any time T. Bucket is how many may be.
 	Ahead  float64 `json:"ahead"`
 	Bucket float64 `json:"bucket"`
 }
 
 const (
 	stallFrom = 100 * time.Millisecond
-	// A pace is not judged by shorter times: a bucket is a tenth of it.
+	// judgedFrom is the shortest time by which a pace is judged: a bucket is a tenth of it.
 	judgedFrom = time.Second
 )
 
-// keptPace judges a pace, or says why it cannot.
+// keptPace judges a pace, or returns why it cannot.
 func keptPace(c Config, pace *int64, turns []served) (*Kept, string) {
 	switch {
 	case pace == nil:
@@ -38,7 +38,7 @@ func keptPace(c Config, pace *int64, turns []served) (*Kept, string) {
 	for from := 0; from < len(turns); {
 		to := from + 1
 		for to < len(turns) && !turns[to].received.After(turns[to-1].at) {
-			to++ // who is served next stood in line when the one before was served
+			to++ // the next user was in line when the previous one was served
 		}
 		k.judge(turns[from:to], turn)
 		from = to
@@ -50,11 +50,11 @@ func keptPace(c Config, pace *int64, turns []served) (*Kept, string) {
 	return k, ""
 }
 
-// fullBucket is how much of the pace a line makes up for at once: firstcome.Pace.Take has it.
+// fullBucket is the size of the bucket as time, as in firstcome.Pace.Take.
 const fullBucket = 100 * time.Millisecond
 
-// judge adds a time in which people stood in line throughout. The coupons of its first instant were due before it, and at
-// its last one there may have been fewer people, or coupons, than turns: both are left out.
+// judge adds a time during which users were always in line. It leaves out the coupons of the first time, which were due before it, and of the last
+// one, when there may have been fewer users or coupons than turns.
 func (k *Kept) judge(turns []served, turn time.Duration) {
 	first, last := turns[0].at, turns[len(turns)-1].at
 	for len(turns) > 0 && turns[len(turns)-1].at.Equal(last) {
@@ -78,11 +78,11 @@ func (k *Kept) judge(turns []served, turn time.Duration) {
 	k.Seconds += took.Seconds()
 }
 
-// ahead finds the time in which most coupons were issued beyond the pace.
+// ahead finds the time in which the most coupons beyond the pace were issued.
 func (k *Kept) ahead(turns []served, pace float64) {
 	least := 0.0
 	for n := range turns {
-		// The coupons before this one, less what the pace has had time for.
+		// The coupons before this one, minus those for which the pace had time.
 		before := float64(n) - pace*turns[n].at.Sub(turns[0].at).Seconds()
 		if n == 0 || before < least {
 			least = before

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// turnsAt are people who stood in line from the beginning and were served at these instants, in milliseconds.
+// turnsAt returns users who were in line from the beginning and were served at these times, in milliseconds.
 func turnsAt(ms ...float64) []served {
 	start := time.Unix(1_800_000_000, 0)
 	all := make([]served, len(ms))
@@ -16,7 +16,7 @@ func turnsAt(ms ...float64) []served {
 	return all
 }
 
-// every returns the instants from one to before another, so far apart, in milliseconds.
+// every returns times at an interval, from one to before another, in milliseconds.
 func every(from, to, apart float64) (all []float64) {
 	for at := from; at < to; at += apart {
 		all = append(all, at)

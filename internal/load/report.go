@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/uplot"
 )
 
-// What the report is made of, beside uplot.
+// The parts of the report, without uplot.
 var (
 	//go:embed report/page.html
 	reportPage string
@@ -22,7 +22,7 @@ var (
 	reportCharts string
 )
 
-// A page is what the report's template shows.
+// A page is the data of the report's template.
 type page struct {
 	*Result
 	Style, UPlotStyle   template.CSS
@@ -31,7 +31,7 @@ type page struct {
 	Banner              string
 	Cards               []card
 	Rows                []latencyRow
-	More                int64 // breaches that are not shown
+	More                int64 // number of breaches that are not shown
 	Data                chartData
 }
 
@@ -41,13 +41,13 @@ type card struct {
 	Alarming                bool
 }
 
-// A latencyRow is an outcome's line in the table.
+// A latencyRow is an outcome's row in the table.
 type latencyRow struct {
 	Name string
 	Latency
 }
 
-// chartData is what the charts draw.
+// chartData is the data of the charts.
 type chartData struct {
 	Outcomes []string `json:"outcomes"`
 	Seconds  float64  `json:"seconds"`
@@ -57,8 +57,7 @@ type chartData struct {
 	Line     *Line    `json:"line"`
 }
 
-// WriteReport writes the result as one HTML file that needs no other: it opens
-// offline and asks nobody for anything.
+// WriteReport writes the result as one HTML file that needs no other file: it works offline, and makes no requests.
 func (r *Result) WriteReport(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{"grouped": humanize.Comma, "counted": counted, "ms": milliseconds, "s": inLineSeconds}).Parse(reportPage)
 	if err != nil {
@@ -79,7 +78,7 @@ func (r *Result) WriteReport(w io.Writer) error {
 	return t.Execute(w, p)
 }
 
-// banner returns the tone and the words of the verdict's banner: the worst of what there is to say.
+// banner returns the tone and the words of the verdict's banner, by the worst finding.
 func (r *Result) banner() (tone, text string) {
 	v := r.Verdict
 	switch {
@@ -95,7 +94,7 @@ func (r *Result) banner() (tone, text string) {
 	return "good", "0 breaches: every promise kept"
 }
 
-// Summary says in a line what is behind the headline.
+// Summary describes the result in one line.
 func (r *Result) Summary() string {
 	text := fmt.Sprintf("%s in %s: %s answers a second", counted(r.Claims, "claim"), seconds(r.Seconds), humanize.Comma(int64(math.Round(r.PerSecond))))
 	if r.SoldOut != nil {

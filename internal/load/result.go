@@ -10,8 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// A Result is what a run measured and found. Its JSON form is stable: fields are
-// added, and none is renamed or taken away.
+// A Result is the result of a run. Its JSON form is stable: fields may be added, and none is renamed or removed.
 type Result struct {
 	Campaign  Campaign  `json:"campaign"`
 	Load      Load      `json:"load"`
@@ -19,58 +18,57 @@ type Result struct {
 	Generator Machine   `json:"generator"`
 	Started   time.Time `json:"started"`
 	Seconds   float64   `json:"seconds"` // from the start to the last answer
-	// Interrupted tells that the run was ended before all was sent: the figures are of what was.
+	// Interrupted means that the run was ended before all claims were sent: the figures cover those that were.
 	Interrupted bool `json:"interrupted"`
-	// SoldOut is after how many seconds the last coupon was answered; null: the run did not see it.
+	// SoldOut is after how many seconds the last coupon was answered; null if the run did not sell out.
 	SoldOut *float64 `json:"sold_out_seconds"`
-	Claims  int64    `json:"claims"` // sent, those asked again too
+	Claims  int64    `json:"claims"` // claims sent, including repeats
 	Unsent  int64    `json:"unsent"` // claims of the open loop that were due and never sent: no worker was free
 	// PerSecond is how many claims with a known outcome were answered per second.
 	PerSecond float64          `json:"per_second"`
 	Outcomes  map[string]int64 `json:"outcomes"` // claims by outcome, or unknown
 	Trouble   map[string]int64 `json:"trouble"`  // claims with an unknown outcome, by cause
-	// Latency is from the instant a claim was due, which in the closed loop is when
-	// it was sent, to its answer; unknown ones too, as people wait for those as well.
+	// Latency is from when a claim was due, which in the closed loop is when it was sent, to its answer. It includes unknown outcomes, because people
+	// wait for those as well.
 	Latency   Latency            `json:"latency"`
 	LatencyOf map[string]Latency `json:"latency_of"` // by outcome, or unknown
-	// Lag is how long after it was due a claim was sent: what of the latency was
-	// spent waiting for a free worker.
+	// Lag is how long after it was due a claim was sent: the part of the latency spent waiting for a free worker.
 	Lag     Latency  `json:"lag"`
 	Series  Series   `json:"series"`
-	Numbers []Number `json:"numbers"` // of issued coupons in the order of their issue, at most 2,000 of them, evenly chosen
+	Numbers []Number `json:"numbers"` // an even selection of at most 2,000 issued coupons, in the order of their issue
 	Verdict Verdict  `json:"verdict"`
-	Line    *Line    `json:"line"` // null: nobody followed a place
-	// Thresholds are the limits that were set, and whether they were kept.
+	Line    *Line    `json:"line"` // null if no user followed a place
+	// Thresholds are the limits of the run, and whether they were kept.
 	Thresholds []Threshold `json:"thresholds"`
-	Warnings   []string    `json:"warnings"` // what makes the figures mean less than they seem to
+	Warnings   []string    `json:"warnings"` // why the figures may be misleading
 
 	history []audit.Claim
 	places  []audit.Followed
 	issued  []Answer
 }
 
-// A Campaign is the campaign as it was before the run.
+// A Campaign is the state of the campaign before the run.
 type Campaign struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
-	Quantity *int64 `json:"quantity"` // null: unlimited
-	Issued   *int64 `json:"issued"`   // before the run; null: the gate did not say
+	Quantity *int64 `json:"quantity"` // null if unlimited
+	Issued   *int64 `json:"issued"`   // before the run; null if unknown
 }
 
-// A Load is what was asked for.
+// A Load is the configured load.
 type Load struct {
 	Loop        string  `json:"loop"` // open or closed
 	Users       int     `json:"users"`
 	Repeat      int     `json:"repeat"`
 	Concurrency int     `json:"concurrency"`
 	Rate        float64 `json:"rate"`             // claims due per second; 0 in the closed loop
-	Duration    float64 `json:"duration_seconds"` // 0: until all were sent
+	Duration    float64 `json:"duration_seconds"` // 0 means until all were sent
 	Prefix      string  `json:"prefix"`
 	Shuffle     bool    `json:"shuffle"`
 	Seed        uint64  `json:"seed"`
 	Follow      bool    `json:"follow"`
-	FollowFor   float64 `json:"follow_seconds"` // 0: until every place has ended
-	Leave       float64 `json:"leave"`          // the share of those in line who left it
+	FollowFor   float64 `json:"follow_seconds"` // 0 means until every place has ended
+	Leave       float64 `json:"leave"`          // the share of users in line who left it
 	CDN         bool    `json:"cdn"`            // one look a second stood for all followers
 }
 
@@ -86,37 +84,37 @@ type Latency struct {
 	Max   float64 `json:"max_ms"`
 }
 
-// A Series says what happened in each interval of the run, by when answers came.
-// All its lists have one entry an interval. The last lasts until the run's end, up to twice as long.
+// A Series is the figures of each interval of the run, by when answers came. All its lists have one entry for each interval. The last interval
+// extends to the run's end, and may be up to twice as long.
 type Series struct {
 	Interval  float64              `json:"interval_seconds"`
-	At        []float64            `json:"at"`         // seconds from the start to the interval's
+	At        []float64            `json:"at"`         // seconds from the start of the run to the start of the interval
 	PerSecond map[string][]float64 `json:"per_second"` // by outcome, or unknown
-	P50       []*float64           `json:"p50_ms"`     // null: no answer
+	P50       []*float64           `json:"p50_ms"`     // null if there was no answer
 	P95       []*float64           `json:"p95_ms"`
 	P99       []*float64           `json:"p99_ms"`
 }
 
-// A Number is an issued coupon's, and when it was issued. Answers come in another
-// order, and the client's clock may be another: so both are the server's.
+// A Number is the number of an issued coupon, and its time of issue. Both are the server's, because answers come in another order, and the client's
+// clock may differ.
 type Number struct {
 	At     float64 `json:"at"` // seconds from the first coupon of the run, by the server's clock
 	Number int64   `json:"number"`
 }
 
-// A Verdict says whether the answers keep the promises.
+// A Verdict is whether the answers keep the promises.
 type Verdict struct {
 	Checked  bool           `json:"checked"`
-	Why      string         `json:"why"`     // not checked, or what it rests on
-	Coupons  int            `json:"coupons"` // of the server that the answers were held against
+	Why      string         `json:"why"`     // why nothing was checked, or what the verdict is based on
+	Coupons  int            `json:"coupons"` // coupons of the server that the answers were compared with
 	InForce  int            `json:"in_force"`
 	Breaches audit.Breaches `json:"breaches"`
 }
 
-// OK tells whether the run was complete, and its answers keep every promise and every threshold.
+// OK reports whether the run was complete, and its answers keep every promise and every threshold.
 func (r *Result) OK() bool { return r.Verdict.OK() && !r.Interrupted && r.Missed() == "" }
 
-// OK tells whether the answers were checked and keep every promise.
+// OK reports whether the answers were checked and keep every promise.
 func (v Verdict) OK() bool { return v.Checked && v.Breaches.Total == 0 }
 
 // String returns the verdict in one line.
@@ -135,7 +133,7 @@ func breaches(n int64) string {
 	return humanize.Comma(n) + " breaches"
 }
 
-// unknown is what stands for an outcome that the client did not learn.
+// unknown is the word for an outcome that the client does not know.
 const unknown = "unknown"
 
 // WriteJSON writes the result as one JSON object.

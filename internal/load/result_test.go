@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// asking returns workers whose claims take so long and get what answer says.
+// asking returns workers whose claims take a given time and get the answers of answer.
 func asking(takes time.Duration, answer func(user int) load.Answer) func() load.Ask {
 	return func() load.Ask {
 		return func(user int) load.Answer {
@@ -27,8 +27,8 @@ func asking(takes time.Duration, answer func(user int) load.Answer) func() load.
 
 func soldOutTo(int) load.Answer { return load.Answer{Outcome: firstcome.SoldOut} }
 
-// TestNoIntervalIsScaledUp holds that each interval's rate, for as long as it lasts, is its claims: the
-// last one lasts until the last answer, and no shorter than the others.
+// TestNoIntervalIsScaledUp checks that each interval's rate, times its length, is its number of claims. The last interval lasts until the last
+// answer, and is no shorter than the others.
 func TestNoIntervalIsScaledUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, users := range []int{1, 30, 64, 640, 64_000, 64_001, 65_000} {
@@ -51,8 +51,7 @@ func TestNoIntervalIsScaledUp(t *testing.T) {
 	})
 }
 
-// TestARunEndsAtItsDurationAndAGrace has a server that is a thousand times too slow for the rate, and one
-// that never knows.
+// TestARunEndsAtItsDurationAndAGrace has a server that is a thousand times too slow for the rate, and a server that never knows the outcome.
 func TestARunEndsAtItsDurationAndAGrace(t *testing.T) {
 	const duration, takes = 2 * time.Second, time.Second
 	synctest.Test(t, func(t *testing.T) {

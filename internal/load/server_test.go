@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A shop is a server with one campaign in memory, which a test may spoil.
+// A shop is a server with one campaign in memory, whose answers a test may change.
 type shop struct {
 	id       string
 	name     string
@@ -26,11 +26,9 @@ type shop struct {
 	unknown  int   // so many reads of the campaign are answered without the gate's counts
 	behind   int64 // coupons that the ledger does not have yet: one comes each time that the campaign is read
 
-	// spoil, if set, changes what a claim gets, before it is answered. It may
-	// change the shop too.
+	// spoil, if not nil, changes a claim's answer before it is sent. It may change the shop too.
 	spoil func(s *shop, user string, o firstcome.Outcome, c *client.Coupon) firstcome.Outcome
-	// fails, if set, may answer a claim, and tells whether it did: before the claim
-	// is decided or, if after, once it is.
+	// fails, if not nil, may answer a claim, and reports whether it did: before the claim is decided or, if after is true, once it is.
 	fails func(w http.ResponseWriter, claim int, after bool) bool
 
 	mu      sync.Mutex // guards what follows
@@ -89,7 +87,7 @@ func (s *shop) claim(w http.ResponseWriter, r *http.Request) {
 	answer(w, outcome, coupon)
 }
 
-// decide is a right gate.
+// decide decides as a correct gate.
 func (s *shop) decide(user string) (firstcome.Outcome, client.Coupon) {
 	if n, ok := s.holders[user]; ok {
 		return firstcome.AlreadyIssued, s.coupons[n]
@@ -157,7 +155,7 @@ func (s *shop) read(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// forAdmins tells whether the caller is an admin. If not, it answers.
+// forAdmins reports whether the caller is an admin. If not, it answers the request.
 func (s *shop) forAdmins(w http.ResponseWriter, r *http.Request) bool {
 	if s.key == "" || r.Header.Get("Authorization") == "Bearer "+s.key {
 		return true

@@ -15,8 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// outcomeWords returns the outcomes of a result in the order in which people
-// read them, those that did not occur left out.
+// outcomeWords returns the outcomes of a result that occurred, in the order of the table.
 func outcomeWords(r *Result) []string {
 	var words []string
 	read := firstcome.Outcomes()
@@ -59,7 +58,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	return err
 }
 
-// write writes the verdict, with the breaches that are shown.
+// write writes the verdict, with the breaches in Shown.
 func (r *Result) write(t *strings.Builder) {
 	v := r.Verdict
 	fmt.Fprintf(t, "\n  %s\n", r.InAll())
@@ -74,7 +73,7 @@ func (r *Result) write(t *strings.Builder) {
 	}
 }
 
-// InAll says in one line how the run went: breaches, thresholds, and whether it was complete.
+// InAll describes the run's success in one line: breaches, thresholds, and whether it was complete.
 func (r *Result) InAll() string {
 	text := r.Verdict.String()
 	for _, threshold := range r.Thresholds {
@@ -86,7 +85,7 @@ func (r *Result) InAll() string {
 	return text
 }
 
-// Headline says in a few words what happened.
+// Headline describes the result in a few words.
 func (r *Result) Headline() string {
 	issued, refused := r.Outcomes[firstcome.Issued.String()], r.Outcomes[firstcome.SoldOut.String()]
 	switch {
@@ -102,7 +101,7 @@ func (r *Result) Headline() string {
 	return "No coupon was issued"
 }
 
-// seconds writes a duration with the digits that tell.
+// seconds formats a duration with its significant digits.
 func seconds(s float64) string {
 	if s < 60 {
 		return fmt.Sprintf("%.2f s", s)
@@ -110,7 +109,7 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// milliseconds writes a latency, of which there are three digits: everywhere the same.
+// milliseconds formats a latency with three digits, the same everywhere.
 func milliseconds(ms float64) string {
 	if ms < 100 {
 		return fmt.Sprintf("%.2f", ms)
@@ -118,7 +117,7 @@ func milliseconds(ms float64) string {
 	return humanize.Comma(int64(math.Round(ms)))
 }
 
-// String says in words what was asked for.
+// String describes the configured load in words.
 func (l Load) String() string {
 	text := counted(int64(l.Users), "user")
 	if l.Repeat > 1 {
@@ -150,7 +149,7 @@ func (r *Result) Coupons() int64 {
 	return issued
 }
 
-// rate writes a rate, whole if it is.
+// rate formats a rate, without decimals if it is whole.
 func rate(perSecond float64) string {
 	if whole := int64(perSecond); float64(whole) == perSecond {
 		return humanize.Comma(whole)
@@ -158,7 +157,7 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%g", perSecond)
 }
 
-// counted writes how many of a thing there are.
+// counted formats a number of things.
 func counted(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

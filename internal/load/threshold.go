@@ -7,7 +7,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A Threshold is a limit that was set for a run, and what the run had.
+// A Threshold is a limit of a run, and the run's value.
 type Threshold struct {
 	Name  string  `json:"name"` // p99_ms; errors: claims whose outcome is unknown; pace_kept: a share
 	Limit float64 `json:"limit"`
@@ -21,11 +21,11 @@ const (
 	thresholdPace   = "pace_kept"
 )
 
-// thresholds holds a run against its limits.
+// thresholds compares a run with its limits.
 func thresholds(c Config, r *Result) []Threshold {
 	all := []Threshold{}
 	if c.P99 > 0 {
-		// Of a run without answers it is not known how long one takes.
+		// A run without answers has no latency.
 		limit := float64(c.P99.Microseconds()) / 1000
 		all = append(all, Threshold{thresholdP99, limit, r.Latency.P99, r.Latency.Count > 0 && r.Latency.P99 <= limit})
 	}
@@ -44,7 +44,7 @@ func thresholds(c Config, r *Result) []Threshold {
 	return all
 }
 
-// String says in words how it went.
+// String describes in words whether it was kept.
 func (t Threshold) String() string {
 	is := map[bool]string{true: "within", false: "over"}[t.Kept]
 	if t.Name == thresholdErrors {
@@ -56,7 +56,7 @@ func (t Threshold) String() string {
 	return fmt.Sprintf("p99 %s ms, %s %s ms", milliseconds(t.Got), is, milliseconds(t.Limit))
 }
 
-// Missed says which thresholds were not kept; "" if all were.
+// Missed names the thresholds that were not kept, or returns "" if all were.
 func (r *Result) Missed() string {
 	var missed []string
 	for _, t := range r.Thresholds {
@@ -67,19 +67,19 @@ func (r *Result) Missed() string {
 	return strings.Join(missed, "; ")
 }
 
-// A generator's lag matters above lagShare of the latency, at the 99th percentile, and above lagLeast:
-// a timer rings up to a millisecond late.
+// lagShare and lagLeast are the share of the latency, at the 99th percentile, and the milliseconds above which a generator's lag matters: timers fire
+// up to a millisecond late.
 const (
 	lagShare = 0.1
 	lagLeast = 5 // ms
 )
 
-// LagMatters tells whether claims waited so long for a free worker that the latency is the generator's, too.
+// LagMatters reports whether claims waited so long for a free worker that the latency is partly the generator's.
 func (r *Result) LagMatters() bool {
 	return r.Load.Loop == "open" && r.Lag.P99 > lagLeast && r.Lag.P99 > lagShare*r.Latency.P99
 }
 
-// warnings says what makes a run's figures mean less than they seem to.
+// warnings returns why a run's figures may be misleading.
 func warnings(r *Result) []string {
 	all := []string{}
 	if r.Interrupted {
@@ -100,7 +100,7 @@ func warnings(r *Result) []string {
 	return all
 }
 
-// lateLook is how late a look may begin, in milliseconds, before it is a warning: of a second that people wait at least.
+// lateLook is how late a look may begin, in milliseconds, without a warning: people wait a second or more between looks.
 const lateLook = 250
 
 func were(n int64, thing string) string {

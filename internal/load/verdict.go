@@ -15,14 +15,14 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// verdict holds what clients were told against the server's coupons, once it has recorded them.
+// verdict compares the clients' answers with the server's coupons, once it has recorded them.
 func verdict(ctx context.Context, c Config, reader *client.Client, before client.Campaign, h audit.History) Verdict {
 	after, err := recorded(ctx, c, reader)
 	if err != nil {
 		return unchecked(err)
 	}
 	h.Quantity, h.Others = firstcome.Unlimited, c.Others
-	h.Returned = c.Returned || before.Version != after.Version // every void and every change of terms is a version
+	h.Returned = c.Returned || before.Version != after.Version // every void and every change of terms raises the version
 	h.Recorded = before.Answer == string(firstcome.Recorded) && after.Answer == before.Answer
 	if h.Letters, err = letters(ctx, c, reader); err != nil {
 		return unchecked(err)
@@ -47,7 +47,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 			kept.Generation, kept.Ticket = *coupon.Generation, *coupon.Ticket
 		}
 		if coupon.State == "voided" {
-			kept.VoidedAt = after.ServerTime.Time // when does not matter, that it is does
+			kept.VoidedAt = after.ServerTime.Time // only that it is voided matters, not when
 		} else {
 			v.InForce++
 		}
@@ -110,7 +110,7 @@ func unrecorded(ctx context.Context, c Config, reader *client.Client) (campaign 
 	return campaign, missing - int64(len(dead)), err
 }
 
-// letters returns the campaign's dead letters that are no coupons of the ledger.
+// letters returns the campaign's dead letters that are not coupons of the ledger.
 func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Letter, error) {
 	found, err := client.All(func(after string) (client.List[client.DeadLetter], error) {
 		return reader.Operator().DeadLetters(ctx, client.LetterFilter{Campaign: c.Campaign, Resolved: true, After: after})
@@ -142,7 +142,7 @@ func lost(ctx context.Context, c Config, reader *client.Client) ([]audit.Range, 
 	return all, nil
 }
 
-// numberOf returns the number of the last of so many coupons.
+// numberOf returns the number of the last of a number of coupons.
 func numberOf(issued int64, lost []audit.Range) int64 {
 	for _, numbers := range lost {
 		if numbers.First <= issued {

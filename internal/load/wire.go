@@ -15,17 +15,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A fleet is the servers that claims are sent to.
+// A fleet is the servers that get the claims.
 type fleet struct {
 	key     string
-	prefix  string // of a body, up to the user's index
+	prefix  string // start of a body, up to the user's index
 	nodes   []node
-	workers atomic.Int64 // that there are
+	workers atomic.Int64 // number of workers
 }
 
 // A node is one server of a fleet.
 type node struct {
-	campaign string // the campaign's URL, with a slash behind it
+	campaign string // the campaign's URL, with a slash at the end
 	claims   string // the URL of its claims
 	client   *fasthttp.HostClient
 }
@@ -47,17 +47,16 @@ func newFleet(c Config) (*fleet, error) {
 	return f, nil
 }
 
-// maxIdle is how long a connection may be idle before it is closed: less than
-// after what servers close one, so that they do not as a claim is sent.
+// maxIdle is how long a connection may be idle before the client closes it. It is shorter than servers' idle time-outs, so that a server does not
+// close a connection just as a claim is sent.
 const maxIdle = 4 * time.Second
 
-// newClient returns a client with a connection for each worker, and for each look. It sends nothing
-// twice: that would look like a breach.
+// newClient returns a client with a connection for each worker, and for each look. It never repeats a request, which would look like a breach.
 func newClient(c Config, u *url.URL) *fasthttp.HostClient {
 	isTLS := u.Scheme == "https"
 	connections := c.Concurrency
 	if c.Follow {
-		connections *= 2 // as many claim, and as many follow
+		connections *= 2 // as many for claims, and as many for looks
 	}
 	return &fasthttp.HostClient{
 		Addr: fasthttp.AddMissingPort(u.Host, isTLS), IsTLS: isTLS, Name: "firstcome-load",
@@ -67,8 +66,7 @@ func newClient(c Config, u *url.URL) *fasthttp.HostClient {
 	}
 }
 
-// worker returns a worker's way to ask: one node after the other. Workers begin at
-// different nodes, and share the connections, which close ends.
+// worker returns the Ask of a worker, which uses one node after another. Workers begin at different nodes, and share connections, which close ends.
 func (f *fleet) worker() Ask {
 	var request fasthttp.Request
 	var response fasthttp.Response
@@ -98,9 +96,9 @@ func (f *fleet) close() {
 	}
 }
 
-// trouble names the cause of a lost answer, without what differs each time, such as ports.
+// trouble returns the cause of a lost answer, without details that differ each time, such as ports.
 func trouble(err error) string {
-	var timeout interface{ Timeout() bool } // fasthttp's is no net.Error
+	var timeout interface{ Timeout() bool } // fasthttp's is not a net.Error
 	var operation *net.OpError
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
