@@ -7,11 +7,10 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
-// An Examination is what was found of a server, by what it is about.
+// An Examination has the findings about a server, by their subject.
 type Examination map[string]doctor.Finding
 
-// Examined returns findings by what they are about. Whatever is not OK has a fix, and none
-// shows the password of the user who looked.
+// Examined returns findings by their subject. It fails unless each that is not OK has a fix, and none shows the password of the user who looked.
 func Examined(t testing.TB, findings doctor.Findings, password string) Examination {
 	t.Helper()
 	found := Examination{}

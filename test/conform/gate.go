@@ -1,5 +1,4 @@
-// Package conform says what a gate, a journal and a ledger must do, as tests that every one runs, and what the
-// examination of a server must say.
+// Package conform has the tests that every gate, journal and ledger must pass, and checks of the examination of a server.
 //
 // Gate runs the vectors in testdata/gate, and a random walk of claims, changes and
 // clock jumps during which the rule in the model and the gate agree at every step, and
@@ -26,12 +25,11 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A Subject is a gate under test with what an operator does to its campaigns.
-// The errors are firstcome's.
+// A Subject is a gate under test, with an operator's changes of its campaigns. The errors are firstcome's.
 type Subject interface {
 	gate.Decider
 	Operator
-	// Instants returns what the gate keeps of a campaign's course.
+	// Instants returns the times of a campaign's events at the gate.
 	Instants(ctx context.Context, id firstcome.CampaignID) (firstcome.Instants, error)
 	// SetClock sets the gate's clock, which stands still until it is set again.
 	SetClock(at time.Time)
@@ -62,10 +60,10 @@ func quarantineFor(s Subject) time.Duration {
 // operator's changes pass through the first.
 type Cluster interface{ Nodes() []gate.Decider }
 
-// A Killable subject goes on as if its process had been killed and started again.
+// A Killable subject can continue as if its process had been killed and restarted.
 type Killable interface{ Kill() error }
 
-// Epoch is the instant from which the vectors' clock counts.
+// Epoch is the time from which the vectors' clock counts.
 var Epoch = time.Date(2026, 12, 24, 1, 0, 0, 0, time.UTC)
 
 //go:embed testdata/gate/*.txt
@@ -74,7 +72,7 @@ var vectors embed.FS
 //go:embed testdata/quarantine/*.txt
 var quarantineVectors embed.FS
 
-// Gate runs everything that a gate must do. fresh returns a new subject without campaigns.
+// Gate runs all tests of a gate. fresh returns a new subject without campaigns.
 func Gate(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t)
 	runVectors(t, s, vectors, "testdata/gate", runVector)

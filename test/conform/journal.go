@@ -23,15 +23,15 @@ type Stream interface {
 	// Another returns another recorder's.
 	Another() flow.Source
 	Entries
-	// Left tells whether anything of a campaign is left.
+	// Left reports whether anything of a campaign is left.
 	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
 }
 
-// Entries are what a suite has a gate write into a journal.
+// Entries makes a gate write into a journal.
 type Entries interface {
 	// Make makes a campaign of any number of coupons at the gate.
 	Make(ctx context.Context, id firstcome.CampaignID) error
-	// Issue has the gate issue coupons to users who are new.
+	// Issue issues coupons to new users.
 	Issue(ctx context.Context, id firstcome.CampaignID, users int) ([]firstcome.Coupon, error)
 	// Litter writes something into a campaign's part that nobody can read.
 	Litter(ctx context.Context, id firstcome.CampaignID) error
@@ -39,8 +39,7 @@ type Entries interface {
 	Report(ctx context.Context, id firstcome.CampaignID, r gate.LineReport) error
 }
 
-// Journal runs everything that a journal must do. fresh returns a new one without campaigns, whose recorders take over
-// nothing from a recorder that lives.
+// Journal runs all tests of a journal. fresh returns a new one without campaigns, whose recorders take over nothing from a recorder that lives.
 func Journal(t *testing.T, fresh func(t *testing.T) Stream) {
 	for what, test := range map[string]func(*drained){
 		"what is issued comes in its order and is gone":   comesInOrder,
@@ -69,7 +68,7 @@ type drained struct {
 	coupons map[firstcome.CampaignID][]firstcome.Coupon
 	garbage []flow.Garbage
 	line    gate.LineReport
-	grown   chan struct{} // closed and made anew when something came
+	grown   chan struct{} // closed and replaced when a batch comes
 }
 
 func (d *drained) make(id firstcome.CampaignID) {
@@ -272,7 +271,7 @@ func hangingSink(d *drained) {
 	d.gone("many-0", all["many-0"]...)
 }
 
-// reportComes has entries about a line between coupons and garbage, of which the first sink takes none.
+// reportComes puts entries about a line between coupons and garbage. The first sink takes none of them.
 func reportComes(d *drained) {
 	all := d.issue("c", 3)
 	one := gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []gate.PastLine{ended(1, "sold_out")}}

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A Book is a ledger under test, beside a gate that is not it.
+// A Book is a ledger under test, beside a remote gate.
 type Book interface {
 	flow.Keeper
 	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
@@ -30,7 +30,7 @@ type Book interface {
 	Another() flow.Keeper
 }
 
-// Ledger runs everything that a ledger must do for a recorder. fresh returns a new one without campaigns.
+// Ledger runs all tests of a ledger with a recorder. fresh returns a new one without campaigns.
 func Ledger(t *testing.T, fresh func(t *testing.T) Book) {
 	for what, test := range map[string]func(*kept){
 		"F41 what is recorded again is done":            recordedAgain,
@@ -196,7 +196,7 @@ func overlapping(k *kept) {
 			for first := int64(1); first <= last; first += step {
 				batches = append(batches, stage.Coupons("c", first, min(last, first+step-1+random.Int64N(20))))
 			}
-			batches = append(batches, stage.Coupons("c", last, last)) // no other one may reach so far
+			batches = append(batches, stage.Coupons("c", last, last)) // no other batch may reach so far
 			batches = append(batches, batches...)
 			random.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
 			for _, coupons := range batches {

@@ -29,9 +29,8 @@ type Liner interface {
 //go:embed testdata/line/*.txt testdata/line/quarantine/*.txt
 var lineVectors embed.FS
 
-// Line runs everything that a gate with waiting lines must do: the vectors in testdata/line, those in
-// testdata/line/quarantine if stock that comes back is quarantined, and a random walk of claims, direct issues, service, changes
-// and clock jumps during which the model and the gate agree at every step.
+// Line runs all tests of a gate with waiting lines: the vectors in testdata/line, those in testdata/line/quarantine if stock that comes back is
+// quarantined, and a random walk of claims, direct issues, service, changes and clock jumps during which the model and the gate agree at every step.
 func Line(t *testing.T, fresh func(t *testing.T) Subject) {
 	s := fresh(t).(Liner)
 	runVectors(t, s, lineVectors, "testdata/line", runVector)

@@ -68,7 +68,7 @@ func (l *modelLine) gone(user firstcome.UserID) {
 	l.joined[user] = true
 }
 
-// away returns what sends everybody in line away at now, or 0. A generation of which no ticket was given does not end.
+// away returns the outcome with which all users in line are sent away at now, or 0. A generation without tickets does not end.
 func (m *model) away(now time.Time) firstcome.Outcome {
 	if m.LastTicket == 0 {
 		return 0

@@ -157,7 +157,7 @@ func draw(random *rand.Rand, client int) op {
 	return op{kind: "void", value: int64(1 + random.IntN(24))}
 }
 
-// do runs an operation and writes it down. What ended in an error may have happened.
+// do runs an operation and logs it. An operation that ended with an error may have taken effect.
 func (h *history) do(ctx context.Context, client int, o op) {
 	call := time.Since(h.start)
 	r := h.ask(ctx, h.issuers[client%len(h.issuers)], o)

@@ -18,7 +18,7 @@ type model struct {
 	quarantineFor    time.Duration
 	quarantined      int64
 	quarantinedUntil time.Time
-	// The window as it was before it was widened, for as long; zero: it was not.
+	// The window before it was widened, for the same time; zero if it was not.
 	wasOpens, wasCloses time.Time
 	// Claims heard sold_out as the first of it came back.
 	wasSoldOut bool
@@ -58,8 +58,8 @@ func (m *model) since(o firstcome.Outcome) time.Time {
 	return time.Time{}
 }
 
-// recallQuarantine brings what is quarantined up to the clock, as whatever the gate decides does: if
-// that went back what is quarantined begins anew, and what has left quarantine stays so.
+// recallQuarantine updates the quarantine by the clock, as each decision of a gate does. If the clock went back, the quarantine begins again, and
+// stock that has left quarantine stays out.
 func (m *model) recallQuarantine() {
 	if latest := m.clock.Add(m.quarantineFor); m.quarantinedUntil.After(latest) {
 		m.quarantinedUntil = latest
@@ -69,7 +69,7 @@ func (m *model) recallQuarantine() {
 	}
 }
 
-// isQuarantined tells whether stock is quarantined, so that no lease may be granted.
+// isQuarantined reports whether stock is quarantined, so that no lease may be granted.
 func (m *model) isQuarantined() bool { return m.clock.Before(m.quarantinedUntil) }
 
 // asSeen returns the campaign as claims see it: with its window as narrow as it was, while stock is quarantined, and without a
@@ -97,7 +97,7 @@ func (m *model) quarantine() {
 	}
 }
 
-// isSoldOut tells whether every coupon is in force and nobody stands by.
+// isSoldOut reports whether every coupon is in force and nobody stands by.
 func (m *model) isSoldOut() bool {
 	return int64(len(m.holds)) >= m.Quantity && !(m.Pace != nil && m.Waitlist)
 }
@@ -163,7 +163,7 @@ func (m *model) claim(user firstcome.UserID, direct bool) firstcome.Decision {
 	return d
 }
 
-// opens keeps when the campaign opened, and tells whether that is now.
+// opens notes when the campaign opened, and reports whether that is now.
 func (m *model) opens(now time.Time) bool {
 	seen := m.asSeen()
 	seen.Quantity = firstcome.Unlimited

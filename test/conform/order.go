@@ -48,7 +48,7 @@ func ordered(first state, events []event) (order []int, found bool) {
 	return s.order, found
 }
 
-// confirmed tells whether porcupine, too, finds the answers right in an order, and each event
+// confirmed reports whether porcupine, too, finds the answers right in an order, and each event
 // in it between its question and its answer. All the orders of a history it cannot always try.
 func confirmed(first state, events []event, order []int) bool {
 	var operations []porcupine.Operation
@@ -83,7 +83,7 @@ func rule(first state) *porcupine.NondeterministicModel {
 	}
 }
 
-// from tells whether what has not come at a place has an order.
+// from reports whether what has not come at a place has an order.
 func (s *search) from(p place) bool {
 	before := len(s.order)
 	found := s.search(p)
@@ -134,7 +134,7 @@ func (s *search) next(p place) (may []int, all bool) {
 	return may, earliest < 0
 }
 
-// released tells whether there is an order if what is quarantined at a place is so no longer.
+// released reports whether there is an order if what is quarantined at a place is so no longer.
 func (s *search) released(p place) bool {
 	if p.state.quarantined == 0 {
 		return false
@@ -143,7 +143,7 @@ func (s *search) released(p place) bool {
 	return s.from(p)
 }
 
-// changed tells whether there is an order with one of the events that may come next, of
+// changed reports whether there is an order with one of the events that may come next, of
 // which all change something.
 func (s *search) changed(p place) bool {
 	may, _ := s.next(p)

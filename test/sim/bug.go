@@ -6,9 +6,9 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A kind of towns is what may happen in them besides.
+// A kind is a kind of towns, by what else may happen in them.
 type kind struct {
-	putsBack bool // the ledger is put back to a backup
+	putsBack bool // the ledger is restored from a backup
 	logs     bool // there is a waiting line, which is logged in a topic
 }
 
@@ -35,9 +35,9 @@ type bug struct {
 	remade  func(*Gate) recovery.Gate                        // the gate, as its Machine asks it
 	refills func(*Ledger) rebuilds                           // and the ledger
 	log     func(*town, recovery.LineLogs) recovery.LineLogs // where lines are logged
-	// heedless has whoever records settle entries whatever epoch they are of.
+	// heedless makes recorders settle entries of any epoch.
 	heedless bool
-	// deaf has nodes go on at a gate though they know that its epoch has ended.
+	// deaf makes nodes keep using a gate although they know that its epoch has ended.
 	deaf bool
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A muddled gate is the model of one, of which a bug changes the line before each claim, or before each service, or answers instead of it
-// who leaves.
+// A muddled gate is the model gate with a bug that changes the line before each claim or each service, or answers in its place who leaves.
 type muddled struct {
 	gated
 	gate   *Gate
@@ -22,7 +21,7 @@ type muddled struct {
 	leave  func(user firstcome.UserID) error
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (m muddled) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	if c := m.gate.campaigns[id]; m.claims != nil && c != nil {
 		m.claims(c, users)
@@ -30,7 +29,7 @@ func (m muddled) Claim(ctx context.Context, id firstcome.CampaignID, users []fir
 	return m.gated.Claim(ctx, id, users)
 }
 
-// Serve is gate.Line's.
+// Serve implements gate.Line.
 func (m muddled) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	if c := m.gate.campaigns[id]; m.serve != nil && c != nil {
 		m.serve(c)
@@ -131,13 +130,13 @@ func (s stale) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return p, held, err
 }
 
-// A carrying gate is one of which a bug carries the line over.
+// A carrying gate is a gate with a bug in carrying the line over.
 type carrying struct {
 	*Gate
 	carry func(context.Context, recovery.Rebuild) (recovery.Carried, error)
 }
 
-// Carry is recovery.Gate's.
+// Carry implements recovery.Gate.
 func (c carrying) Carry(ctx context.Context, r recovery.Rebuild, _ int64) (recovery.Carried, error) {
 	return c.carry(ctx, r)
 }
@@ -145,7 +144,7 @@ func (c carrying) Carry(ctx context.Context, r recovery.Rebuild, _ int64) (recov
 // A regenerating ledger has the line go on with the generation that ends.
 type regenerating struct{ *Ledger }
 
-// FinishRebuild is recovery.Ledger's.
+// FinishRebuild implements recovery.Ledger.
 func (r regenerating) FinishRebuild(ctx context.Context, one recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	fill, err := r.Ledger.FinishRebuild(ctx, one, loaded, frozen)
 	if fill.Line.Generation > 1 {

@@ -11,13 +11,13 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// An unminding gate is one of which a bug has everybody told their place, whether its epoch decides or its line is logged.
+// An unminding gate is a gate with a bug: users are told their places whether or not its epoch decides and its line is logged.
 type unminding struct {
 	gated
 	decides, bare bool
 }
 
-// Decides is gate.Gate's.
+// Decides implements gate.Gate.
 func (u unminding) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
 	if u.decides {
 		return nil
@@ -25,7 +25,7 @@ func (u unminding) Decides(ctx context.Context, id firstcome.CampaignID, epoch i
 	return u.gated.Decides(ctx, id, epoch)
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (u unminding) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := u.gated.Claim(ctx, id, users)
 	for n := range decisions {
@@ -36,14 +36,14 @@ func (u unminding) Claim(ctx context.Context, id firstcome.CampaignID, users []f
 	return decisions, err
 }
 
-// A mislaid log is one of which a bug changes what is appended, or read.
+// A mislaid log is a log with a bug in appending or reading.
 type mislaid struct {
 	recovery.LineLogs
 	hasty bool                               // who appends does not wait
 	read  func(r *flow.LineRecord) (is bool) // nil: as it is
 }
 
-// Append is flow.LineLog's.
+// Append implements flow.LineLog.
 func (m mislaid) Append(ctx context.Context, id firstcome.CampaignID, records []flow.LineRecord) error {
 	if m.hasty {
 		go func() { _ = m.LineLogs.Append(ctx, id, records) }()
@@ -66,7 +66,7 @@ func reads(read func(r *flow.LineRecord) (is bool)) func(*town, recovery.LineLog
 	return func(_ *town, l recovery.LineLogs) recovery.LineLogs { return mislaid{LineLogs: l, read: read} }
 }
 
-// A forgetful ledger is one of which a bug changes what it knows of a line.
+// A forgetful ledger is a ledger with a bug in its data about a line.
 type forgetful struct {
 	books
 	ended   bool // that generations have ended
@@ -74,7 +74,7 @@ type forgetful struct {
 	voids   bool // coupons that are void
 }
 
-// LineHistory is recovery.Ledger's.
+// LineHistory implements recovery.Ledger.
 func (f forgetful) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
 	h, err := f.Ledger.LineHistory(ctx, id)
 	if f.history != nil && h.Log != nil {
@@ -83,7 +83,7 @@ func (f forgetful) LineHistory(ctx context.Context, id firstcome.CampaignID) (re
 	return h, err
 }
 
-// Refills is recovery.Ledger's.
+// Refills implements recovery.Ledger.
 func (f forgetful) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (recovery.Mark, error) {
 	mark, err := f.books.Refills(ctx, id, func(c firstcome.Coupon) error {
 		if f.voids && !c.VoidedAt.IsZero() {
@@ -97,7 +97,7 @@ func (f forgetful) Refills(ctx context.Context, id firstcome.CampaignID, each fu
 	return mark, err
 }
 
-// FinishRebuild is recovery.Ledger's.
+// FinishRebuild implements recovery.Ledger.
 func (f forgetful) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	if f.ended {
 		loaded.Ended = f.Ledger.mark(f.campaigns[r.Campaign]).Ended
@@ -125,7 +125,7 @@ func loads(change func(loaded *recovery.Loaded)) func(*Ledger) rebuilds {
 // A seating gate has users who had to go to the end of the line keep the ticket that another has.
 type seating struct{ *Gate }
 
-// Seat is recovery.Gate's.
+// Seat implements recovery.Gate.
 func (s seating) Seat(ctx context.Context, r recovery.Rebuild, generation int64, people []recovery.Waiting) error {
 	for n := 1; n < len(people); n++ {
 		if people[n].User < people[n-1].User {

@@ -10,13 +10,13 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A modest gate is one of which a bug hides from a recovery what it has.
+// A modest gate is a gate with a bug that hides data from a recovery.
 type modest struct {
 	*Gate
 	hides, holds bool // that it is ahead; its holders
 }
 
-// Standing is recovery.Gate's.
+// Standing implements recovery.Gate.
 func (m modest) Standing(ctx context.Context, r gate.Revision) error {
 	if m.hides && m.ahead(r) != nil {
 		return m.stands(r.Campaign)
@@ -24,7 +24,7 @@ func (m modest) Standing(ctx context.Context, r gate.Revision) error {
 	return m.Gate.Standing(ctx, r)
 }
 
-// Stopped is recovery.Gate's.
+// Stopped implements recovery.Gate.
 func (m modest) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
 	s, err := m.Gate.Stopped(ctx, r)
 	if m.hides && m.ahead(r) != nil {
@@ -33,7 +33,7 @@ func (m modest) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped,
 	return s, err
 }
 
-// Freeze is recovery.Gate's.
+// Freeze implements recovery.Gate.
 func (m modest) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := m.Gate.Freeze(ctx, r)
 	if m.hides {
@@ -42,7 +42,7 @@ func (m modest) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen
 	return f, err
 }
 
-// Held is recovery.Gate's.
+// Held implements recovery.Gate.
 func (m modest) Held(ctx context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
 	if m.holds {
 		return nil
@@ -50,13 +50,13 @@ func (m modest) Held(ctx context.Context, r recovery.Rebuild, each func(firstcom
 	return m.Gate.Held(ctx, r, each)
 }
 
-// A careless ledger is one of which a bug changes what it adopts.
+// A careless ledger is a ledger with a bug in adopting a gate's state.
 type careless struct {
 	*Ledger
 	adopt func(a *account, gate *recovery.Stopped, absent *[]firstcome.Coupon)
 }
 
-// Adopt is recovery.Ledger's.
+// Adopt implements recovery.Ledger.
 func (c careless) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, whole bool) (recovery.Adopted, error) {
 	c.adopt(c.campaigns[r.Campaign], &gate, &absent)
 	return c.Ledger.Adopt(ctx, r, gate, absent, whole)

@@ -17,13 +17,13 @@ type unheeding struct {
 	before func(ctx context.Context)
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (u unheeding) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	u.before(ctx)
 	return u.gated.Claim(ctx, id, users)
 }
 
-// before has a gate do something before each claim of the campaign, if it has it.
+// before makes a gate do something before each claim of the campaign, if the gate has it.
 func before(do func(g *Gate, c *course)) func(*town) {
 	return func(t *town) {
 		t.front = unheeding{t.front, func(context.Context) {
@@ -34,7 +34,7 @@ func before(do func(g *Gate, c *course)) func(*town) {
 	}
 }
 
-// steps are a gate of which a bug changes steps of a rebuild; nil: as they are.
+// steps is a gate with bugs in steps of a rebuild; a nil step is correct.
 type steps struct {
 	*Gate
 	freeze func(c *course)
@@ -42,7 +42,7 @@ type steps struct {
 	toward func(c *course, r recovery.Rebuild)
 }
 
-// Freeze is recovery.Gate's.
+// Freeze implements recovery.Gate.
 func (s steps) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := s.Gate.Freeze(ctx, r)
 	if s.freeze != nil && err == nil {
@@ -51,7 +51,7 @@ func (s steps) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen,
 	return f, err
 }
 
-// Empty is recovery.Gate's.
+// Empty implements recovery.Gate.
 func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if s.empty {
 		return nil
@@ -59,7 +59,7 @@ func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) erro
 	return s.Gate.Empty(ctx, r, to)
 }
 
-// Switch is recovery.Gate's.
+// Switch implements recovery.Gate.
 func (s steps) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	if c := s.campaigns[r.Campaign]; s.toward != nil && c != nil {
 		s.toward(c, r)
@@ -67,7 +67,7 @@ func (s steps) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 	return s.Gate.Switch(ctx, r, f, loaded, fill)
 }
 
-// books are a ledger of which a bug changes what a rebuild asks; nil: as they are.
+// books is a ledger with bugs in calls of a rebuild; a nil call is correct.
 type books struct {
 	*Ledger
 	durable bool // every run is
@@ -76,13 +76,13 @@ type books struct {
 	finish  func(a *account, r *recovery.Rebuild, loaded *recovery.Loaded) (after func())
 }
 
-// DurableRun is recovery.Ledger's.
+// DurableRun implements recovery.Ledger.
 func (b books) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
 	durable, seen, err = b.Ledger.DurableRun(ctx, run)
 	return durable || b.durable, seen, err
 }
 
-// Refills is recovery.Ledger's.
+// Refills implements recovery.Ledger.
 func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (recovery.Mark, error) {
 	mark, err := b.Ledger.Refills(ctx, id, each)
 	if b.refill != nil && err == nil {
@@ -91,7 +91,7 @@ func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// GoesOn is recovery.Ledger's.
+// GoesOn implements recovery.Ledger.
 func (b books) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	if err := b.Ledger.GoesOn(ctx, r); !b.goesOn {
 		return err
@@ -99,7 +99,7 @@ func (b books) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	return nil
 }
 
-// FinishRebuild is recovery.Ledger's.
+// FinishRebuild implements recovery.Ledger.
 func (b books) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	after := func() {}
 	if b.finish != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// claiming is a gate of which a bug changes the claims.
+// claiming is a gate with a bug in its claims.
 type claiming struct {
 	gate.Decider
 	claim func(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (c claiming) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return c.claim(ctx, id, users)
 }
@@ -40,21 +40,21 @@ func spoiled(change func(d *firstcome.Decision, sent time.Time)) func(*wire, gat
 	}
 }
 
-// keeping is a ledger of which a bug changes what is recorded.
+// keeping is a ledger with a bug in recording.
 type keeping struct {
 	flow.Keeper
 	record func(context.Context, flow.Batch) (flow.Drained, error)
 }
 
-// Record is flow.Keeper's.
+// Record implements flow.Keeper.
 func (k keeping) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	return k.record(ctx, b)
 }
 
-// applying is a gate of which a bug changes what is applied.
+// applying is a gate with a bug in applying changes.
 type applying func(context.Context, firstcome.Change) (bool, error)
 
-// Apply is gate.Applier's.
+// Apply implements gate.Applier.
 func (a applying) Apply(ctx context.Context, c firstcome.Change) (bool, error) { return a(ctx, c) }
 
 // hasty is a gate that says of everything that it is recorded.
@@ -84,7 +84,7 @@ func applies(change func(*course, firstcome.Change, gate.Applier) (bool, error))
 	return func(t *town) { t.front = tampered{gated: t.front, gate: t.gate, apply: change} }
 }
 
-// late has the journal hear later, or never, of what the gate issued.
+// late makes the journal get issued coupons later, or never.
 func late(t *town) {
 	var known int64
 	claims(func(*course, []firstcome.UserID, []firstcome.Decision) {
@@ -108,7 +108,7 @@ func late(t *town) {
 	})(t)
 }
 
-// older has the gate go back to what it was a few steps before, as a replica that lagged.
+// older makes the gate go back to its state of a few steps before, like a replica that lagged.
 func older(t *town) {
 	var old course
 	claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) {
@@ -123,7 +123,7 @@ func older(t *town) {
 	})(t)
 }
 
-// swapped has the gate keep each second change back until the next one.
+// swapped makes the gate hold back each second change until the next one.
 func swapped(t *town) {
 	var back *firstcome.Change
 	applies(func(c *course, change firstcome.Change, to gate.Applier) (bool, error) {
@@ -142,7 +142,7 @@ func swapped(t *town) {
 	})(t)
 }
 
-// twice has the ledger store what comes twice once more.
+// twice makes the ledger store repeated coupons again.
 func twice(t *town) {
 	t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
 		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {

@@ -14,11 +14,11 @@ import (
 type quarantined struct {
 	stock               int64
 	until               time.Time // by the clock, not by the gate's time, which may stand still
-	wasOpens, wasCloses time.Time // the window before it was widened; zero: it was not
+	wasOpens, wasCloses time.Time // the window before it was widened; zero if it was not
 	wasSoldOut          bool      // claims heard sold_out as the first of it came back
 }
 
-// release ends what has left quarantine. If the clock went back, what is quarantined begins anew.
+// release ends a quarantine that is over. If the clock went back, the quarantine begins again.
 func (c *quarantined) release(clock time.Time, quarantine time.Duration) {
 	if latest := clock.Add(quarantine); c.until.After(latest) {
 		c.until = latest
@@ -28,7 +28,7 @@ func (c *quarantined) release(clock time.Time, quarantine time.Duration) {
 	}
 }
 
-// begin quarantines what comes back now. What comes back while something is quarantined need not be quarantined for longer: no lease was granted since.
+// begin quarantines stock that returns now. It does not extend a running quarantine, because no lease was granted since that began.
 func (c *quarantined) begin(clock time.Time, quarantine time.Duration) {
 	if !clock.Before(c.until) {
 		c.until = clock.Add(quarantine)
@@ -54,7 +54,7 @@ func (c *quarantined) narrow(seen firstcome.Campaign) firstcome.Campaign {
 	return seen
 }
 
-// Apply is gate.Applier's: it applies change v after v-1, once.
+// Apply implements gate.Applier: it applies change v after v-1, once.
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +101,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	return c.refused[c.Version], nil
 }
 
-// apply makes a change. What it gives back is quarantined before it is counted.
+// apply makes a change. Stock that it returns is quarantined before it is counted.
 func (c *course) apply(change firstcome.Change, clock, now time.Time, quarantine time.Duration) {
 	switch change.Kind {
 	case firstcome.ChangeTerms:

@@ -1,79 +1,84 @@
-// Package sim lives through schedules: what the Issuer, Answerer, Waiter, Recorder, Changer, Machine and Operator of some nodes do
-// together, as they are, against models of gate, journal and ledger, while connections, nodes, clocks and the gate's server fail. Then it
-// holds everything that anybody was told, and the ledger, against the promises.
+// Package sim runs simulated schedules. The Issuer, Answerer, Waiter, Recorder, Changer, Machine and Operator of some nodes run as they are in the
+// product, on models of gate, journal and ledger, while connections, nodes, clocks and the gate's server fail. Then all answers to users and operators, and the
+// ledger, are checked against the promises.
 //
 // # A schedule
 //
-// A seed makes a town: one campaign of a few coupons, a few users, up to two operators, up to three nodes, and its weather, which is how
-// much fails. It all lives in a bubble of testing/synctest, where time stands still while anybody has something to do. That
-// package fakes time and not the order in which goroutines run. So each question that a node asks is an event that waits, and so is
-// each answer. When everybody waits for something, the seed says what happens next: an event, a fault, or time that passes. So what races
-// in a real fleet is here an order of events, a seed has always the same order, and the trace says it in plain words.
+// A seed makes a town: one campaign of a few coupons, a few users, up to two operators, up to three nodes, and its weather, which is how often things
+// fail. A town runs in a bubble of testing/synctest, where time passes only while all goroutines wait. That package controls time, but not the order in
+// which goroutines run. So each call of a node is an event that waits, and so is each answer. When all goroutines wait, the seed decides what happens next:
+// an event, a fault, or the passing of time. A race in a real fleet is here an order of events. A seed always has the same order, and the trace describes it
+// in plain words.
 //
-// These fail, as the weather has it:
+// The weather has these faults:
 //
-//	a question is lost, and the node hears that nobody knows what became of it
-//	a question arrives late, after the node heard that, or arrives twice
-//	it is answered, and the answer is lost; also what a user or an operator is told
-//	a node crashes: its memory is gone, and of what it had asked some may arrive yet
-//	a node stands still: time goes on, what it had asked arrives, and it hears nothing; now and then for so long that another node
-//	takes over what it had begun
+//	a call is lost, and the node gets an error with an unknown result
+//	a call arrives late, after the node got that error, or arrives twice
+//	a call is answered, and the answer is lost; so is an answer to a user or an operator
+//	a node crashes: its memory is gone, and some of its calls may still arrive
+//	a node stalls: time passes, its calls arrive, and it gets no answers; sometimes for so long that another node takes over its work
 //	the gate's clock jumps, by up to two seconds either way
-//	a user waits no longer
-//	the gate's server restarts, loses the campaign's keys, is emptied, or goes back to an older state, as a replica that lagged or a file
-//	that was cut: in every other town it syncs before it answers and has no replica, and does not go back
-//	a replica takes its place, and some nodes still reach the old server, which goes on until it follows the new one; or the
-//	address of the gate leads back to it for all of them
+//	a user stops waiting
+//	the gate's server restarts, loses the campaign's keys, is emptied, or goes back to an earlier state, like a replica that lagged or a truncated
+//	file; in every other town it syncs before it answers, has no replica, and does not go back
+//	a replica is promoted, and some nodes still reach the old server, which continues until it follows the new one; or the address of
+//	the gate leads back to the old server for all nodes
 //
-// Nodes rebuild the gate then, by themselves or because its owner orders it: each node the one of two servers that it reaches.
+// Nodes then rebuild the gate, by themselves or because its owner orders it: each node the one of two servers that it reaches.
 //
-// In towns of a kind of their own the ledger is put back to an earlier state, as one does who restores a backup: all nodes stop before, and look
-// back when they start. Where the gate has more than that ledger its owner orders a reconcile. Now and then the gate is gone too. In such a town
-// no question is lost, and nothing else fails between the two: whatever comes late would come to another ledger.
+// There are four kinds of towns:
 //
-// In every other town there is a waiting line: operators set its pace, change it and take it away, users join, ask for their place and leave,
-// and each node serves whoever is next.
+//   - In every other town there is a waiting line. Operators set its pace, change it and remove it, users join, ask for their place and leave, and each node
+//     serves the next users.
+//   - In some towns the line is logged in a topic, which does not answer for a while, is recreated, or loses its oldest records. One of the nodes may have no
+//     log. The gate's server loses data more often, and users are in line for long.
+//   - In some towns the ledger is restored to an earlier state, as from a backup: all nodes stop before, and compare ledger and gate when they start. If the gate
+//     is ahead, its owner orders a reconcile. Sometimes the gate is gone too. In such a town no call is lost, and nothing fails between stop and start, because a
+//     late call would reach another ledger.
+//   - Some interleavings are scripts (script.go). Each fixes the order of some events and leaves the rest to some seeds.
 //
-// In towns of another kind the line is logged in a topic, which does not answer for a while, is made again, or lacks its oldest records; one of the
-// nodes may know none. The gate's server loses more then, and people are in line for long. Some interleavings are scripts instead (script.go): each
-// says what happens in which order, what is kept back meanwhile, and leaves the rest to some seeds.
-//
-// In the end nothing fails any more, and a schedule has to come to rest: everybody claims once more, the journal is empty, and the gate has
-// every change.
+// At the end nothing fails, and a schedule must come to rest: each user claims again, the journal is empty, and the gate has every change.
 //
 // # The models
 //
-// gate.go decides, line.go keeps who waits, changes.go applies what operators changed, journal.go hands out what was issued; ledger.go keeps it and orders.go
-// numbers what operators want; rebuild.go and ledger_rebuild.go are the steps of a rebuild on either side, and outage.go is what the gate's
-// server may lose. Each is about a page, and passes test/conform, as the real ones do, but for the rebuild, which has no suite: what a step
-// does is what the scripts and the SQL of that step say. topic.go keeps the log of lines. old.go has the server whose place a replica took, and reconcile.go the steps in which a ledger that was
-// put back takes over what the gate has.
+//	gate.go, line.go, changes.go          a gate that decides claims, keeps a line, and applies changes
+//	journal.go                            the gate's journal
+//	ledger.go, orders.go                  a ledger that records coupons, and numbers operators' changes
+//	rebuild.go, ledger_rebuild.go         the steps of a rebuild at the gate and in the ledger
+//	reconcile.go                          the steps with which a restored ledger adopts the gate's state
+//	outage.go, old.go                     what the gate's server may lose, and a server that a promoted replica has replaced
+//	topic.go                              the topic with the log of the line
+//
+// Each is about a page, and passes test/conform as the real ones do. The rebuild has no suite: its steps do what the scripts and the SQL do.
 //
 // # The promises
 //
-// P1 to P9 are checked by what the gate did and what people were told (history.go, history_line.go, promises.go), and by what the ledger has
-// in the end (oracle.go). What a rebuild loses has to be what nobody was told to be recorded, was in no journal that could be read, and was
-// not at a server that keeps all. Of two servers the one in the ledger's epoch is held against them all. Of the other only this is: nobody
-// else is given its numbers, what is not recorded when its epoch ends is lost, and a node that knows that it has ended tells nobody a number
-// of it. Behind a reconcile everybody has what they were told, and no number is given twice. Where ledger and gate both went back, what
-// neither of them has is forgotten, and the rest is held against them. A test plants bugs, one after the other, and wants each to be found.
+// P1 to P9 are checked by what the gate did and by the answers (history.go, history_line.go, promises.go), and by the ledger at the end (oracle.go). A
+// number may be lost in a rebuild only if no user was told that it is recorded, it was in no journal that could be read, and it was not at a server that
+// keeps all its data.
 //
-// A place in a line that is logged is held against more, whatever the gate's server and the ledger lose (history_log.go): whoever was told it is in
-// line behind each recovery, with that ticket and in that order, unless their ticket ended; nobody is who was told that they left, whose
-// generation was sent away as the ledger knows, who was served as the ledger knows, or whom an earlier recovery did not find; nobody is twice,
-// and no ticket is two users'. A rebuild that goes without the log, as a reconcile does, has who was in line at the frozen gate instead. What a
-// deposed server tells a node that is cut off is a limit, so no such town has two servers.
+// Of two servers, the one in the ledger's epoch must keep all promises. For the other, three things must hold: its numbers are issued to no other user, its
+// unrecorded numbers are lost when its epoch ends, and a node that knows that the epoch has ended answers with no number of it.
 //
-// The bugs of such lines have the numbers of these invariants:
+// After a reconcile every user has what they were told, and no number is issued twice. If ledger and gate both went back, what neither has is
+// forgotten, and the rest must keep the promises. Tests plant bugs, one at a time, and each must be found.
 //
-//	1  a place is told behind the append and the check that its epoch decides
-//	2  the records of an epoch count from where it begins to where the next one does; of one that the ledger forgot, from the first
-//	3  of an epoch the highest generation counts; if it began with that, so does the epoch before; none that has ended by the ledger
-//	4  of a user the highest ticket counts, unless it was given back, or a coupon ended it
-//	5  of two users with one ticket the one of the later epoch keeps it
-//	6  new epochs, generations and tickets are above all that ledger and log have
-//	7  where an epoch begins is noted with it
-//	8  a node without a log tells nobody a place
+// A place in a line with a log must keep more promises, whatever the gate's server and the ledger lose (history_log.go). A user who was told a place is in
+// line after each recovery, with the same ticket and in the same order, unless the ticket ended. These users are not in line: those who were told that they left,
+// those whose generation was sent away or who were served, as the ledger knows, and those whom an earlier recovery did not find. No user is in line twice,
+// and no ticket belongs to two users. After a rebuild without the log, as in a reconcile, the users of the frozen gate's line are in line instead. The
+// answers of a replaced server to a node that is cut off are a known limit, so no such town has two servers.
 //
-// A schedule that breaks a promise says its seed, the command that lives through it again, and its trace.
+// The bugs of such lines are numbered by these invariants:
+//
+//	1  a user is told a place only after the append and the check that its epoch decides
+//	2  the records of an epoch count from its beginning to that of the next epoch; if the ledger forgot the beginning, from the first record
+//	3  the highest generation of an epoch counts; if the epoch began with it, so does the epoch before; but not if the ledger knows it as ended
+//	4  the highest ticket of a user counts, unless the user gave it back or a coupon ended it
+//	5  if two users have one ticket, the user of the later epoch keeps it
+//	6  new epochs, generations and tickets are above all those of ledger and log
+//	7  the offset at which an epoch begins is noted together with the epoch
+//	8  a node without a log tells no user a place
+//
+// A schedule that breaks a promise prints its seed, the command that repeats it, and its trace.
 package sim

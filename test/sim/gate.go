@@ -25,11 +25,11 @@ type Gate struct {
 
 	mu sync.Mutex // guards what follows
 	memory
-	logs     map[firstcome.CampaignID]*[]happening // what it did, for whoever checks it: the gate itself never reads it
+	logs     map[firstcome.CampaignID]*[]happening // what it did, for the checks: the gate itself never reads it
 	wentBack bool                                  // its server may lack what happened last, or its epoch may end elsewhere
 	leased   time.Time                             // when it granted a lease last: neither does it read this
 	watchers []*watcher
-	appended chan struct{} // closed and made anew when the journal grows
+	appended chan struct{} // closed and replaced when the journal grows
 }
 
 // A memory is what the gate's server has, and may lose.
@@ -48,7 +48,7 @@ type course struct {
 	run                 string // of the server that decided last
 	frozen, attempt     int64  // the attempt at a rebuild that froze it, 0: none; the one that made it
 	termsVersion, epoch int64
-	ceiling             int64 // 0: none was said
+	ceiling             int64 // 0 if none was set
 	last, drained, said int64 // the last number; up to which all have left the journal; up to which the ledger said so
 	holders             map[firstcome.UserID]firstcome.Coupon
 	refused             map[int64]bool // versions
@@ -112,7 +112,7 @@ func blank(run recovery.Run) memory {
 	return memory{run: run, named: true, campaigns: map[firstcome.CampaignID]*course{}, loaded: map[int64]*load{}}
 }
 
-// of calls do with a campaign of which the gate knows all that it should.
+// of calls do with a campaign that the gate has completely.
 func (g *Gate) of(id firstcome.CampaignID, do func(*course)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,7 +154,7 @@ func (g *Gate) now(c *course) (clock, now time.Time) {
 	return clock, clock
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decides(id, users, false)
 }
@@ -280,7 +280,7 @@ func (c *course) lease(d firstcome.Decision, clock time.Time, longest time.Durat
 	return min(longest, ends.Sub(d.At))
 }
 
-// Holders is gate.Decider's.
+// Holders implements gate.Decider.
 func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	err = g.of(id, func(c *course) {
 		version = c.Version

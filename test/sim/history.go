@@ -13,14 +13,14 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A history is what everybody asked and was told, and what the gate did meanwhile: what the promises are held against.
+// A history is all calls of users and operators, their answers, and what the gate did. The promises are checked by it.
 type history struct {
 	town     *town
 	asked    []*asked
 	looks    []look
 	read     int // how many happenings of the gate's log
 	issues   []given
-	holds    map[firstcome.UserID]int64 // by what the gate did, not by what it says
+	holds    map[firstcome.UserID]int64 // by the gate's actions, not its answers
 	backs    []time.Time                // when stock came back
 	breaches []breach
 	lineup   lineup
@@ -31,7 +31,7 @@ type history struct {
 // A breach is a promise that was broken, and how.
 type breach struct{ promise, text string }
 
-// An asked is one thing that somebody asked of a node, and what they were told.
+// An asked is one call of a user or operator to a node, and its answer.
 type asked struct {
 	*person
 	node           *node
@@ -44,11 +44,11 @@ type asked struct {
 	heard          bool  // they heard the answer
 	stray          bool  // it may be what a server said whose epoch had ended
 	refused        bool  // the node knew before that its gate is in an epoch that has ended
-	knew           int64 // the epoch of which the node knew before
+	knew           int64 // the epoch that the node knew before
 	cancel         context.CancelFunc
 }
 
-// A given is a number that the gate gave, and when it was voided there, or lost: how many looks there were; 0: it was not.
+// A given is a number that the gate issued, and when it was voided there, or lost, as the number of looks until then; 0 if it was not.
 type given struct {
 	firstcome.Coupon
 	epoch        int64
@@ -154,10 +154,10 @@ func (h *history) happened(now happening, g *Gate) {
 	}
 }
 
-// rebuilt takes over what a rebuilt gate begins with: the holders are those of the ledger, and what it does not have is lost.
+// rebuilt takes over the state of a rebuilt gate: the holders are those of the ledger, and numbers that the ledger does not have are lost.
 func (h *history) rebuilt(now happening, g *Gate) {
 	a, c := h.town.ledger.campaigns[campaign], g.campaigns[campaign]
-	h.backs = append(h.backs, time.Now()) // of what is lost the stock comes back
+	h.backs = append(h.backs, time.Now()) // the stock of lost numbers returns
 	h.carried(now, c)
 	h.holds = map[firstcome.UserID]int64{}
 	for user, held := range c.holders {
@@ -212,7 +212,7 @@ func (h *history) begin(p *person, n *node, what string) (context.Context, *aske
 	return ctx, a
 }
 
-// end ends what somebody waits for, and tells whether they hear the answer.
+// end ends a call, and reports whether its caller gets the answer.
 func (h *history) end(a *asked) (hears bool) {
 	if a.over {
 		return false
@@ -349,7 +349,7 @@ func (h *history) refused(a *asked) {
 	h.breach(promise, "%s was told %s, and the gate would have said so to nobody since they asked", a.name, a.outcome)
 }
 
-// says tells whether the gate said one of some outcomes to strangers at some instant.
+// says reports whether the gate said one of some outcomes to strangers at some instant.
 func (h *history) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 	for n := range h.looks {
 		until := to
@@ -377,7 +377,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// says tells whether the gate says one of some outcomes to a stranger at some instant: at both ends, and wherever what it says may turn.
+// says reports whether the gate says one of some outcomes to a stranger at some instant: at both ends, and wherever what it says may turn.
 func (l *look) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 	at := []time.Time{from, to}
 	for _, turns := range []time.Time{l.OpensAt, l.ClosesAt, l.wasOpens, l.wasCloses, l.until} {

@@ -57,8 +57,8 @@ func (h *history) lined(now happening, g *Gate) {
 	}
 }
 
-// carried takes over who is in line after a rebuild: whoever was in line at the frozen gate, in their order, except those who are holders by now,
-// or were, as the ledger knows. A generation that has ended by the ledger is not carried over.
+// carried takes over the line after a rebuild: the users who were in line at the frozen gate, in order, except those who are holders by now, or were,
+// as the ledger knows. A generation that has ended by the ledger is not carried over.
 func (h *history) carried(was happening, c *course) {
 	a := h.town.ledger.campaigns[campaign]
 	over := a.sentAway(was.generation)
@@ -121,7 +121,7 @@ func (h *history) during(a *asked) lookers {
 	return h.looks[max(0, a.sent-1):a.received]
 }
 
-// over tells whether everybody in line was as good as sent away since something was asked, by a window that passed: the gate ends the generation
+// over reports whether everybody in line was as good as sent away since something was asked, by a window that passed: the gate ends the generation
 // when somebody comes. Or the clock jumped, and a node may still go by its own: see history.since.
 func (h *history) over(a *asked) bool {
 	from := h.since(a.sentAt)
@@ -129,7 +129,7 @@ func (h *history) over(a *asked) bool {
 	return from != a.sentAt || h.says(ended, from, time.Now())
 }
 
-// waits holds the answer to a claim against P9: whoever is told to wait is in line, and whoever is in line is told so.
+// waits checks the answer to a claim against P9: a user who is told to wait is in line, and a user who is in line is told so.
 func (h *history) waits(a *asked) {
 	always, ever := h.during(a).stands(firstcome.UserID(a.name))
 	switch {
@@ -140,7 +140,7 @@ func (h *history) waits(a *asked) {
 	}
 }
 
-// leave has a user leave the line at a node.
+// leave makes a user leave the line through a node.
 func (t *town) leave(p *person, n *node) {
 	ctx, a := t.begin(p, n, "to leave")
 	go func() {
@@ -163,7 +163,7 @@ func (t *town) leave(p *person, n *node) {
 	}()
 }
 
-// until is during, of what is answered now.
+// until works like during, for a call that is answered now.
 func (h *history) until(a *asked) lookers { return h.looks[max(0, a.sent-1):] }
 
 // place has a user ask for their place at a node.
@@ -202,7 +202,7 @@ func (h *history) placed(a *asked, at firstcome.Place, held firstcome.Coupon, er
 	}
 }
 
-// visit has a user claim, or, now and then where there is a line, ask for their place, or leave.
+// visit makes a user claim or, sometimes if there is a line, ask for their place, or leave.
 func (t *town) visit(p *person, n *node) {
 	switch {
 	case !t.paced || t.IntN(6) > 1:

@@ -115,10 +115,10 @@ func (h *history) recovered(was happening, c *course) {
 	p.at = now
 }
 
-// isOver tells whether a frozen line has ended by the ledger.
+// isOver reports whether a frozen line has ended by the ledger.
 func (h *history) isOver(was happening, a *account) bool { return a.sentAway(was.generation) }
 
-// hadTicket tells whether the ledger has a coupon of a user that was issued to a ticket.
+// hadTicket reports whether the ledger has a coupon of a user that was issued to a ticket.
 func (h *history) hadTicket(user firstcome.UserID, a *account) bool {
 	return slices.ContainsFunc(a.coupons, func(c stored) bool { return c.User == user && c.Ticket > 0 })
 }
@@ -142,7 +142,7 @@ func (h *history) returned(one inLine, a *account) {
 	}
 }
 
-// sentAway tells whether the ledger knows that a generation, or a later one, sent its people away.
+// sentAway reports whether the ledger knows that a generation, or a later one, sent its people away.
 func (a *account) sentAway(generation int64) bool {
 	for _, p := range a.line.Past {
 		if p.Generation >= generation && p.Reason != reasonLost {
@@ -152,7 +152,7 @@ func (a *account) sentAway(generation int64) bool {
 	return false
 }
 
-// withoutLog tells whether any rebuild went without the log since the gate was put last, and whether the one that puts it now did.
+// withoutLog reports whether any rebuild went without the log since the gate was put last, and whether the one that puts it now did.
 func (h *history) withoutLog(a *account) (without, now bool) {
 	for _, d := range a.changes[h.promised.seen:] {
 		if d.Kind == firstcome.ChangeRebuild {

@@ -105,7 +105,7 @@ func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64
 type Source struct {
 	gate *Gate
 	wire *wire        // by which it asks; nil: directly
-	old  func() *Gate // see remote; nil: it reaches the gate
+	old  func() *Gate // see remote; nil if it reaches the gate
 	// heedless is a bug: it settles entries whatever epoch they are of.
 	heedless bool
 }
@@ -162,7 +162,7 @@ func (s *Source) Ack(ctx context.Context, receipt any, drained flow.Drained) (be
 // Lag implements flow.Source.
 func (s *Source) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
 
-// journalled returns the campaigns of which the journal has something, in the order of their oldest entries.
+// journalled returns the campaigns with entries in the journal, in the order of their oldest entries.
 func (g *Gate) journalled() (ids []firstcome.CampaignID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -72,7 +72,7 @@ func (l *Ledger) of(id firstcome.CampaignID, do func(*account) error) error {
 	return firstcome.ErrNoCampaign
 }
 
-// Record is flow.Keeper's.
+// Record implements flow.Keeper.
 func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 	return drained, nil
 }
 
-// Bury is flow.Keeper's.
+// Bury implements flow.Keeper.
 func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.Drained, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,13 +176,13 @@ func letterOf(c firstcome.Coupon) string {
 	return fmt.Sprintf("%s/%d/%s", c.Campaign, c.Number, c.User)
 }
 
-// same tells whether these are the same coupon, voided since or not.
+// same reports whether these are the same coupon, voided since or not.
 func same(a, b firstcome.Coupon) bool {
 	a.VoidedAt, a.Recorded = b.VoidedAt, b.Recorded
 	return a == b
 }
 
-// malformed tells whether a coupon is none of the campaign's.
+// malformed reports whether a coupon is none of the campaign's.
 func malformed(a *account, c firstcome.Coupon) bool {
 	_, err := firstcome.ParseUserID(string(c.User))
 	return err != nil || c.Number < 1 || len(c.Code) != 16 || c.Campaign != a.ID || (c.Generation > 0) != (c.Ticket > 0) ||
@@ -198,7 +198,7 @@ func (a *account) coupon(number int64) *stored {
 	return &a.coupons[at]
 }
 
-// holder tells whether a user holds a coupon in force.
+// holder reports whether a user holds a coupon in force.
 func (a *account) holder(user firstcome.UserID) bool {
 	return slices.ContainsFunc(a.coupons, func(c stored) bool { return c.User == user && c.VoidedAt.IsZero() })
 }
@@ -238,7 +238,7 @@ func (l *Ledger) through(a *account) int64 {
 	return a.drained
 }
 
-// Has is gate.Book's.
+// Has implements gate.Book.
 func (l *Ledger) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	err = l.of(id, func(a *account) error {
 		has = make([]bool, len(coupons))

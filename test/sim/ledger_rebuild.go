@@ -25,10 +25,10 @@ type gateRow struct {
 // A span is numbers that were lost when an epoch began.
 type span struct{ first, last, epoch int64 }
 
-// attemptTime is how long a rebuild may give no sign of life before another begins.
+// attemptTime is how long a rebuild may send no heartbeat before another begins.
 const attemptTime = 10 * time.Second
 
-// grant raises the ceiling: as many numbers beyond the highest as may be in force besides.
+// grant raises the ceiling: as many numbers beyond the highest as may still come in force.
 func (l *Ledger) grant(a *account) flow.Grant {
 	more := a.Quantity - a.inForce()
 	if l.Backlog > 0 {
@@ -47,12 +47,12 @@ func (a *account) highest() int64 {
 	return highest
 }
 
-// isLost tells whether a number was lost when a later epoch than this one began.
+// isLost reports whether a number was lost when a later epoch than this one began.
 func (a *account) isLost(number, epoch int64) bool {
 	return slices.ContainsFunc(a.lost, func(s span) bool { return s.first <= number && number <= s.last && s.epoch > epoch })
 }
 
-// fence refuses what anybody but the owner of a rebuild would add meanwhile.
+// fence refuses coupons during a rebuild, unless they come from its owner.
 func (a *account) fence(attempt int64) error {
 	if a.rebuildingAt.IsZero() || a.attempt == attempt {
 		return nil
@@ -60,7 +60,7 @@ func (a *account) fence(attempt int64) error {
 	return fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding)
 }
 
-// SeeRun is recovery.Ledger's.
+// SeeRun implements recovery.Ledger.
 func (l *Ledger) SeeRun(_ context.Context, run recovery.Run) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *Ledger) knows(run recovery.Run) bool {
 	return seen && durable == run.Durable
 }
 
-// RecentRuns is recovery.Ledger's.
+// RecentRuns implements recovery.Ledger.
 func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func (l *Ledger) RecentRuns(_ context.Context, within time.Duration) (runs []str
 	return runs, nil
 }
 
-// DurableRun is recovery.Ledger's.
+// DurableRun implements recovery.Ledger.
 func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Ledger) DurableRun(_ context.Context, run string) (durable, seen bool, 
 	return durable, seen, nil
 }
 
-// Standard is recovery.Ledger's.
+// Standard implements recovery.Ledger.
 func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (s recovery.Standard, err error) {
 	err = l.of(id, func(a *account) error {
 		s = recovery.Standard{Campaign: a.Campaign, Applied: a.applied, Epoch: a.epoch, LastNumber: a.highest(), DrainedThrough: a.drained}
@@ -124,7 +124,7 @@ func (l *Ledger) Standard(ctx context.Context, id firstcome.CampaignID, version 
 	return s, err
 }
 
-// Numbered is recovery.Ledger's.
+// Numbered implements recovery.Ledger.
 func (l *Ledger) Numbered(_ context.Context, id string, above int64, each func(int64)) error {
 	return l.of(firstcome.CampaignID(id), func(a *account) error {
 		for n := above + 1; n <= a.highest(); n++ {
@@ -136,7 +136,7 @@ func (l *Ledger) Numbered(_ context.Context, id string, above int64, each func(i
 	})
 }
 
-// dead tells whether a number is a dead letter. mu is held.
+// dead reports whether a number is a dead letter. mu is held.
 func (l *Ledger) dead(number int64) bool {
 	for _, one := range l.letters {
 		if one.number == number {
@@ -157,7 +157,7 @@ func (l *Ledger) mark(a *account) recovery.Mark {
 	return m
 }
 
-// Refills is recovery.Ledger's.
+// Refills implements recovery.Ledger.
 func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
 	err = l.of(id, func(a *account) error {
 		mark = l.mark(a)
@@ -171,7 +171,7 @@ func (l *Ledger) Refills(_ context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// Active is recovery.Ledger's.
+// Active implements recovery.Ledger.
 func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +185,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	return all, nil
 }
 
-// BeginRebuild is recovery.Ledger's.
+// BeginRebuild implements recovery.Ledger.
 func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r recovery.Rebuild, err error) {
 	err = l.of(id, func(a *account) error {
 		if epoch != 0 && epoch != a.epoch {
@@ -209,12 +209,12 @@ func (l *Ledger) begin(a *account, actor string) (r recovery.Rebuild, err error)
 	}, nil
 }
 
-// underWay tells whether an attempt gave a sign of life lately.
+// underWay reports whether an attempt has recently sent a heartbeat.
 func (a *account) underWay(now time.Time) bool {
 	return !a.rebuildingAt.IsZero() && now.Before(a.rebuildingAt.Add(attemptTime))
 }
 
-// GoesOn is recovery.Ledger's.
+// GoesOn implements recovery.Ledger.
 func (l *Ledger) GoesOn(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt != r.Attempt || a.rebuildingAt.IsZero() {
@@ -225,7 +225,7 @@ func (l *Ledger) GoesOn(_ context.Context, r recovery.Rebuild) error {
 	})
 }
 
-// GiveUpRebuild is recovery.Ledger's.
+// GiveUpRebuild implements recovery.Ledger.
 func (l *Ledger) GiveUpRebuild(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt == r.Attempt {
@@ -235,7 +235,7 @@ func (l *Ledger) GiveUpRebuild(_ context.Context, r recovery.Rebuild) error {
 	})
 }
 
-// LastRebuild is recovery.Ledger's.
+// LastRebuild implements recovery.Ledger.
 func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r recovery.Rebuilt, err error) {
 	err = l.of(id, func(a *account) error {
 		r = recovery.Rebuilt{Campaign: id, Epoch: a.epoch}
@@ -244,7 +244,7 @@ func (l *Ledger) LastRebuild(_ context.Context, id firstcome.CampaignID) (r reco
 	return r, err
 }
 
-// FinishRebuild is recovery.Ledger's.
+// FinishRebuild implements recovery.Ledger.
 func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {
@@ -332,12 +332,12 @@ func (a *account) carry(frozen firstcome.Line, carried recovery.Carried) (lostPl
 	return lostPlaces
 }
 
-// lined tells whether the campaign ever had a pace.
+// lined reports whether the campaign ever had a pace.
 func (a *account) lined() bool {
 	return slices.ContainsFunc(a.changes, func(d deed) bool { return d.Terms.Pace != nil })
 }
 
-// LoseLine is gate.Book's: it ends the line of a closed campaign whose gate has lost it, once.
+// LoseLine implements gate.Book: it ends the line of a closed campaign whose gate has lost it, once.
 func (l *Ledger) LoseLine(_ context.Context, id firstcome.CampaignID) error {
 	return l.of(id, func(a *account) error {
 		ended := len(a.line.Past) > 0 && a.line.Past[0].Reason == reasonLost && a.line.Line.LastTicket == 0

@@ -21,7 +21,7 @@ type queue struct {
 	past   []gate.PastLine                 // newest first
 }
 
-// A ticketName names a ticket for ever.
+// A ticketName is a unique name of a ticket.
 type ticketName struct{ generation, number int64 }
 
 // An inLine is somebody in line.
@@ -74,7 +74,7 @@ func (q *queue) stop(user firstcome.UserID, served bool) {
 }
 
 // asSeen returns the campaign as claims see it while stock is quarantined: with its window as narrow as it was, and without a waitlist that it did
-// not have. Who is in line stays there without a pace.
+// not have. Users in line stay there without a pace.
 func (c *course) asSeen() firstcome.Campaign {
 	seen := c.narrow(c.Campaign)
 	seen.Waitlist = seen.Waitlist && !c.wasSoldOut
@@ -84,10 +84,10 @@ func (c *course) asSeen() firstcome.Campaign {
 	return seen
 }
 
-// isSoldOut tells whether every coupon is in force and nobody stands by.
+// isSoldOut reports whether every coupon is in force and nobody stands by.
 func (c *course) isSoldOut() bool { return c.inForce() >= c.Quantity && !(c.Pace != nil && c.Waitlist) }
 
-// away returns what sends everybody in line away, or 0. A generation of which no ticket was given does not end.
+// away returns the outcome with which all users in line are sent away, or 0. A generation without tickets does not end.
 func (c *course) away(now time.Time) firstcome.Outcome {
 	if c.line.LastTicket == 0 {
 		return 0
@@ -143,7 +143,7 @@ func (c *course) report(ended []gate.PastLine) (r gate.LineReport) {
 	return r
 }
 
-// Serve is gate.Line's.
+// Serve implements gate.Line.
 func (g *Gate) Serve(_ context.Context, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	refused := g.of(id, func(c *course) {
 		if err = g.verified(c); err != nil || len(c.people) == 0 {
@@ -194,7 +194,7 @@ func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served gate.
 	return served
 }
 
-// serveNext issues to whoever is next.
+// serveNext issues to the next user.
 func (c *course) serveNext(now time.Time) firstcome.Coupon {
 	next := c.people[0]
 	issued := c.issue(next.user, now, c.line.Generation, next.ticket, false)
@@ -224,7 +224,7 @@ func (c *course) againIn(clock, now time.Time) time.Duration {
 	return max(seen.Pace.Wait(c.line.Due, clock), time.Microsecond) // at once
 }
 
-// serves tells whether somebody in line can be served, now or when their turn comes.
+// serves reports whether somebody in line can be served, now or when their turn comes.
 func (g *Gate) serves() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -236,7 +236,7 @@ func (g *Gate) serves() bool {
 	return c.away(now) != 0 || firstcome.Decide(c.asSeen(), now, -1, false, false) == firstcome.Waiting && c.inForce() < c.Quantity
 }
 
-// Lines is gate.Line's.
+// Lines implements gate.Line.
 func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
 	g.mu.Lock()
 	var with []firstcome.CampaignID
@@ -321,7 +321,7 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return left, cmp.Or(refused, err)
 }
 
-// logged returns what the log of the line has to have of a ticket that has not ended at an instant, or that was given back; nil: it has no log.
+// logged returns the log's record of a ticket that has not ended at a time, or that was given back; nil if the line has no log.
 func (c *course) logged(at time.Time) *firstcome.Logged {
 	if c.Log == nil {
 		return nil
@@ -329,7 +329,7 @@ func (c *course) logged(at time.Time) *firstcome.Logged {
 	return &firstcome.Logged{LineLog: *c.Log, Marker: marker, Epoch: c.epoch, Began: c.began, At: at}
 }
 
-// Decides is gate.Gate's.
+// Decides implements gate.Gate.
 func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, epoch int64) error {
 	if at, _ := g.last(id); at > epoch {
 		return recovery.ErrAhead
@@ -353,7 +353,7 @@ func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.Li
 	return state, err
 }
 
-// Issue is gate.Decider's.
+// Issue implements gate.Decider.
 func (g *Gate) Issue(_ context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decides(id, users, true)
 }

@@ -22,7 +22,7 @@ type node struct {
 	operator *operate.Operator
 	places   gate.Places
 	refuses  func() bool  // it knows that its gate is in an epoch that has ended
-	epoch    func() int64 // of which it knows; 0: of none
+	epoch    func() int64 // the epoch that it knows; 0 if none
 	ready    atomic.Bool  // it has looked whether the ledger is older than the gate
 	frozen   atomic.Bool  // who asks it waits, and answers do not reach it
 	thaws    time.Time    // it goes on at the earliest
@@ -119,7 +119,7 @@ func (t *town) boot(name string) *node {
 	return n
 }
 
-// kill ends a node: its memory is gone, and of what it had asked some may arrive yet.
+// kill ends a node: its memory is gone, and some of its calls may still arrive.
 func (n *node) kill() {
 	n.once.Do(func() {
 		close(n.cut)

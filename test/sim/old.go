@@ -45,7 +45,7 @@ func (t *town) strays() {
 	}
 }
 
-// astray tells whether what a node says may be what a server said whose epoch had ended: it reaches one, or did a lease ago.
+// astray reports whether what a node says may be what a server said whose epoch had ended: it reaches one, or did a lease ago.
 func (t *town) astray(n *node) bool {
 	at, is := t.strayed[n.name]
 	return is && !time.Now().After(at.Add(lease))
@@ -59,7 +59,7 @@ func (t *town) decider() *Gate {
 	return t.gate
 }
 
-// mayPart tells whether a replica may take over while nodes still reach its primary.
+// mayPart reports whether a replica may take over while nodes still reach its primary.
 func (t *town) mayPart() bool { return len(t.names) > 1 }
 
 // part has a replica that lagged take over, while some nodes still reach the old server.
@@ -81,7 +81,7 @@ func (t *town) part() {
 	t.watch()
 }
 
-// mayLeadBack tells whether the address of the gate may lead back to an old server: once, and when the next epoch has begun elsewhere.
+// mayLeadBack reports whether the address of the gate may lead back to an old server: once, and when the next epoch has begun elsewhere.
 func (t *town) mayLeadBack() bool {
 	old := t.old.Load()
 	return old != nil && !old.back && old.gate.outlived(campaign, t.ledger.campaigns[campaign].epoch) != nil

@@ -54,7 +54,7 @@ func (o *oracle) termsOf(version int64) *firstcome.Terms {
 	return nil
 }
 
-// forgot tells whether nobody knows a version any more, because the ledger was put back.
+// forgot reports whether a version is forgotten, because the ledger was restored.
 func (o *oracle) forgot(version int64) bool {
 	return 1 <= version && version <= int64(len(o.changes)) && o.changes[version-1].Kind == forgotten
 }

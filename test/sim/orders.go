@@ -15,7 +15,7 @@ import (
 type deed struct {
 	firstcome.Change
 	refused bool
-	anew    bool // of a rebuild: all that was logged before says nothing any more
+	anew    bool // of a rebuild: earlier records of the log no longer count
 }
 
 // Create makes a campaign: its change 1, which its gate lacks yet.
@@ -144,12 +144,12 @@ func (l *Ledger) Terms(_ context.Context, id firstcome.CampaignID, version int64
 	return terms, err
 }
 
-// hasTerms tells whether a change says terms.
+// hasTerms reports whether a change says terms.
 func hasTerms(d deed) bool {
 	return d.Kind == firstcome.ChangeTerms || d.Kind == firstcome.ChangeReconcile
 }
 
-// Pending is flow.ChangeBook's.
+// Pending implements flow.ChangeBook.
 func (l *Ledger) Pending(_ context.Context, id firstcome.CampaignID) (all []firstcome.Change, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *Ledger) Pending(_ context.Context, id firstcome.CampaignID) (all []firs
 	return all, nil
 }
 
-// Applied is flow.ChangeBook's: proposed terms hold from then on, unless the gate refused them.
+// Applied implements flow.ChangeBook: proposed terms hold from then on, unless the gate refused them.
 func (l *Ledger) Applied(_ context.Context, change firstcome.Change, refused bool) error {
 	return l.of(change.Campaign, func(a *account) error {
 		switch {
@@ -193,7 +193,7 @@ func (a *account) conclude(refused bool) error {
 	return nil
 }
 
-// Refused is flow.ChangeBook's.
+// Refused implements flow.ChangeBook.
 func (l *Ledger) Refused(_ context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
 	err = l.of(id, func(a *account) error {
 		refused = a.changes[version-1].refused

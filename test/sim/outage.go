@@ -16,7 +16,7 @@ type server struct {
 	copy    memory // an earlier state that may come back: of a replica that lagged, or of a file that was cut
 }
 
-// lasts tells whether the server has kept all that it confirmed, and was sure to.
+// lasts reports whether the server has kept all that it confirmed, and was sure to.
 func (s *server) lasts() bool { return s.durable && !s.broken }
 
 // another returns another run of the server.

@@ -41,7 +41,7 @@ func (h *history) order(a, b *asked) {
 	}
 }
 
-// cameBack tells whether stock came back between two instants: it is quarantined first.
+// cameBack reports whether stock came back between two instants: it is quarantined first.
 func (h *history) cameBack(from, to time.Time) bool {
 	for _, at := range h.backs {
 		if !at.Before(from) && !at.After(to) {
@@ -56,7 +56,7 @@ func (h *history) cameBack(from, to time.Time) bool {
 	return false
 }
 
-// again checks P6 between two claims of a user, of which the second was sent after the first was answered.
+// again checks P6 for two claims of a user, the second of which was sent after the first was answered.
 func (h *history) again(a, b *asked) {
 	if a.name != b.name || a.number == 0 || b.stray {
 		return

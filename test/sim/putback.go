@@ -17,7 +17,7 @@ type backup struct {
 	older bool // the ledger was put back, and no epoch has begun since with which it and the gate know the same: meanwhile nothing else fails
 }
 
-// whole tells whether the gate has all that it ever had, and gone, whether it has nothing. A ledger is put back then only: of a gate that
+// whole reports whether the gate has all that it ever had, and gone, whether it has nothing. A ledger is put back then only: of a gate that
 // may lack something nobody knows which of the two is right.
 func (t *town) whole() (whole, gone bool) {
 	c := t.gate.campaigns[campaign]
@@ -25,13 +25,13 @@ func (t *town) whole() (whole, gone bool) {
 	return !gone && c.run == t.gate.run.ID && c.last >= c.drained, gone
 }
 
-// mayPutBack tells whether the ledger may be put back now.
+// mayPutBack reports whether the ledger may be put back now.
 func (t *town) mayPutBack() bool {
 	whole, gone := t.whole()
 	return t.bug.kind.putsBack && t.puts < 2 && !t.older && (whole || gone)
 }
 
-// putBack has the ledger go back to its backup, and now and then the gate lose the campaign with it. Then what is in neither is forgotten.
+// putBack restores the ledger from its backup, and sometimes loses the campaign at the gate too. Then data that neither has is forgotten.
 func (t *town) putBack() {
 	t.putBackTo(t.IntN(4) == 0)
 }
@@ -60,13 +60,13 @@ func (t *town) putBackTo(lose bool) {
 	t.watch()
 }
 
-// rolledBack tells whether the gate has more than the ledger, which only a reconcile brings back.
+// rolledBack reports whether the gate has more than the ledger, which only a reconcile brings back.
 func (t *town) rolledBack() bool {
 	a := t.ledger.campaigns[campaign]
 	return a.reconciling() != nil || t.gate.ahead(gate.Revision{Campaign: campaign, Version: a.Version, Epoch: a.epoch, Drained: a.drained}) != nil
 }
 
-// forgets has the history begin again with what a ledger has that was put back, and whose gate is gone: nobody knows the rest any more.
+// forgets restarts the history with the data of a restored ledger whose gate is gone: the rest is forgotten.
 func (h *history) forgets() {
 	a := h.town.ledger.campaigns[campaign]
 	h.issues = slices.DeleteFunc(h.issues, func(i given) bool { return a.coupon(i.Number) == nil })
@@ -76,7 +76,7 @@ func (h *history) forgets() {
 		}
 	}
 	h.asked, h.stop = nil, nil
-	if h.lineup.owners = nil; h.town.topic == nil { // else a log still says who is in line
+	if h.lineup.owners = nil; h.town.topic == nil { // with a topic, its log still has the line
 		h.lineup = lineup{}
 	}
 	h.backs = append(h.backs, h.looks[len(h.looks)-1].from)

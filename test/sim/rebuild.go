@@ -35,7 +35,7 @@ func (g *Gate) becomes(m memory, run recovery.Run) {
 	g.memory, g.run = m, run
 }
 
-// goesBack has the gate be another run of its server, or another server, which lacks what happened last.
+// goesBack makes the gate another run of its server, or another server, which lacks its latest data.
 func (g *Gate) goesBack(m memory, run recovery.Run) {
 	g.becomes(m, run)
 	g.mu.Lock()
@@ -43,7 +43,7 @@ func (g *Gate) goesBack(m memory, run recovery.Run) {
 	g.wentBack = true
 }
 
-// loses has the gate lose a campaign's keys.
+// loses removes a campaign's keys at the gate.
 func (g *Gate) loses(id firstcome.CampaignID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +63,7 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 	return err
 }
 
-// Standing is recovery.Gate's.
+// Standing implements recovery.Gate.
 func (g *Gate) Standing(_ context.Context, r gate.Revision) error {
 	return cmp.Or(g.ahead(r), g.outlived(r.Campaign, r.Epoch), g.stands(r.Campaign))
 }
@@ -92,21 +92,21 @@ func (g *Gate) last(id firstcome.CampaignID) (epoch, number int64) {
 	return epoch, number
 }
 
-// Runs is recovery.Gate's.
+// Runs implements recovery.Gate.
 func (g *Gate) Runs(context.Context) ([]recovery.Run, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return []recovery.Run{g.run}, nil
 }
 
-// Named is recovery.Gate's.
+// Named implements recovery.Gate.
 func (g *Gate) Named(context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.named, nil
 }
 
-// Rename is recovery.Gate's.
+// Rename implements recovery.Gate.
 func (g *Gate) Rename(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,7 +114,7 @@ func (g *Gate) Rename(context.Context) error {
 	return nil
 }
 
-// Stopped is recovery.Gate's.
+// Stopped implements recovery.Gate.
 func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -129,7 +129,7 @@ func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, 
 	}, nil
 }
 
-// HoldsEach is recovery.Gate's.
+// HoldsEach implements recovery.Gate.
 func (g *Gate) HoldsEach(_ context.Context, r gate.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	err = g.of(r.Campaign, func(c *course) {
 		for _, one := range coupons {
@@ -139,7 +139,7 @@ func (g *Gate) HoldsEach(_ context.Context, r gate.Revision, coupons []firstcome
 	return held, err
 }
 
-// Unrecorded is recovery.Gate's.
+// Unrecorded implements recovery.Gate.
 func (g *Gate) Unrecorded(_ context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	for _, e := range g.entriesOf(id) {
 		for _, c := range e.Coupons {
@@ -162,7 +162,7 @@ func (g *Gate) entriesOf(id firstcome.CampaignID) (all []entry) {
 	return all
 }
 
-// Verified is recovery.Gate's.
+// Verified implements recovery.Gate.
 func (g *Gate) Verified(_ context.Context, r gate.Revision, s recovery.Stopped) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,16 +174,16 @@ func (g *Gate) Verified(_ context.Context, r gate.Revision, s recovery.Stopped) 
 	return nil
 }
 
-// Room is recovery.Gate's: there is room.
+// Room implements recovery.Gate: there is room.
 func (g *Gate) Room(context.Context, recovery.Rebuild) error { return nil }
 
-// Freeze is recovery.Gate's.
+// Freeze implements recovery.Gate.
 func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil {
-		c = &course{log: g.logs[r.Campaign]} // of which nothing is left but that it is frozen
+		c = &course{log: g.logs[r.Campaign]} // only the freeze is left of it
 		g.campaigns[r.Campaign] = c
 	}
 	if r.Attempt < c.frozen || r.Attempt <= c.attempt {
@@ -199,7 +199,7 @@ func (g *Gate) forget(r recovery.Rebuild) {
 	maps.DeleteFunc(g.loaded, func(attempt int64, _ *load) bool { return attempt <= r.Attempt })
 }
 
-// isFrozen tells whether an attempt has frozen its campaign here.
+// isFrozen reports whether an attempt has frozen its campaign here.
 func (g *Gate) isFrozen(r recovery.Rebuild) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -207,7 +207,7 @@ func (g *Gate) isFrozen(r recovery.Rebuild) bool {
 	return c != nil && c.frozen == r.Attempt
 }
 
-// Empty is recovery.Gate's.
+// Empty implements recovery.Gate.
 func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	if !g.isFrozen(r) {
 		return recovery.ErrOutdone
@@ -221,7 +221,7 @@ func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) erro
 	return nil
 }
 
-// Loading is recovery.Gate's.
+// Loading implements recovery.Gate.
 func (g *Gate) Loading(_ context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -254,7 +254,7 @@ func (g *Gate) load(r recovery.Rebuild) *load {
 	return g.loaded[r.Attempt]
 }
 
-// Carry is recovery.Gate's: everybody in line but those who have been served, as the ledger knows.
+// Carry implements recovery.Gate: everybody in line but those who have been served, as the ledger knows.
 func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried recovery.Carried, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -279,7 +279,7 @@ func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried re
 	return carried, nil
 }
 
-// Carried is recovery.Gate's.
+// Carried implements recovery.Gate.
 func (g *Gate) Carried(_ context.Context, r recovery.Rebuild, each func(recovery.Waiting) error) error {
 	g.mu.Lock()
 	people := slices.Clone(g.load(r).people)
@@ -292,7 +292,7 @@ func (g *Gate) Carried(_ context.Context, r recovery.Rebuild, each func(recovery
 	return nil
 }
 
-// Seat is recovery.Gate's.
+// Seat implements recovery.Gate.
 func (g *Gate) Seat(_ context.Context, r recovery.Rebuild, _ int64, people []recovery.Waiting) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -307,7 +307,7 @@ func (g *Gate) Seat(_ context.Context, r recovery.Rebuild, _ int64, people []rec
 	return nil
 }
 
-// Switch is recovery.Gate's.
+// Switch implements recovery.Gate.
 func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

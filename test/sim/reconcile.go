@@ -15,7 +15,7 @@ import (
 // An archive is what a ledger keeps, and what a backup of it has.
 type archive struct {
 	campaigns map[firstcome.CampaignID]*account
-	letters   map[string]letter    // dead letters, by what they are of
+	letters   map[string]letter    // dead letters, by their coupons or entries
 	runs      map[string]bool      // of the gate's server: whether they are durable
 	seen      map[string]time.Time // and when a node saw them last
 }
@@ -38,10 +38,10 @@ func (l *Ledger) nextAttempt(last int64) int64 {
 	return l.attempts
 }
 
-// Created is recovery.Gate's. No campaign is made twice.
+// Created implements recovery.Gate. No campaign is made twice.
 func (g *Gate) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
-// Held is recovery.Gate's.
+// Held implements recovery.Gate.
 func (g *Gate) Held(_ context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
 	var all []firstcome.Coupon
 	err := g.of(r.Campaign, func(c *course) { all = slices.Collect(maps.Values(c.holders)) })
@@ -64,7 +64,7 @@ func (g *Gate) ahead(r gate.Revision) error {
 	return nil
 }
 
-// BeginReconcile is recovery.Ledger's.
+// BeginReconcile implements recovery.Ledger.
 func (l *Ledger) BeginReconcile(_ context.Context, actor string, id firstcome.CampaignID, last int64) (r recovery.Rebuild, err error) {
 	err = l.of(id, func(a *account) error {
 		a.attempt = max(a.attempt, last)
@@ -74,7 +74,7 @@ func (l *Ledger) BeginReconcile(_ context.Context, actor string, id firstcome.Ca
 	return r, err
 }
 
-// reconciling returns the reconcile of a campaign that has not ended; nil: there is none.
+// reconciling returns the unfinished reconcile of a campaign, or nil.
 func (a *account) reconciling() *deed {
 	n := slices.IndexFunc(a.changes[a.applied:], func(d deed) bool { return d.Kind == firstcome.ChangeReconcile })
 	if n < 0 {
@@ -86,7 +86,7 @@ func (a *account) reconciling() *deed {
 // forgotten is the kind of a change that a ledger which was put back does not know.
 const forgotten firstcome.ChangeKind = "forgotten"
 
-// Adopt is recovery.Ledger's.
+// Adopt implements recovery.Ledger.
 func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (adopted recovery.Adopted, err error) {
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {

@@ -177,12 +177,12 @@ func recovers(t *town) {
 // jumps sets the gate's clock.
 func jumps(by time.Duration) func(*town) { return func(t *town) { t.jump(by) } }
 
-// away has the topic not answer, and answers ends that, a while after whatever is under way.
+// away makes the topic stop answering, and answers ends that, a while after all calls under way.
 func away(t *town) { t.topic.away = true }
 
 func answers(t *town) { t.topic.away = false }
 
-// remakes has the topic be made again.
+// remakes recreates the topic.
 func remakes(t *town) { t.remakeTopic() }
 
 // saves makes a backup of the ledger.

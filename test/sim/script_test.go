@@ -72,7 +72,7 @@ var interleavings = map[string]script{
 	},
 }
 
-// TestTheInterleavingsOfALoggedLineKeepThePromises lives through each in some orders of what it says nothing of.
+// TestTheInterleavingsOfALoggedLineKeepThePromises runs each script with some orders of the events that it does not fix.
 func TestTheInterleavingsOfALoggedLineKeepThePromises(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(interleavings)) {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func TestATownWhoseLedgerIsPutBackKeepsThePromises(t *testing.T) {
 	}
 }
 
-// TestALoggedLineKeepsThePromises wants each fault of a topic to happen, too. In a third of the schedules the ledger is put back besides.
+// TestALoggedLineKeepsThePromises also checks that each fault of a topic happens. In a third of the schedules the ledger is restored too.
 func TestALoggedLineKeepsThePromises(t *testing.T) {
 	missing := []string{
 		"the topic does not answer", "the topic answers again", "the topic is made again", "the topic's records are deleted", "to append a:1.1.1", " left, for ",

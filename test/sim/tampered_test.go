@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// tampered is the model of a gate, of which a bug changes what it does behind each call of Claim, or instead of each of Apply.
+// tampered is the model gate with a bug that acts after each call of Claim, or instead of each call of Apply.
 type tampered struct {
 	gated
 	gate   *Gate
@@ -17,7 +17,7 @@ type tampered struct {
 	apply  func(c *course, change firstcome.Change, apply gate.Applier) (bool, error)
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (t tampered) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	decisions, err := t.gated.Claim(ctx, id, users)
 	if c := t.gate.campaigns[id]; t.claims != nil && err == nil && c != nil {
@@ -26,7 +26,7 @@ func (t tampered) Claim(ctx context.Context, id firstcome.CampaignID, users []fi
 	return decisions, err
 }
 
-// Apply is gate.Applier's.
+// Apply implements gate.Applier.
 func (t tampered) Apply(ctx context.Context, change firstcome.Change) (bool, error) {
 	if c := t.gate.campaigns[change.Campaign]; t.apply != nil && c != nil && c.Version > 0 {
 		return t.apply(t.gate.campaigns[change.Campaign], change, t.gated)

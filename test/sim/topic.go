@@ -23,7 +23,7 @@ type Topic struct {
 // id returns the topic's id, which another one of the same name does not have. mu is held.
 func (t *Topic) id() string { return fmt.Sprint("topic ", t.made) }
 
-// end returns the offset behind the last record. mu is held.
+// end returns the offset after the last record. mu is held.
 func (t *Topic) end() int64 { return t.first + int64(len(t.records)) }
 
 // whole returns nil if the topic answers, and has all of a log up to an end. mu is held.
@@ -37,7 +37,7 @@ func (t *Topic) whole(log firstcome.LineLog, end int64) error {
 	return nil
 }
 
-// Append is flow.LineLog's.
+// Append implements flow.LineLog.
 func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []flow.LineRecord) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,7 @@ func (t *Topic) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.Li
 	return err
 }
 
-// LineHistory is recovery.Ledger's: it stands in the changes.
+// LineHistory implements recovery.Ledger: it stands in the changes.
 func (l *Ledger) LineHistory(_ context.Context, id firstcome.CampaignID) (h recovery.LineHistory, err error) {
 	err = l.of(id, func(a *account) error {
 		h = a.history()
@@ -97,7 +97,7 @@ func (a *account) history() (h recovery.LineHistory) {
 			continue
 		case d.Epoch == 0 || d.Kind == firstcome.ChangeTerms: // terms only repeat where the line was logged first
 			continue
-		case !log.Same(*h.Log): // by a reconcile: the ledger has forgotten that the line was logged anew
+		case !log.Same(*h.Log): // in a reconcile: the ledger has forgotten that the line got a new log
 			h.Log, h.Epochs = &firstcome.LineLog{Topic: log.Topic}, map[int64]int64{}
 		}
 		if log.First >= 0 {
@@ -107,7 +107,7 @@ func (a *account) history() (h recovery.LineHistory) {
 	return h
 }
 
-// bare tells whether a campaign's line has no log. That is no question, since it never has one then.
+// bare reports whether a campaign's line has no log. That is no question, since it never has one then.
 func (l *Ledger) bare(id firstcome.CampaignID) (is bool) {
 	_ = l.of(id, func(a *account) error {
 		is = a.history().Log == nil

@@ -25,14 +25,14 @@ type town struct {
 	gate  *Gate
 	front gated // the gate, as nodes ask it
 	server
-	old     atomic.Pointer[oldServer] // nil: there is none; nodes look, too
+	old     atomic.Pointer[oldServer] // nil if there is none; nodes use it too
 	strayed map[string]time.Time      // when a node reached a server last whose epoch had ended
 	ledger  *Ledger
 	names   []string         // of the nodes
 	nodes   map[string]*node // those that live
 	people  []*person
 	jumped  time.Duration // of the gate's clock
-	// asksLast tells that everybody has asked once more, now that nothing fails.
+	// asksLast means that all users have asked again, now that nothing fails.
 	asksLast bool
 	paced    bool // there may be a waiting line
 	*history
@@ -53,7 +53,7 @@ type person struct {
 	busy *asked // what they wait for; nil: nothing
 }
 
-// build builds a town by what is drawn from a seed.
+// build builds a town from a seed.
 func build(drawn *rand.Rand, b *bug) *town {
 	if b == nil {
 		b = &bug{}
@@ -73,7 +73,7 @@ func build(drawn *rand.Rand, b *bug) *town {
 	}
 	t.gate.becomes(t.gate.memory, t.another())
 	t.ledger = NewLedger(time.Now)
-	t.ledger.Backlog = int64(t.IntN(4)) // 0: no limit
+	t.ledger.Backlog = int64(t.IntN(4)) // 0 means no limit
 	t.history = &history{town: t, promised: newPromised()}
 	t.names = []string{"n1", "n2", "n3"}[:1+t.IntN(3)]
 	newcomers := 0
@@ -267,7 +267,7 @@ func (t *town) fail() {
 	}
 }
 
-// crashes has a node crash.
+// crashes crashes a node.
 func (t *town) crashes(n *node) {
 	t.say(n.name, "crashes")
 	delete(t.nodes, n.name)
@@ -280,7 +280,7 @@ func (t *town) crashes(n *node) {
 	}
 }
 
-// freezes has a node stand still: for a moment, or for so long that its rebuild is taken for dead.
+// freezes stalls a node: for a moment, or for so long that its rebuild counts as abandoned.
 func (t *town) freezes(n *node) {
 	t.say(n.name, "stands still")
 	n.frozen.Store(true)
@@ -292,7 +292,7 @@ func (t *town) freezes(n *node) {
 	}
 }
 
-// stuck tells whether a node stands still for long.
+// stuck reports whether a node stands still for long.
 func (t *town) stuck() bool {
 	return slices.ContainsFunc(t.names, func(name string) bool {
 		n := t.nodes[name]
@@ -307,7 +307,7 @@ func (t *town) jump(by time.Duration) {
 	t.watch()
 }
 
-// claim has a user claim at a node.
+// claim makes a user claim at a node.
 func (t *town) claim(p *person, n *node) {
 	ctx, a := t.begin(p, n, "a coupon")
 	go func() {
@@ -360,7 +360,7 @@ func (t *town) order(p *person, n *node) {
 	}
 }
 
-// change has a node make a change.
+// change makes a change through a node.
 func (t *town) change(p *person, n *node, what string, do func(context.Context) (ledger.Status, error)) {
 	ctx, a := t.begin(p, n, what)
 	go func() {
@@ -373,7 +373,7 @@ func (t *town) change(p *person, n *node, what string, do func(context.Context) 
 	}()
 }
 
-// rests tells whether nobody waits and nothing is on its way.
+// rests reports whether nobody waits and nothing is on its way.
 func (t *town) rests() bool {
 	a := t.ledger.campaigns[campaign]
 	return len(t.awake()) == len(t.names) && t.old.Load() == nil && !t.gate.serves() && len(t.gate.journal) == 0 && a.applied == a.Version && a.rebuildingAt.IsZero() && t.stands() == nil && !t.rolledBack() && !t.damaged() &&
@@ -383,10 +383,10 @@ func (t *town) rests() bool {
 // auto reports whether nodes wait for no owner: in a quarter of the towns.
 func (t *town) auto() bool { return t.ledger.Backlog == 1 }
 
-// owner is whoever orders a rebuild where no node does so by itself: the gate's server has lost its name, or its epoch has ended.
+// owner orders a rebuild if no node begins one by itself: because the gate's server has lost its name, or its epoch has ended.
 const owner = "the owner"
 
-// needed tells whether the owner has to order a rebuild. Now and then they order one for nothing, or at an old server.
+// needed reports whether the owner has to order a rebuild. Now and then they order one for nothing, or at an old server.
 func (t *town) needed() bool {
 	if t.rolledBack() {
 		return !t.ledger.campaigns[campaign].underWay(time.Now())

@@ -53,7 +53,7 @@ func (t *town) remakeTopic() {
 	t.topic.made, t.topic.first, t.topic.records = t.topic.made+1, 0, nil
 }
 
-// damaged tells whether the topic lacks something of the line's log.
+// damaged reports whether the topic lacks something of the line's log.
 func (t *town) damaged() bool {
 	if t.topic == nil {
 		return false

@@ -233,7 +233,7 @@ func (r remote) made() recovery.Gate {
 	return r.rebuilt
 }
 
-// Claim is gate.Decider's.
+// Claim implements gate.Decider.
 func (r remote) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return decides(ctx, r, show("claims by", users), func() ([]firstcome.Decision, error) { return r.at().Claim(ctx, id, users) })
 }
@@ -244,7 +244,7 @@ type holders struct {
 	version int64
 }
 
-// Holders is gate.Decider's.
+// Holders implements gate.Decider.
 func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (int64, error) {
 	h, err := ask(ctx, r.wire, "the gate", "who holds a coupon", func() (h holders, err error) {
 		h.version, err = r.at().Holders(ctx, id, func(u firstcome.UserID) { h.users = append(h.users, u) })
@@ -256,37 +256,37 @@ func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(
 	return h.version, err
 }
 
-// Apply is gate.Applier's.
+// Apply implements gate.Applier.
 func (r remote) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
 	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.at().Apply(ctx, c) })
 }
 
-// State is gate.Counters'.
+// State implements gate.Counters.
 func (r remote) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	return ask(ctx, r.wire, "the gate", "its state", func() (gate.State, error) { return r.at().State(ctx, id) })
 }
 
-// CouponOf is gate.Coupons'.
+// CouponOf implements gate.Coupons.
 func (r remote) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	return ask(ctx, r.wire, "the gate", show("the coupon of", user), func() (firstcome.Coupon, error) { return r.at().CouponOf(ctx, id, user) })
 }
 
-// DrainedThrough is gate.Drains'.
+// DrainedThrough implements gate.Drains.
 func (r remote) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (int64, error) {
 	return ask(ctx, r.wire, "the gate", "how far it is drained", func() (int64, error) { return r.at().DrainedThrough(ctx, id) })
 }
 
-// Has is gate.Drains'.
+// Has implements gate.Drains.
 func (r remote) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, r.wire, "the gate", show("whether it has", numbers(coupons)), func() ([]bool, error) { return r.at().Has(ctx, id, coupons) })
 }
 
-// Serve is gate.Line's.
+// Serve implements gate.Line.
 func (r remote) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	return decides(ctx, r, "to serve the line", func() (gate.Served, error) { return r.at().Serve(ctx, id, limit) })
 }
 
-// Lines is gate.Line's.
+// Lines implements gate.Line.
 func (r remote) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	all, err := ask(ctx, r.wire, "the gate", "where people are in line", func() (all []firstcome.CampaignID, err error) {
 		err = r.at().Lines(ctx, func(id firstcome.CampaignID) { all = append(all, id) })
@@ -304,7 +304,7 @@ type stand struct {
 	held  firstcome.Coupon
 }
 
-// Place is gate.Places'.
+// Place implements gate.Places.
 func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	at, err := ask(ctx, r.wire, "the gate", show("the place of", user), func() (at stand, err error) {
 		at.place, at.held, err = r.at().Place(ctx, id, user)
@@ -313,7 +313,7 @@ func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstco
 	return at.place, at.held, err
 }
 
-// Leave is gate.Places'.
+// Leave implements gate.Places.
 func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	at, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (at stand, err error) {
 		at.place, err = r.at().Leave(ctx, id, user)
@@ -322,7 +322,7 @@ func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstco
 	return at.place, err
 }
 
-// Decides is gate.Gate's.
+// Decides implements gate.Gate.
 func (r remote) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
 	return order(ctx, r.wire, "the gate", show("whether epoch", epoch, "decides"), func() error { return r.at().Decides(ctx, id, epoch) })
 }
@@ -334,7 +334,7 @@ func numbers(coupons []firstcome.Coupon) (all []int64) {
 	return all
 }
 
-// WatchDrained is gate.Drains'. What a watcher is told is an event, too, and may be lost.
+// WatchDrained implements gate.Drains. Each message to a watcher is an event, too, and may be lost.
 func (r remote) WatchDrained(ctx context.Context, ready func(), each func(firstcome.CampaignID, int64)) error {
 	return r.gated.WatchDrained(ctx, ready, func(id firstcome.CampaignID, through int64) {
 		r.post(r.of, show(r.of.name, "hears that number", through, "is drained"), func() {
@@ -357,27 +357,27 @@ type paper struct {
 	gate.Retired // nor for campaigns that are over, but for what follows
 }
 
-// Record is flow.Keeper's.
+// Record implements flow.Keeper.
 func (p paper) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
 	return ask(ctx, p.wire, "the ledger", show("to record", numbers(b.Coupons)), func() (flow.Drained, error) { return p.Ledger.Record(ctx, b) })
 }
 
-// Bury is flow.Keeper's.
+// Bury implements flow.Keeper.
 func (p paper) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (flow.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
 }
 
-// Has is gate.Kept's.
+// Has implements gate.Kept.
 func (p paper) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether it has", numbers(coupons)), func() ([]bool, error) { return p.Ledger.Has(ctx, id, coupons) })
 }
 
-// StateRetired is gate.Retired's: no campaign is.
+// StateRetired implements gate.Retired: no campaign is.
 func (paper) StateRetired(context.Context, firstcome.CampaignID) (gate.State, error) {
 	return gate.State{}, gate.ErrLost
 }
 
-// LoseLine is gate.Kept's.
+// LoseLine implements gate.Kept.
 func (p paper) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 	_, err := ask(ctx, p.wire, "the ledger", "to end the line as lost", func() (struct{}, error) { return struct{}{}, p.Ledger.LoseLine(ctx, id) })
 	return err
@@ -388,23 +388,23 @@ func (p paper) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 	return p.Retired.CouponOf(ctx, id, user)
 }
 
-// LogDirect is gate.Kept's: nobody reads the audit log.
+// LogDirect implements gate.Kept: nobody reads the audit log.
 func (paper) LogDirect(context.Context, gate.Order, firstcome.CampaignID, []firstcome.Decision) error {
 	return nil
 }
 
-// Pending is flow.ChangeBook's.
+// Pending implements flow.ChangeBook.
 func (p paper) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
 	return ask(ctx, p.wire, "the ledger", "which changes wait", func() ([]firstcome.Change, error) { return p.Ledger.Pending(ctx, id) })
 }
 
-// Applied is flow.ChangeBook's.
+// Applied implements flow.ChangeBook.
 func (p paper) Applied(ctx context.Context, c firstcome.Change, refused bool) error {
 	_, err := ask(ctx, p.wire, "the ledger", show("to note change", c.Version), func() (struct{}, error) { return struct{}{}, p.Ledger.Applied(ctx, c, refused) })
 	return err
 }
 
-// Refused is flow.ChangeBook's.
+// Refused implements flow.ChangeBook.
 func (p paper) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether change", version, "was refused"), func() (bool, error) { return p.Ledger.Refused(ctx, id, version) })
 }

@@ -16,27 +16,27 @@ func order(ctx context.Context, w *wire, whom, what string, do func() error) err
 	return err
 }
 
-// Standing is recovery.Gate's.
+// Standing implements recovery.Gate.
 func (r remote) Standing(ctx context.Context, rev gate.Revision) error {
 	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.made().Standing(ctx, rev) })
 }
 
-// Runs is recovery.Gate's.
+// Runs implements recovery.Gate.
 func (r remote) Runs(ctx context.Context) ([]recovery.Run, error) {
 	return ask(ctx, r.wire, "the gate", "which run it is", func() ([]recovery.Run, error) { return r.made().Runs(ctx) })
 }
 
-// Named is recovery.Gate's.
+// Named implements recovery.Gate.
 func (r remote) Named(ctx context.Context) (bool, error) {
 	return ask(ctx, r.wire, "the gate", "whether it has its name", func() (bool, error) { return r.made().Named(ctx) })
 }
 
-// Rename is recovery.Gate's.
+// Rename implements recovery.Gate.
 func (r remote) Rename(ctx context.Context) error {
 	return order(ctx, r.wire, "the gate", "to have its name", func() error { return r.made().Rename(ctx) })
 }
 
-// Stopped is recovery.Gate's.
+// Stopped implements recovery.Gate.
 func (r remote) Stopped(ctx context.Context, rev gate.Revision) (recovery.Stopped, error) {
 	epoch, number := r.told.now()
 	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (recovery.Stopped, error) { return r.made().Stopped(ctx, rev) })
@@ -46,12 +46,12 @@ func (r remote) Stopped(ctx context.Context, rev gate.Revision) (recovery.Stoppe
 	return s, err
 }
 
-// HoldsEach is recovery.Gate's.
+// HoldsEach implements recovery.Gate.
 func (r remote) HoldsEach(ctx context.Context, rev gate.Revision, coupons []firstcome.Coupon) ([]bool, error) {
 	return ask(ctx, r.wire, "the gate", show("whether it holds", numbers(coupons)), func() ([]bool, error) { return r.made().HoldsEach(ctx, rev, coupons) })
 }
 
-// Unrecorded is recovery.Gate's.
+// Unrecorded implements recovery.Gate.
 func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	all, err := ask(ctx, r.wire, "the journal", "what is unrecorded", func() (all []firstcome.Coupon, err error) {
 		err = r.made().Unrecorded(ctx, id, func(c firstcome.Coupon) error {
@@ -66,22 +66,22 @@ func (r remote) Unrecorded(ctx context.Context, id firstcome.CampaignID, each fu
 	return err
 }
 
-// Verified is recovery.Gate's.
+// Verified implements recovery.Gate.
 func (r remote) Verified(ctx context.Context, rev gate.Revision, s recovery.Stopped) error {
 	return order(ctx, r.wire, "the gate", show("to go on as", s.Is), func() error { return r.made().Verified(ctx, rev, s) })
 }
 
-// Room is recovery.Gate's.
+// Room implements recovery.Gate.
 func (r remote) Room(ctx context.Context, b recovery.Rebuild) error { return r.made().Room(ctx, b) }
 
-// Freeze is recovery.Gate's.
+// Freeze implements recovery.Gate.
 func (r remote) Freeze(ctx context.Context, b recovery.Rebuild) (recovery.Frozen, error) {
 	return ask(ctx, r.wire, "the gate", show("to freeze for attempt", b.Attempt), func() (recovery.Frozen, error) {
 		return r.made().Freeze(ctx, b)
 	})
 }
 
-// Empty is recovery.Gate's: it reads all at once, and what it reads goes to the sink.
+// Empty implements recovery.Gate: it reads all entries at once, and passes them to the sink.
 func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to flow.Sink) error {
 	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []flow.Batch, err error) {
 		err = r.made().Empty(ctx, b, func(_ context.Context, one flow.Batch) (flow.Drained, error) {
@@ -96,7 +96,7 @@ func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to flow.Sink) err
 	return err
 }
 
-// Loading is recovery.Gate's: it loads all at once.
+// Loading implements recovery.Gate: it loads all at once.
 func (r remote) Loading(ctx context.Context, b recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	var all []firstcome.Coupon
 	put = func(c firstcome.Coupon) error {
@@ -118,12 +118,12 @@ func (r remote) Loading(ctx context.Context, b recovery.Rebuild) (put func(first
 	return put, end, nil
 }
 
-// Carry is recovery.Gate's.
+// Carry implements recovery.Gate.
 func (r remote) Carry(ctx context.Context, b recovery.Rebuild, generation int64) (recovery.Carried, error) {
 	return ask(ctx, r.wire, "the gate", show("to carry its line over, for attempt", b.Attempt), func() (recovery.Carried, error) { return r.made().Carry(ctx, b, generation) })
 }
 
-// Carried is recovery.Gate's.
+// Carried implements recovery.Gate.
 func (r remote) Carried(ctx context.Context, b recovery.Rebuild, each func(recovery.Waiting) error) error {
 	all, err := ask(ctx, r.wire, "the gate", show("who was carried over, for attempt", b.Attempt), func() (all seats, err error) {
 		err = r.made().Carried(ctx, b, func(one recovery.Waiting) error {
@@ -138,26 +138,26 @@ func (r remote) Carried(ctx context.Context, b recovery.Rebuild, each func(recov
 	return err
 }
 
-// Seat is recovery.Gate's.
+// Seat implements recovery.Gate.
 func (r remote) Seat(ctx context.Context, b recovery.Rebuild, generation int64, people []recovery.Waiting) error {
 	return order(ctx, r.wire, "the gate", show("to seat", seats(people), "for attempt", b.Attempt), func() error {
 		return r.made().Seat(ctx, b, generation, people)
 	})
 }
 
-// Switch is recovery.Gate's.
+// Switch implements recovery.Gate.
 func (r remote) Switch(ctx context.Context, b recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	return order(ctx, r.wire, "the gate", show("to switch to attempt", b.Attempt, "and epoch", fill.Epoch), func() error {
 		return r.made().Switch(ctx, b, f, loaded, fill)
 	})
 }
 
-// Created is recovery.Gate's.
+// Created implements recovery.Gate.
 func (r remote) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	return r.made().Created(ctx, id)
 }
 
-// Held is recovery.Gate's: it reads all at once.
+// Held implements recovery.Gate: it reads all at once.
 func (r remote) Held(ctx context.Context, b recovery.Rebuild, each func(firstcome.Coupon) error) error {
 	all, err := ask(ctx, r.wire, "the gate", "which coupons its holders have", func() (all []firstcome.Coupon, err error) {
 		err = r.made().Held(ctx, b, func(c firstcome.Coupon) error {
@@ -172,7 +172,7 @@ func (r remote) Held(ctx context.Context, b recovery.Rebuild, each func(firstcom
 	return err
 }
 
-// SeeRun is recovery.Ledger's. A report that changes nothing is no event.
+// SeeRun implements recovery.Ledger. A report that changes nothing is no event.
 func (p paper) SeeRun(ctx context.Context, run recovery.Run) error {
 	if p.wire != nil && !p.wire.of.isDead() && !p.wire.of.frozen.Load() && p.Ledger.knows(run) {
 		return p.rebuilds.SeeRun(ctx, run)
@@ -180,14 +180,14 @@ func (p paper) SeeRun(ctx context.Context, run recovery.Run) error {
 	return order(ctx, p.wire, "the ledger", show("to note", run.ID, run.Durable), func() error { return p.rebuilds.SeeRun(ctx, run) })
 }
 
-// RecentRuns is recovery.Ledger's.
+// RecentRuns implements recovery.Ledger.
 func (p paper) RecentRuns(ctx context.Context, within time.Duration) ([]string, error) {
 	return ask(ctx, p.wire, "the ledger", "which runs were seen", func() ([]string, error) { return p.rebuilds.RecentRuns(ctx, within) })
 }
 
 type durable struct{ durable, seen bool }
 
-// DurableRun is recovery.Ledger's.
+// DurableRun implements recovery.Ledger.
 func (p paper) DurableRun(ctx context.Context, run string) (bool, bool, error) {
 	d, err := ask(ctx, p.wire, "the ledger", show("whether it lasts:", run), func() (d durable, err error) {
 		d.durable, d.seen, err = p.rebuilds.DurableRun(ctx, run)
@@ -196,12 +196,12 @@ func (p paper) DurableRun(ctx context.Context, run string) (bool, bool, error) {
 	return d.durable, d.seen, err
 }
 
-// Standard is recovery.Ledger's.
+// Standard implements recovery.Ledger.
 func (p paper) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
 	return ask(ctx, p.wire, "the ledger", "what the gate has to have", func() (recovery.Standard, error) { return p.rebuilds.Standard(ctx, id, version) })
 }
 
-// Numbered is recovery.Ledger's.
+// Numbered implements recovery.Ledger.
 func (p paper) Numbered(ctx context.Context, id string, above int64, each func(int64)) error {
 	all, err := ask(ctx, p.wire, "the ledger", show("the numbers above", above), func() (all []int64, err error) {
 		err = p.rebuilds.Numbered(ctx, id, above, func(n int64) { all = append(all, n) })
@@ -219,7 +219,7 @@ type refills struct {
 	mark    recovery.Mark
 }
 
-// Refills is recovery.Ledger's.
+// Refills implements recovery.Ledger.
 func (p paper) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (recovery.Mark, error) {
 	all, err := ask(ctx, p.wire, "the ledger", "which holders there are", func() (all refills, err error) {
 		all.mark, err = p.rebuilds.Refills(ctx, id, func(c firstcome.Coupon) error {
@@ -234,31 +234,31 @@ func (p paper) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 	return all.mark, err
 }
 
-// Active is recovery.Ledger's.
+// Active implements recovery.Ledger.
 func (p paper) Active(ctx context.Context) ([]gate.Revision, error) {
 	return ask(ctx, p.wire, "the ledger", "which campaigns there are", func() ([]gate.Revision, error) { return p.rebuilds.Active(ctx) })
 }
 
-// BeginRebuild is recovery.Ledger's.
+// BeginRebuild implements recovery.Ledger.
 func (p paper) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	return ask(ctx, p.wire, "the ledger", show("for an attempt by", actor, "in epoch", epoch), func() (recovery.Rebuild, error) { return p.rebuilds.BeginRebuild(ctx, actor, id, epoch) })
 }
 
-// BeginReconcile is recovery.Ledger's.
+// BeginReconcile implements recovery.Ledger.
 func (p paper) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
 	return ask(ctx, p.wire, "the ledger", show("for a reconcile by", actor, "behind attempt", last), func() (recovery.Rebuild, error) {
 		return p.rebuilds.BeginReconcile(ctx, actor, id, last)
 	})
 }
 
-// Adopt is recovery.Ledger's.
+// Adopt implements recovery.Ledger.
 func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, whole bool) (recovery.Adopted, error) {
 	return ask(ctx, p.wire, "the ledger", show("to adopt what the gate has at version", gate.Version, "and to void", numbers(absent)), func() (recovery.Adopted, error) {
 		return p.rebuilds.Adopt(ctx, r, gate, absent, whole)
 	})
 }
 
-// LineHistory is recovery.Ledger's.
+// LineHistory implements recovery.Ledger.
 func (p paper) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
 	if p.Ledger.bare(id) {
 		return recovery.LineHistory{}, nil
@@ -266,22 +266,22 @@ func (p paper) LineHistory(ctx context.Context, id firstcome.CampaignID) (recove
 	return ask(ctx, p.wire, "the ledger", "where the line is logged", func() (recovery.LineHistory, error) { return p.rebuilds.LineHistory(ctx, id) })
 }
 
-// GoesOn is recovery.Ledger's.
+// GoesOn implements recovery.Ledger.
 func (p paper) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	return order(ctx, p.wire, "the ledger", show("to hear that attempt", r.Attempt, "goes on"), func() error { return p.rebuilds.GoesOn(ctx, r) })
 }
 
-// GiveUpRebuild is recovery.Ledger's.
+// GiveUpRebuild implements recovery.Ledger.
 func (p paper) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 	return order(ctx, p.wire, "the ledger", show("to end attempt", r.Attempt), func() error { return p.rebuilds.GiveUpRebuild(ctx, r) })
 }
 
-// LastRebuild is recovery.Ledger's.
+// LastRebuild implements recovery.Ledger.
 func (p paper) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	return ask(ctx, p.wire, "the ledger", "what the last rebuild came to", func() (recovery.Rebuilt, error) { return p.rebuilds.LastRebuild(ctx, id) })
 }
 
-// FinishRebuild is recovery.Ledger's.
+// FinishRebuild implements recovery.Ledger.
 func (p paper) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (recovery.Refill, error) {
 	return ask(ctx, p.wire, "the ledger", show("to end epoch", r.Epoch, "for attempt", r.Attempt), func() (recovery.Refill, error) {
 		return p.rebuilds.FinishRebuild(ctx, r, loaded, frozen)

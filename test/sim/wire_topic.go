@@ -17,7 +17,7 @@ type logs struct {
 	*wire
 }
 
-// unheard says of a lost question or answer what a client of Kafka says.
+// unheard returns the error of Kafka's client for a lost call or answer.
 func unheard(err error) error {
 	if errors.Is(err, errLost) {
 		return fmt.Errorf("%w: %w", firstcome.ErrLineLogAway, err)
@@ -25,7 +25,7 @@ func unheard(err error) error {
 	return err
 }
 
-// Append is flow.LineLog's.
+// Append implements flow.LineLog.
 func (l logs) Append(ctx context.Context, id firstcome.CampaignID, records []flow.LineRecord) error {
 	records = append([]flow.LineRecord(nil), records...) // its caller may use it again
 	return unheard(order(ctx, l.wire, "the log", show("to append", spellRecords(records)), func() error { return l.Topic.Append(ctx, id, records) }))

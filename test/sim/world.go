@@ -48,7 +48,7 @@ func newWorld(r *rand.Rand) *world {
 	}
 }
 
-// percent tells whether something happens that happens so often.
+// percent reports whether something happens that happens so often.
 func (w *world) percent(often int) bool { return !w.calm && w.IntN(100) < often }
 
 // stalls reports whether a node stands still at a question, which it does once.
@@ -89,7 +89,7 @@ func (w *world) say(what ...any) {
 // show puts things into words.
 func show(what ...any) string { return strings.TrimSuffix(fmt.Sprintln(what...), "\n") }
 
-// next takes the event that happens next, by the seed; nil: nothing can.
+// next takes the event that happens next, by the seed; nil if none can.
 func (w *world) next(offers []*event) *event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *world) pass(stuck bool) {
 	time.Sleep(long)
 }
 
-// drop takes a dead node's events away: of what it had asked, some may arrive yet.
+// drop removes a dead node's events. Some of its calls may still arrive.
 func (w *world) drop(dead *node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
