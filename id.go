@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// A CampaignID names a campaign: [a-z0-9][a-z0-9-]{0,62}.
+// A CampaignID is the id of a campaign: [a-z0-9][a-z0-9-]{0,62}.
 type CampaignID string
 
 // MaxCampaignID is the length of the longest campaign id, in bytes.
 const MaxCampaignID = 63
 
-// ParseCampaignID returns the id that s spells, or an error that says what a campaign id is.
+// ParseCampaignID returns the campaign id s, or an error that describes the form of campaign ids.
 func ParseCampaignID(s string) (CampaignID, error) {
 	if s == "" || len(s) > MaxCampaignID || s[0] == '-' {
 		return "", errCampaignID
@@ -28,15 +28,14 @@ func ParseCampaignID(s string) (CampaignID, error) {
 
 var errCampaignID = errors.New("a campaign id is 1 to 63 lower-case letters, digits and hyphens, and does not begin with a hyphen")
 
-// A UserID names a user of the shop. Two ids are the same user only if every
-// byte is the same: there is no case folding, trimming or normalisation.
+// A UserID is the id of a user of the shop. Two ids are the same user only if every byte is the same: there is no case folding, trimming or
+// normalisation.
 type UserID string
 
 // MaxUserID is the length of the longest user id, in bytes.
 const MaxUserID = 128
 
-// ParseUserID returns the id that s spells: 1 to 128 bytes of well-formed UTF-8
-// without control characters. "." and ".." are refused because a URL path
+// ParseUserID returns the user id s: 1 to 128 bytes of well-formed UTF-8 without control characters. "." and ".." are refused because a URL path
 // cannot carry them.
 func ParseUserID(s string) (UserID, error) {
 	switch {

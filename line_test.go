@@ -9,8 +9,7 @@ import (
 	"github.com/firstcome/firstcome/test/seed"
 )
 
-// TestALinesOutcomesStandInTheirOrder holds the rule of a campaign with a line against its definition, at every
-// combination of causes.
+// TestALinesOutcomesStandInTheirOrder compares the rule of a campaign with a line with its definition, for every combination of causes.
 func TestALinesOutcomesStandInTheirOrder(t *testing.T) {
 	for causes := range 1 << 7 {
 		is := func(bit int) bool { return causes&(1<<bit) != 0 }
@@ -44,8 +43,8 @@ func TestALinesOutcomesStandInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestAPaceIsKeptOverEveryTime takes turns at random instants and holds them against the promise: in any time T at most
-// pace·T turns and one bucket, and all of pace·T where somebody asks often and the turns last whole microseconds.
+// TestAPaceIsKeptOverEveryTime takes turns at random times, and checks the promise: in any time T at most pace·T turns and one bucket, and all of
+// pace·T if calls are frequent and a turn takes whole microseconds.
 func TestAPaceIsKeptOverEveryTime(t *testing.T) {
 	for _, perSecond := range []int64{1, 2, 3, 7, 9, 10, 11, 500, 700, 2_000, 30_000, 300_007, firstcome.MaxPace} {
 		p := firstcome.Pace{PerSecond: perSecond}
@@ -150,7 +149,7 @@ func TestAPlaceSaysHowLongAndHowLikely(t *testing.T) {
 	}
 }
 
-// TestWhoLeftIsNotWaitedFor: a gate that keeps the line knows how many people of it are left, and nobody knows where they stand.
+// TestWhoLeftIsNotWaitedFor matters because the gate knows how many users are still in line, and not at which tickets.
 func TestWhoLeftIsNotWaitedFor(t *testing.T) {
 	type c = firstcome.Campaign
 	type l = firstcome.Line

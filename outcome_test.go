@@ -12,7 +12,7 @@ var (
 	closes = opens.Add(time.Hour)
 )
 
-// campaign returns one with a window, one coupon, and what edit makes of it.
+// campaign returns a campaign with a window and one coupon, changed by edit.
 func campaign(edit func(*firstcome.Campaign)) firstcome.Campaign {
 	c := firstcome.Campaign{Terms: firstcome.Terms{Quantity: 1, OpensAt: opens, ClosesAt: closes}}
 	if edit != nil {
@@ -58,8 +58,7 @@ func TestDecideGivesEachOutcome(t *testing.T) {
 	}
 }
 
-// TestTheFirstOutcomeThatAppliesIsTheAnswer takes the causes away one by one, in
-// order of precedence: what is left decides.
+// TestTheFirstOutcomeThatAppliesIsTheAnswer removes the causes one by one, in order of precedence: the rest decides.
 func TestTheFirstOutcomeThatAppliesIsTheAnswer(t *testing.T) {
 	for causes := range 1 << 5 {
 		holds, early, closed, paused, soldOut := causes&1 != 0, causes&2 != 0, causes&4 != 0, causes&8 != 0, causes&16 != 0

@@ -42,7 +42,7 @@ func TestQuantitiesHaveBounds(t *testing.T) {
 	}
 }
 
-// TestInstantsHaveBounds has the instants at the edges of what the wire, the columns and the gates hold.
+// TestInstantsHaveBounds has times at the limits of the wire, the columns and the gates.
 func TestInstantsHaveBounds(t *testing.T) {
 	for at, good := range map[string]bool{
 		"0001-01-01T00:00:00.000001Z": false, "1582-10-14T00:00:00Z": false, "1969-12-31T23:59:59.999999Z": false,

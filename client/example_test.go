@@ -9,8 +9,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A refusal is an answer; an error means that nobody knows, and that asking
-// again is safe.
+// A refusal is an answer. An error means that the result is unknown, and that asking again is safe.
 func Example() {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")

@@ -18,8 +18,8 @@ const (
 	aCoupon = `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":2,"user_id":"u"}}`
 )
 
-// follow follows a place at a server that answers the n-th request for a stream so, from 0, and whose line has passed the place
-// without a coupon. It returns the outcome, how many places were told, and the Last-Event-ID of each request for a stream.
+// follow follows a place at a server that answers the n-th request for a stream, from 0, with the n-th answer, and whose line has passed the place
+// without a coupon. It returns the outcome, the number of places that were told, and the Last-Event-ID of each request for a stream.
 func follow(t *testing.T, stream func(n int, w http.ResponseWriter)) (outcome string, places int, heard []string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -56,7 +56,7 @@ func TestFollowTakesTheOutcomeFromTheStream(t *testing.T) {
 	}
 }
 
-// TestF76FollowLosesNoOutcomeWhereStreamsBreak: the line has the outcome that no stream told.
+// TestF76FollowLosesNoOutcomeWhereStreamsBreak finds in the line the outcome that no stream has sent.
 func TestF76FollowLosesNoOutcomeWhereStreamsBreak(t *testing.T) {
 	for name, stream := range map[string]func(n int, w http.ResponseWriter){
 		"it breaks before an event": func(int, http.ResponseWriter) { panic(http.ErrAbortHandler) },
@@ -79,7 +79,7 @@ func TestF76FollowLosesNoOutcomeWhereStreamsBreak(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotLikelyToGetACouponLooksLessOften: in a line that stands by, everybody would look each second otherwise.
+// TestWhoIsNotLikelyToGetACouponLooksLessOften matters on a waitlist, where all users would otherwise poll every second.
 func TestWhoIsNotLikelyToGetACouponLooksLessOften(t *testing.T) {
 	for likely, most := range map[bool]float64{true: 2, false: 10} {
 		if wait := client.PollAfter(client.Place{Ahead: 3, Serving: true, Likely: likely}); wait > most || !likely && wait < 3.9 {

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A script is a server that gives its answers in turn, each as a status, Retry-After and body; the last one again and again.
+// A script is a server that gives its answers in turn, each as a status, Retry-After and body. It repeats the last one.
 type script []func() (*http.Response, error)
 
 func (s *script) RoundTrip(*http.Request) (*http.Response, error) {
@@ -62,7 +62,7 @@ func TestAClaimIsAskedForAgainUntilItIsKnown(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatBreaksOffIsLost: its status alone says neither which coupon nor why there is none.
+// TestAnAnswerThatBreaksOffIsLost matters because the status alone has neither the coupon nor the reason of a refusal.
 func TestAnAnswerThatBreaksOffIsLost(t *testing.T) {
 	for status, half := range map[int]string{201: heldCoupon[:20], 410: `{"title":"Gone","outc`, 403: "", 404: `{"title":`, 503: `{"ti`} {
 		synctest.Test(t, func(t *testing.T) {

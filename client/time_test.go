@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// TestAnInstantWithoutAZoneIsToldWithAZoneOfItsReaders: who copies an example that ends in Z opens nine hours late in Seoul.
+// TestAnInstantWithoutAZoneIsToldWithAZoneOfItsReaders matters because a reader in Seoul who copies an example that ends in Z opens nine hours late.
 func TestAnInstantWithoutAZoneIsToldWithAZoneOfItsReaders(t *testing.T) {
 	var at client.Time
 	err := json.Unmarshal([]byte(`"2026-12-24 10:00"`), &at)

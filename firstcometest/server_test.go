@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// campaign makes a campaign of some coupons.
+// campaign creates a campaign with a number of coupons.
 func campaign(t *testing.T, s *firstcometest.Server, id string, quantity int64, change ...func(*client.NewCampaign)) {
 	t.Helper()
 	n := client.NewCampaign{ID: id, Name: id, Quantity: &quantity}
@@ -30,7 +30,8 @@ func campaign(t *testing.T, s *firstcometest.Server, id string, quantity int64, 
 	stage.Must(t, err)
 }
 
-// TestAServersDecisionsAreFirstcomes: the last coupon is issued once, a repeat finds it, and everybody else is refused.
+// TestAServersDecisionsAreFirstcomes checks that the last coupon is issued once, that a repeated claim finds it, and that all other users are
+// refused.
 func TestAServersDecisionsAreFirstcomes(t *testing.T) {
 	s := firstcometest.New(t)
 	campaign(t, s, "autumn", 1)
@@ -81,7 +82,7 @@ func TestAKeyMayDoWhatItsRoleMay(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsFoundAgain shows how a service's own test loses answers: firstcome decides, and the proxy says 503.
+// TestALostAnswerIsFoundAgain shows how a service's own test loses answers: firstcome decides, and a proxy answers 503.
 func TestALostAnswerIsFoundAgain(t *testing.T) {
 	s := firstcometest.New(t)
 	campaign(t, s, "autumn", 1)

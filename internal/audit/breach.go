@@ -1,4 +1,4 @@
-// Package audit compares what firstcome did with what it promises.
+// Package audit checks firstcome's promises afterwards.
 //
 // [Ledger] runs [Queries] on a campaign's rows, and checks what SQL cannot. [Other] does the same for rows that belong to no campaign. [Gate]
 // compares the holders of coupons at a remote gate with the ledger. [Answers] compares the answers that clients got with the coupons that the server

@@ -26,12 +26,12 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// member returns an integer as a JWK has it.
+// member returns an integer in the form of a JWK member.
 func member(n *big.Int, size int) string {
 	return base64.RawURLEncoding.EncodeToString(n.FillBytes(make([]byte, size)))
 }
 
-// inSet returns a key as a JWK, with more members: "" takes one away.
+// inSet returns a key as a JWK, with more members. The value "" removes a member.
 func inSet(t testing.TB, key any, more map[string]any) map[string]any {
 	t.Helper()
 	var k map[string]any
@@ -66,7 +66,7 @@ func setOf(t testing.TB, keys ...map[string]any) []byte {
 	return text
 }
 
-// TestF31OfASetATokensKidChoosesAndNothingElse has the keys of a shop that is about to change them.
+// TestF31OfASetATokensKidChoosesAndNothingElse has the keys of a shop that is changing them.
 func TestF31OfASetATokensKidChoosesAndNothingElse(t *testing.T) {
 	before, ec := keys(t)
 	after, unknown := attacker(t), attacker(t)
@@ -179,7 +179,7 @@ func TestASetThatIsNotOneIsRefused(t *testing.T) {
 	}
 }
 
-// A shelf is a file whose text a test changes, and how often it was read.
+// A shelf is a file whose text a test changes, and which counts its reads.
 type shelf struct {
 	mu    sync.Mutex // guards what follows
 	text  []byte
@@ -200,7 +200,7 @@ func (s *shelf) read() ([]byte, error) {
 	return s.text, s.err
 }
 
-// TestTokensKeysChangeWhileTheNodeRuns puts a new key beside the old one, breaks the file, and takes the old one away.
+// TestTokensKeysChangeWhileTheNodeRuns adds a new key, breaks the file, and removes the old key.
 func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 	old, ec := keys(t)
 	both := setOf(t, inSet(t, old, named("old")), inSet(t, ec, named("new")))
@@ -247,7 +247,7 @@ func TestTokensKeysChangeWhileTheNodeRuns(t *testing.T) {
 	})
 }
 
-// TestAFileThatHangsKeepsNoRevokedKeyGood: reading a file has no time-out.
+// TestAFileThatHangsKeepsNoRevokedKeyGood matters because reading a file has no time-out.
 func TestAFileThatHangsKeepsNoRevokedKeyGood(t *testing.T) {
 	signer, _ := keys(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -29,7 +29,7 @@ var (
 	other  = []byte(strings.Repeat("o", 64))
 )
 
-// good returns the claims of a good token, with changes: nil takes a claim away.
+// good returns the claims of a good token, with changes. The value nil removes a claim.
 func good(changes jwt.MapClaims) jwt.MapClaims {
 	claims := jwt.MapClaims{
 		"sub": "alice", "iss": "shop", "aud": "coupons",
@@ -157,7 +157,7 @@ func TestF31ABadTokenIsRefusedAndOnlyAWellSignedOneIsToldOfItself(t *testing.T) 
 		if !errors.Is(err, auth.ErrUnauthorized) || caller != (auth.Caller{}) {
 			t.Errorf("%s: got %+v and the error %v, want ErrUnauthorized", name, caller, err)
 		}
-		// Only of a token that was signed well anything is said that is in it.
+		// An answer reveals content only of a token with a good signature.
 		want, ok := told[name]
 		var refused *auth.Refusal
 		if errors.As(err, &refused) && refused.Why != auth.BadSignature && refused.Why != auth.BadToken && (!ok || refused.Why != want) {
@@ -216,7 +216,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add(encode(`{"alg":"HS256"}`) + "." + encode(`{"sub":1e400,"exp":1e400}`) + ".AAAA")
 	a := authenticator(f, auth.JWTConfig{Secret: secret, PublicKey: publicPEM(f, &attacker(f).PublicKey)})
 	f.Fuzz(func(t *testing.T, token string) {
-		// None of the seeds is signed with a key of the server, and the fuzzer has none.
+		// None of the seeds is signed with a key of the server, and the fuzzer has no such key.
 		if caller, err := a.Authenticate(request("Bearer " + token)); err == nil {
 			t.Fatalf("a token that nobody signed made its bearer %+v", caller)
 		}
@@ -230,7 +230,7 @@ func keys(t testing.TB) (*rsa.PrivateKey, *ecdsa.PrivateKey) {
 	return attacker(t), ec
 }
 
-// attacker returns a new RSA key that no server knows.
+// attacker returns a new RSA key, which no server has.
 func attacker(t testing.TB) *rsa.PrivateKey {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -265,7 +265,7 @@ func swapClaims(a, b string) string {
 	return strings.Join(parts, ".")
 }
 
-// TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame bytes: a text, a text of an editor, bytes, and encoded bytes.
+// TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame covers a text, a text with a line end, bytes, and encoded bytes.
 func TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame(t *testing.T) {
 	raw := append(bytes.Repeat([]byte{0xf0, 0x9f, 0}, 12), "\r\n\n"...) // no text, and it ends like one
 	text := strings.Repeat("비밀", 8)
@@ -299,7 +299,7 @@ func TestASecretOfEachKindChecksTheTokensOfALibraryThatHasTheSame(t *testing.T) 
 	}
 }
 
-// TestAnEncodedSecretThatIsTakenForATextIsLogged once.
+// TestAnEncodedSecretThatIsTakenForATextIsLogged checks that it is logged once.
 func TestAnEncodedSecretThatIsTakenForATextIsLogged(t *testing.T) {
 	for form, text := range map[string]string{"base64:": base64.StdEncoding.EncodeToString(secret), "hex:": hex.EncodeToString(secret)} {
 		j, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(text)})

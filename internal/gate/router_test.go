@@ -138,7 +138,7 @@ func (p *plight) Refusal(firstcome.CampaignID) error { return p.refusal }
 // Suspect implements gate.Watch.
 func (p *plight) Suspect(firstcome.CampaignID, error) { p.note("suspect") }
 
-// A call is a call of a Router, and what it calls in turn.
+// A call is a call of a Router, and the calls that the Router makes for it.
 type call struct {
 	do                    func(ctx context.Context, r *gate.Router) error
 	stops                 string // at which refusals: all, stale, or none
@@ -188,8 +188,8 @@ var calls = map[string]call{
 	}},
 }
 
-// TestEachCallGoesToTheGateOrToTheLedger makes each call of a Router in each plight of a campaign, and compares which calls it makes, whether it
-// reports trouble, and what it returns.
+// TestEachCallGoesToTheGateOrToTheLedger makes each call of a Router in each plight of a campaign, and compares the calls that the Router makes, the
+// trouble that it reports, and its result.
 func TestEachCallGoesToTheGateOrToTheLedger(t *testing.T) {
 	stale, rolledBack, away := &gate.StaleEpochError{}, &gate.LedgerRolledBackError{}, errors.New("away")
 	elsewhere := fmt.Errorf("%w: %w", gate.ErrLost, firstcome.ErrGateMismatch)

@@ -19,7 +19,7 @@ func followed(t *testing.T, q *queue, c load.Config) *load.Result {
 	t.Helper()
 	c.Server, c.Follow, c.Concurrency = q.open(t), true, 1
 	if c.FollowFor == 0 {
-		c.FollowFor = time.Minute // whoever never hears of their end fails the test before it is cut off
+		c.FollowFor = time.Minute // a user who is never told of their end fails the test before its time-out
 	}
 	q.version = 1
 	return run(t, c)

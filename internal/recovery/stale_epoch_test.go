@@ -154,7 +154,7 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 		if s := r.Stats(); s.StaleEpoch != 1 || s.Broken != 0 || !errors.Is(r.Troubles()["c"], gate.ErrStaleEpoch) {
 			t.Errorf("%+v, %v", s, r.Troubles())
 		}
-		g.set(func() { g.gate = 2 }) // its address leads to the other one
+		g.set(func() { g.gate = 2 }) // its address leads to the other gate
 		time.Sleep(time.Second)
 		synctest.Wait()
 		stage.Same(t, "what refuses it then", nil, r.Refusal("c"))

@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// A Fact is a client.Fact with null for what is unknown.
+// A Fact is a client.Fact with null for unknown values.
 type Fact struct {
 	client.Fact
 	UserID       *string      `json:"user_id"`

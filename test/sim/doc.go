@@ -57,8 +57,8 @@
 // number may be lost in a rebuild only if no user was told that it is recorded, it was in no journal that could be read, and it was not at a server that
 // keeps all its data.
 //
-// Of two servers, the one in the ledger's epoch must keep all promises. For the other, three things must hold: its numbers are issued to no other user, its
-// unrecorded numbers are lost when its epoch ends, and a node that knows that the epoch has ended answers with no number of it.
+// If there are two servers, the one in the ledger's epoch must keep all promises. For the other, three things must hold: its numbers are issued to no
+// other user, its unrecorded numbers are lost when its epoch ends, and a node that knows that the epoch has ended answers with no number of it.
 //
 // After a reconcile every user has what they were told, and no number is issued twice. If ledger and gate both went back, what neither has is
 // forgotten, and the rest must keep the promises. Tests plant bugs, one at a time, and each must be found.
