@@ -79,7 +79,7 @@ func (c *conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// clock returns the gate's time as the scripts take it: empty for the server's own.
+// clock returns the clock as the scripts take it: empty for the server's clock.
 func (c *conn) clock() string {
 	if c.options.Clock == nil {
 		return ""
@@ -217,7 +217,7 @@ func (c *conn) standing(ctx context.Context, r gate.Revision) error {
 	return wrap(c.stands(ctx, k, &r), "look whether the gate of %s stands", r.Campaign)
 }
 
-// stands is standing. If ledger is nil, only the gate's keys and what it told this node are compared.
+// stands returns what standing does. If ledger is nil, it compares the gate's keys only with each other, and with what the gate told this node.
 func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -242,29 +242,30 @@ func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error
 	return a.unexpected()
 }
 
-// stale returns the error of a gate of which a script says that its epoch has ended. epoch is the ledger's.
+// stale returns the error of a gate whose epoch has ended by a script's answer. epoch is the ledger's epoch.
 func stale(id firstcome.CampaignID, a *answer, epoch int64) error {
 	return &gate.StaleEpochError{Campaign: id, Gate: a.whole("epoch"), Ledger: epoch}
 }
 
-// errUnverified is the error of a campaign of which the scripts do nothing.
+// errUnverified means that the scripts do nothing, because the campaign's keys may be out of date.
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 
 // errFrozen means that a rebuild froze the campaign.
 var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
 
-// A told is how far the gate went in an epoch of a campaign, as it told this node.
+// A told is the highest number of a campaign that the gate has told this node, and its epoch.
 type told struct {
 	epoch, number int64
 }
 
-// args returns it as the scripts take it.
+// args returns the arguments of a script that compares this.
 func (t told) args() []string {
 	return []string{"told_epoch", whole10(t.epoch), "told_number", whole10(t.number)}
 }
 
-// A memory keeps what the gate told this node of each campaign. A Redis that has less in the same epoch is an older state of itself, and
-// nothing else may know it: it agrees with itself, and with a ledger to which what is missing had not come yet.
+// A memory has what the gate told this node about each campaign. If Redis has a lower number in the same epoch, it was put back to an earlier
+// state. Perhaps only this comparison shows it: the earlier keys agree with each other, and with the ledger, if the ledger did not have the
+// missing coupons yet.
 type memory struct {
 	mu sync.Mutex               // guards each step from Get to Add
 	of *lru.Cache[string, told] // by tag: see keys
@@ -278,14 +279,14 @@ func newMemory() *memory {
 	return &memory{of: of}
 }
 
-// told returns what the gate told of a campaign; zero: nothing.
+// told returns what the gate told this node about a campaign. It is zero if the gate told nothing.
 func (m *memory) told(k *keys) told {
 	t, _ := m.of.Get(k.tag)
 	return t
 }
 
-// hears notes how far the gate went by an answer. Answers may come in any order.
-func (m *memory) hears(k *keys, epoch, number int64) {
+// add adds what an answer of the gate says. Answers may come in any order.
+func (m *memory) add(k *keys, epoch, number int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, _ := m.of.Get(k.tag)

@@ -21,18 +21,18 @@ type ConsumerOptions struct {
 	// Active returns the campaigns of this gate that may have something to drain, as the
 	// ledger knows them. Required.
 	Active func(context.Context) ([]gate.Revision, error)
-	// Relay tells that the entries go to a topic, and not to the ledger: what it has taken may be anywhere on its way. Then the journal tells
-	// the gate nothing of what is drained, and an entry that is gone means nothing.
+	// Relay means that the entries go to a topic, and not to the ledger. The topic's recorders then tell the gate how far it is drained, and the
+	// journal does not. An entry that is gone from the journal is no hole.
 	Relay bool
 	// Coupons is how many are in a batch, unless a single entry has more; default 2,000.
 	Coupons int
-	// Idle is how long an entry may be with a recorder that gives no sign of life, before
-	// another takes it over; default 5 s.
+	// Idle is how long an entry may be with a recorder that does not claim it again, before
+	// another recorder takes it over; default 5 s.
 	Idle time.Duration
-	// Sweep is how often the active campaigns are looked at; default 1 s. What is issued
-	// wakes the journal besides.
+	// Sweep is how often the active campaigns are polled; default 1 s. Issued coupons also
+	// wake the journal.
 	Sweep time.Duration
-	// Slow is how often a closed and fully recorded campaign is looked at while its revision is
+	// Slow is how often a closed and fully recorded campaign is polled while its revision is
 	// the same; default 1 min.
 	Slow time.Duration
 	// OnAlarm, if set, gets what an operator should know: campaigns that cannot be looked at, and entries of a newer release; the
@@ -43,12 +43,12 @@ type ConsumerOptions struct {
 const (
 	// 2,000 rows are a transaction of some 20 ms on a SQL server.
 	defaultCoupons = 2000
-	// A recorder says every third of it that it is at work, so a pause of garbage
+	// A recorder claims its entries again each third of this time, so a pause of garbage
 	// collection or a slow network costs nothing.
 	defaultIdle  = 5 * time.Second
 	defaultSweep = time.Second
 	// A closed campaign may issue again, after its window was extended or the gate's clock went back. Its coupons
-	// wait at most so long if neither a message nor the ledger tells.
+	// wait at most so long if a message is lost and the ledger has no new revision.
 	defaultSlow = time.Minute
 	// maxEntries bounds the entries in work at once, pageEntries those that one command reads: at 512 claims
 	// each, a page is some 50,000 coupons, or 20 MB. Two thousand entries of single coupons take twenty
@@ -57,9 +57,9 @@ const (
 	pageEntries = 100
 )
 
-// A Consumer hands out what a Gate issued. Several, in one or many processes, share the
-// work: each entry is with one of them, and what one leaves unfinished another takes
-// over. Entries are deleted when they are acknowledged. Make one with Journal.Consumer.
+// A Consumer hands out the coupons that a Gate issued. Several, in one or many processes, share the
+// work: each entry is with one Consumer, and another takes over the entries that it leaves
+// unfinished. Entries are deleted when they are acknowledged. Make one with Journal.Consumer.
 //
 // While a recorder works on a batch, the journal keeps claiming all entries that it has read. If it cannot, another recorder gets
 // them too. That does no harm: recording a batch twice is the same as once.

@@ -16,8 +16,8 @@ import (
 )
 
 // A reader reads the entries of one campaign's journal as one consumer of the recorders' group: first those that
-// this consumer left unfinished, then those with which another gave no sign of life for too long, then new ones. So an entry
-// is with one recorder at a time, and with a dead one for Idle at most. The worker that has the campaign guards it.
+// this consumer left unfinished, then those that another consumer has not claimed again for too long, then new ones. So an entry
+// is with one recorder at a time, and with a dead recorder for Idle at most. The worker that has the campaign guards it.
 type reader struct {
 	conn     *conn
 	options  *ConsumerOptions
@@ -25,13 +25,13 @@ type reader struct {
 	journal  string // its key
 
 	unfinished bool           // entries that were given to this consumer may be unfinished
-	aside      string         // behind which of them they are read: see setAside; empty: from the first
+	aside      string         // the entry after which they are read, see setAside; empty if from the first on
 	looked     time.Time      // when entries of other recorders were last looked for
 	perEntry   int            // coupons of an entry, about
-	gone       flow.HoleError // what it saw to be gone of the journal, until it is told
+	gone       flow.HoleError // what is missing in the journal, until it has been reported
 }
 
-// learn learns from a batch how many coupons an entry has.
+// learn notes by a batch how many coupons an entry has.
 func (r *reader) learn(one *share) { r.perEntry = max(1, len(one.Coupons)/len(one.entries)) }
 
 // read returns entries to work on: what this consumer left unfinished, else what others
@@ -120,7 +120,7 @@ func (r *reader) takeOver(ctx context.Context) ([]item, error) {
 	if len(answer) < 2 {
 		return nil, errors.New("the answer to XAUTOCLAIM cannot be read")
 	}
-	if len(answer) > 2 { // from Redis 7 on: what was deleted is nobody's any more
+	if len(answer) > 2 { // from Redis 7 on: entries that were deleted while a consumer had them
 		if gone, err := answer[2].AsStrSlice(); err == nil && len(gone) > 0 {
 			r.gone = errDeleted
 		}
@@ -155,9 +155,9 @@ func (r *reader) present(ctx context.Context, entries []rueidis.XRangeEntry) ([]
 // errNewer says that a journal has entries that this firstcome cannot read, and that are no garbage.
 var errNewer = fmt.Errorf("%w: the journal has entries of a newer firstcome, which are left to its recorders: see that one runs", firstcome.ErrGateMismatch)
 
-// setAside returns the entries that are not of a newer firstcome. Those that are stay in the journal:
-// once they have been with this recorder for Idle, a newer one takes them over. Until it has
-// surely done so this recorder takes over nothing, because that makes them its own anew.
+// setAside returns the entries that are not of a newer firstcome. The others stay in the journal: once
+// this recorder has had them for Idle, a recorder of the newer firstcome takes them over. Until that has
+// surely happened, this recorder takes over nothing, because it would get the same entries again.
 func (r *reader) setAside(items []item) []item {
 	if !slices.ContainsFunc(items, item.newer) {
 		return items
@@ -166,7 +166,7 @@ func (r *reader) setAside(items []item) []item {
 	rest := slices.DeleteFunc(items, item.newer)
 	r.looked = time.Now().Add(2 * r.options.Idle)
 	if len(rest) == 0 && r.unfinished {
-		r.aside = last // else it would read the same for ever
+		r.aside = last // otherwise it would read the same entries repeatedly
 	}
 	return rest
 }

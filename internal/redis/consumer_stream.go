@@ -15,24 +15,24 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A stream is what a Journal knows of one campaign's. One worker at a time has it.
+// A stream is the state of one campaign's journal in a Consumer. One worker at a time has it.
 type stream struct {
 	id       firstcome.CampaignID
 	reader   reader
 	keys     *keys
-	compared time.Time // when the layout of its keys was last looked at
-	epoch    int64     // as the ledger said when its entries were read last, or an earlier one
-	glanced  time.Time // when the journal was last held against the campaign's counters
+	compared time.Time // when the layout of its keys was last compared
+	epoch    int64     // that the ledger had before the last entries were read
+	glanced  time.Time // when the journal was last compared with the campaign's counters
 
 	shares []share // that were read and are not acknowledged
 	given  bool    // the first of them is with the recorder
-	before bool    // whether other entries may be unfinished, besides theirs
+	before bool    // whether other entries than theirs may be unfinished
 
-	differs atomic.Bool // gate and ledger may not say the same of how far it is drained
+	differs atomic.Bool // gate and ledger may disagree on how far the campaign is drained
 }
 
-// own returns the campaign's keys. Their layout is looked at once a sweep: in between each entry has its
-// format, and the script that deletes entries compares. Of a campaign that the gate has lost, or that is being made, only the entries tell.
+// own returns the campaign's keys. It compares their layout once a sweep. In between, each entry has its own format, and the script that
+// deletes entries compares the layout. If the gate has lost the campaign, or is still making it, there is no layout to compare.
 func (c *Consumer) own(ctx context.Context, s *stream) (*keys, error) {
 	k, err := c.journal.conn.keysOf(ctx, s.id)
 	if err != nil || time.Since(s.compared) < c.options.Sweep {
@@ -48,7 +48,7 @@ func (c *Consumer) own(ctx context.Context, s *stream) (*keys, error) {
 	return k, nil
 }
 
-// Next returns the next batch of a campaign: see flow.Source. If the sweep saw that gate and ledger differ, it is an empty one.
+// Next returns the next batch of a campaign: see flow.Source. If the sweep saw that gate and ledger differ, the batch is empty.
 func (c *Consumer) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
 	r, active := c.actives.revision(id)
 	if !active {
@@ -80,7 +80,8 @@ func (s *stream) entries() (ids []string) {
 	return ids
 }
 
-// read reads entries, unless some are at hand. What was given and is not acknowledged is read again: another recorder may have it.
+// read reads entries, unless some are left from the last read. Entries that were given and not acknowledged are read again: another recorder
+// may have them.
 func (c *Consumer) read(ctx context.Context, s *stream) error {
 	if s.given {
 		s.shares, s.given, s.reader.unfinished = nil, false, true
@@ -91,7 +92,7 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 			err, s.reader.gone = s.reader.gone, ""
 		}
 		if err != nil {
-			s.reader.unfinished = true // what was read comes again
+			s.reader.unfinished = true // they are read again
 			return err
 		}
 		known := s.reader.setAside(items)
@@ -107,9 +108,10 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see flow.Source. What a topic has is only removed, and so is
-// what the ledger has noted as lost. Where the gate is in another epoch than theirs they went with it, and another journal may have others under
-// their ids. Entries that cannot be read do not say their epoch.
+// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see flow.Source. Two kinds of entries are only removed:
+// those that a topic has, and those of an epoch before the ledger's, whose coupons the ledger has noted as lost.
+// If the gate is in another epoch than the entries, they were deleted with the journal of their epoch. The journal of the gate's epoch may have
+// other entries with the same ids, so nothing is removed. For entries that cannot be read, the epoch is the ledger's at the time of reading.
 func (c *Consumer) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
 	one := receipt.(*share)
 	s, told := one.of, false
@@ -117,7 +119,7 @@ func (c *Consumer) Ack(ctx context.Context, receipt any, drained flow.Drained) (
 	case c.options.Relay:
 		point.Reach(point.Relayed)
 		drained = flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(one.Epoch, s.epoch)}}
-	case one.Epoch > 0 && one.Epoch < drained.Epoch: // what the ledger says is of another epoch than this gate's, which must not take it for its own
+	case one.Epoch > 0 && one.Epoch < drained.Epoch: // the ledger's answer is for a later epoch than this gate's, so the gate must not use it
 		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}
 	default:
 		point.Reach(point.Given)
@@ -139,7 +141,7 @@ func (c *Consumer) Ack(ctx context.Context, receipt any, drained flow.Drained) (
 	return before, nil
 }
 
-// keep says now and then that entries are at work, until ctx ends. If it fails another recorder takes them over.
+// keep claims entries repeatedly, until ctx ends. If it fails, another recorder takes them over.
 func (c *Consumer) keep(ctx context.Context, journal string, entries []string) {
 	tick := time.NewTicker(c.options.Idle / 3)
 	defer tick.Stop()
@@ -155,14 +157,14 @@ func (c *Consumer) keep(ctx context.Context, journal string, entries []string) {
 }
 
 const (
-	// errDeleted says that somebody deleted entries that a recorder had.
+	// errDeleted means that entries were deleted while a recorder had them.
 	errDeleted = flow.HoleError("entries of the journal were deleted before they were recorded")
-	// errBehind says that a journal is empty and its campaign is not drained.
+	// errBehind means that a journal is empty and its campaign is not drained.
 	errBehind = flow.HoleError("the journal is empty, and not all that was issued is recorded")
 )
 
-// lost looks whether not all that was issued is recorded though the journal is empty. What an older gate gave is lost, and once its journal is
-// empty the ledger has noted that: that is no hole.
+// lost returns errBehind if the journal is empty and the gate issued coupons that are not recorded. If the gate's epoch has ended, those coupons
+// are lost, and the ledger has noted that: this is no hole.
 func (c *Consumer) lost(ctx context.Context, s *stream) error {
 	if c.options.Relay || time.Since(s.glanced) < c.options.Sweep {
 		return nil
@@ -175,11 +177,11 @@ func (c *Consumer) lost(ctx context.Context, s *stream) error {
 	return err
 }
 
-// Actives are the active campaigns, as the ledger last listed them, and the streams of those that were drained. A message
+// Actives are the active campaigns, as the ledger last listed them, and the streams of the drained campaigns. A message
 // about an unknown campaign makes the sweep ask the ledger, at most once between two ticks: the campaign is new, or
 // belongs to nodes with another secret.
 type actives struct {
-	unknown chan struct{} // has room for one: the ledger is to be asked
+	unknown chan struct{} // has room for one: the ledger must be asked
 
 	mu        sync.Mutex      // guards what follows
 	revisions []gate.Revision // in the order of their ids

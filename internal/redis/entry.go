@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// entryFormat is what the claim script writes; a higher one is a newer release's.
+	// entryFormat is the format that the scripts write. A newer release has a higher format.
 	entryFormat = 1
 	// separator stands between the users of a journal entry. No user id has one:
 	// ids have no control characters.
@@ -32,17 +32,17 @@ type item struct {
 	fields map[string]string
 }
 
-// claims returns how many coupons an entry is about, if it can be read. One of a line alone counts as one.
+// claims returns how many coupons an entry is about, if it can be read. An entry about a line alone counts as one.
 func (e item) claims() int { return strings.Count(e.fields["users"], separator) + 1 }
 
-// An entry is what an item says.
+// An entry is an item that has been read.
 type entry struct {
 	epoch   int64              // in which the gate wrote it
 	coupons []firstcome.Coupon // in number order
 	line    gate.LineReport
 }
 
-// read returns what an item says. The error says why it cannot be read.
+// read reads an item. The error is why it cannot be read.
 func (e item) read(id firstcome.CampaignID, secret firstcome.Secret) (r entry, err error) {
 	if format := e.fields["format"]; format != strconv.Itoa(entryFormat) {
 		return r, fmt.Errorf("its format is %q, this release reads %d", format, entryFormat)
@@ -96,7 +96,7 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons
 			return nil, fmt.Errorf("its user %d: %w", n+1, err)
 		}
 		if seen[text] {
-			return nil, errors.New("it has a user twice")
+			return nil, errors.New("a user is in it twice")
 		}
 		seen[text] = true
 		number := first + int64(n)
@@ -108,7 +108,7 @@ func (e item) coupons(id firstcome.CampaignID, secret firstcome.Secret) (coupons
 	return coupons, nil
 }
 
-// newer tells whether an entry is of a release newer than this one, so that it is no garbage: it has a higher
+// newer reports whether an entry is of a newer release than this, and so is no garbage: it has a higher
 // format, and the epoch that entries of all formats have.
 func (e item) newer() bool {
 	format, err := strconv.Atoi(e.fields["format"])
@@ -116,8 +116,8 @@ func (e item) newer() bool {
 	return err == nil && err2 == nil && format > entryFormat
 }
 
-// garbage returns what is kept of an entry that cannot be read. Its source names
-// the entry among all of all campaigns and gates.
+// garbage returns what the ledger keeps of an entry that cannot be read. Its source is
+// unique among the entries of all campaigns and gates.
 func (e item) garbage(gate string, id firstcome.CampaignID, cause error) flow.Garbage {
 	var payload strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
@@ -167,10 +167,10 @@ func shares(gate string, id firstcome.CampaignID, marker string, secret firstcom
 
 func byNumber(a, b firstcome.Coupon) int { return cmp.Compare(a.Number, b.Number) }
 
-// What an entry says of the campaign's waiting line, beside what was issued:
+// Fields of an entry about the campaign's waiting line:
 //
 //	generation, tickets  of those who were served: a ticket for each of users, ascending
-//	line                 generation last_ticket served_through served waiting, as they are behind the script
+//	line                 generation last_ticket served_through served waiting, as they are after the script
 //	ended                generation reason ended_at last_ticket served_through served waiting, of a generation that ended
 //
 // A script that ends a generation and issues nothing writes an entry without users.

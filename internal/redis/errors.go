@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// A Class says what the error of a call means.
+// A Class is what the error of a call means.
 type Class uint8
 
 // The classes.
@@ -58,22 +58,22 @@ func (e *Error) Is(target error) bool {
 	return target == firstcome.ErrGateUnavailable
 }
 
-// Fatal tells whether nothing was done, and nothing will be until an operator acts.
+// Fatal reports whether nothing was done, and nothing will be until an operator acts.
 func (e *Error) Fatal() bool { return e.Class == Fatal }
 
-// codeReadOnly is Redis's for a write at a replica.
+// codeReadOnly is the code for a write on a replica.
 const codeReadOnly = "READONLY"
 
-// errReplica says that a server follows another one, so that its keys may be older than those of its primary.
+// errReplica means that a server is a replica, whose keys may be older than those of its primary.
 var errReplica = &Error{Class: Safe, Code: codeReadOnly, err: errors.New(codeReadOnly + " it is a replica")}
 
-// codeOOM is Redis's when it has no memory left for a write.
+// codeOOM is the code if Redis has no memory left for a write.
 const codeOOM = "OOM"
 
-// codeNoGroup is Redis's when the recorders' group of a journal is gone.
+// codeNoGroup is the code if the recorders' group of a journal is gone.
 const codeNoGroup = "NOGROUP"
 
-// codeOf says what a code of Redis means, and what to advise an operator. It is the only
+// codeOf returns what a code of Redis means, and what an operator may do. It is the only
 // table of codes. After any other code it is unknown what happened.
 func codeOf(code string) (Class, string) {
 	switch code {
@@ -176,22 +176,22 @@ func wrap(err error, what string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
 }
 
-// isFull tells whether Redis had no memory left for a call. It then did nothing.
+// isFull reports whether Redis had no memory left for a call. It then did nothing.
 func isFull(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == codeOOM
 }
 
-// errHolder says that what the gate has of a holder, or of the campaign, cannot be read.
+// errHolder means that the gate's entry of a holder, or its field of the campaign, cannot be read.
 var errHolder = errors.New("what Redis has cannot be read")
 
-// ofOne tells whether an error concerns one campaign. All do, except Redis's.
+// ofOne reports whether an error concerns one campaign. Only an Error concerns all campaigns, unless it is about spoiled keys.
 func ofOne(err error) bool {
 	var e *Error
 	return Spoiled(err) || !errors.As(err, &e)
 }
 
-// Spoiled tells whether an error says that what Redis has of a campaign cannot be read: somebody else wrote it.
+// Spoiled reports whether an error means that the keys of a campaign cannot be read, because something other than firstcome wrote them.
 func Spoiled(err error) bool {
 	var e *Error
 	return errors.Is(err, errHolder) || errors.As(err, &e) && e.Code == "WRONGTYPE"

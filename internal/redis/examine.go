@@ -19,8 +19,8 @@ const slowTrip = time.Millisecond
 // examineTimeout bounds an examination. It is far more than one takes at a Redis that answers.
 const examineTimeout = 30 * time.Second
 
-// Examine says whether a Redis may be a gate, and what it loses when. It writes
-// nothing, needs no right to CONFIG, and says what it cannot know without it.
+// Examine reports whether a Redis may be a gate, and which coupons it may lose when it restarts. It writes
+// nothing, and needs no right to CONFIG: it reports which findings are missing without that.
 func Examine(ctx context.Context, options Options) doctor.Findings {
 	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()

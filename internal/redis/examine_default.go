@@ -15,7 +15,7 @@ import (
 // SafeDefault locks out clients that do not log in, and still lets Redis load its append-only file.
 const SafeDefault = "user default off nopass ~* &* +@all"
 
-// defaultUser says whether Redis can load its append-only file. It loads with the rights of the user default,
+// defaultUser finds out whether Redis can load its append-only file. It loads with the rights of the user default,
 // and passes over what that may not write in a transaction, which is what each script of ours
 // is in the file: upstream, redis#14541 and valkey#3983. So a user default that was only switched off loses every
 // campaign at the next restart, without a word in Redis's log. Later versions load all of it.
@@ -65,10 +65,10 @@ func loadsAll(info map[string]string) bool {
 	return slices.Compare(is[:], last[:]) > 0
 }
 
-// defaultMay tells whether the user default may write all of our keys, and whether that is known.
+// defaultMay reports whether the user default may write all of our keys, and whether that is known.
 func (e *exam) defaultMay(node rueidis.Client) (may, known bool) {
 	if e.asDefault() {
-		return true, true // what the scripts need, which is tried besides
+		return true, true // the exam tries what the scripts need with this very user
 	}
 	user, err := node.Do(e.ctx, node.B().AclGetuser().Username("default").Build()).AsMap()
 	if err == nil {
@@ -77,13 +77,13 @@ func (e *exam) defaultMay(node rueidis.Client) (may, known bool) {
 	return true, e.openToAll()
 }
 
-// asDefault tells whether the exam itself is the user default's.
+// asDefault reports whether the exam itself logs in as the user default.
 func (e *exam) asDefault() bool {
 	u, err := readURL(e.conn.options.URL)
 	return err == nil && cmp.Or(u.Username, "default") == "default"
 }
 
-// allKeys tells whether a user may write all of our keys.
+// allKeys reports whether a user may write all of our keys.
 func allKeys(user map[string]rueidis.RedisMessage) bool {
 	return has(user, "flags", "allkeys") || slices.ContainsFunc([]string{"~*", "*", "~firstcome:*", "firstcome:*"}, func(keys string) bool {
 		return has(user, "keys", keys)
@@ -94,7 +94,7 @@ func allCommands(user map[string]rueidis.RedisMessage) bool {
 	return has(user, "flags", "allcommands") || has(user, "commands", "+@all") && !has(user, "commands", "-@write")
 }
 
-// has tells whether a part of the answer to ACL GETUSER, which is a text or a list of them, has a word.
+// has reports whether a part of the answer to ACL GETUSER, which is a text or a list of them, has a word.
 func has(user map[string]rueidis.RedisMessage, part, word string) bool {
 	message := user[part]
 	words, err := message.AsStrSlice()
@@ -105,7 +105,7 @@ func has(user map[string]rueidis.RedisMessage, part, word string) bool {
 	return slices.Contains(words, word)
 }
 
-// openToAll tells whether the user default may do what the scripts do. Clients that do not log in are this user.
+// openToAll reports whether the user default may do what the scripts do. Clients that do not log in are this user.
 func (e *exam) openToAll() bool {
 	u, err := url.Parse(e.conn.options.URL)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	// that was granted before, by a quarter for clocks that do not run alike.
 	quarantineFor = 250 * time.Millisecond
 
-	// defaultMaxLine is that of the ledger.
+	// defaultMaxLine is the ledger's default too.
 	defaultMaxLine = 1_000_000
 
 	// defaultBacklog is about a minute of issuing at the fastest: if the ledger is down longer,
@@ -58,7 +58,7 @@ func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []first
 	return g.decide(ctx, id, g.claim, users)
 }
 
-// Issue decides claims past the line: see gate.Decider. Who asked for it is not the gate's.
+// Issue decides claims past the line: see gate.Decider. The gate does not keep the order.
 func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decide(ctx, id, issueScript, users)
 }
@@ -97,14 +97,13 @@ func (g *Gate) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64
 	return g.conn.standing(ctx, gate.Revision{Campaign: id, Marker: k.marker, Epoch: epoch, Version: unlimited, Drained: unlimited})
 }
 
-// errMoving says that the holders could not be read at one version.
+// errMoving means that the holders could not be read at one version.
 var errMoving = errors.New("the campaign changes while its holders are read")
 
-// Holders reads who holds a coupon in force: see gate.Decider. It reads page by page, so
-// that Redis does not stop meanwhile, and takes what it read as of one instant
-// because the version was the same before and after: a campaign that refuses
-// everybody has the same holders until its version changes. Of a campaign that still
-// issues, those who were issued a coupon meanwhile may be missing.
+// Holders reads who holds a coupon in force: see gate.Decider. It reads page by page, so that
+// Redis answers others in between. The pages are a snapshot if the version is the same before and
+// after: a campaign that refuses all claims has the same holders until its version changes. If the
+// campaign still issues coupons, users who got one during the reading may be missing.
 func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	users, version, err := g.scan(ctx, id)
 	for n := 1; n < scanAttempts && errors.Is(err, errMoving); n++ {

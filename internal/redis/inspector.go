@@ -21,7 +21,7 @@ func (i *Inspector) Name() string { return i.conn.Name() }
 // Close ends the connections, if Inspect opened them.
 func (i *Inspector) Close() { i.conn.client.Close() }
 
-// State returns the campaign's counters. Whether the gate decides is not looked at: who may only read cannot know it.
+// State returns the campaign's counters. It does not compare the server's run: a user who may only read cannot run that script.
 func (i *Inspector) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	s, _, err := i.state(ctx, id)
 	return s, wrap(err, "read the state of %s", id)
@@ -70,11 +70,12 @@ func (i *Inspector) waiting(ctx context.Context, k *keys) (people int64, frozen 
 	return l.Waiting, frozen, err
 }
 
-// parts are what the campaign's hash says that the other keys have to agree with.
+// parts are the fields of the campaign's hash with which the other keys must agree.
 type parts struct{ version, inForce, lastNumber, drained int64 }
 
-// partGone tells whether a part of a campaign is gone, as the scripts see it. They do nothing then, so where nothing has
-// been decided since the parts were read it is.
+// partGone reports whether a part of a campaign is gone, as lost in lua/line.lua does. It reads in several steps, so decisions in between could
+// make the parts disagree. But the scripts decide nothing while a part is gone. So a part is gone if the parts disagree and nothing was decided
+// since they were read.
 func (i *Inspector) partGone(ctx context.Context, k *keys, was parts) (bool, error) {
 	if was.lastNumber < was.drained {
 		return true, nil
@@ -112,7 +113,7 @@ func (i *Inspector) Coupons(ctx context.Context, id firstcome.CampaignID, each f
 // Unrecorded calls each with every coupon of the journal, which is on its way to the
 // ledger or has just arrived, in the order of issue, until it returns an error. It
 // takes nothing away from recorders. An entry that cannot be read is passed over: a
-// recorder makes a dead letter of it, or leaves it to a newer one.
+// recorder makes a dead letter of it, or leaves it to a recorder of a newer release.
 func (i *Inspector) Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 	return i.conn.unrecorded(ctx, id, each)
 }
@@ -154,8 +155,8 @@ func (i *Inspector) Masters(ctx context.Context) (map[string]bool, error) {
 	return runs, nil
 }
 
-// DecidedBy returns the run of the server that decided last of a campaign, and whether a rebuild froze it since. Of a campaign that is not there it
-// is empty.
+// DecidedBy returns the run of the server that decided last of a campaign, and whether a rebuild has frozen it since. If there
+// is no campaign, run is empty.
 func (i *Inspector) DecidedBy(ctx context.Context, id firstcome.CampaignID) (run string, frozen bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

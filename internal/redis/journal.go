@@ -31,12 +31,12 @@ var (
 
 // Settle removes entries from a campaign's journal that went to the ledger, flags dead letters at
 // their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
-// It may be repeated. The marker is the campaign's (see firstcome.Change); empty: it has none. After a flow.ToldError nothing is done.
+// It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A flow.ToldError means that nothing was done.
 func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error) {
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	epoch := "" // whoever is no ledger does not say it
+	epoch := "" // a caller other than the ledger does not know it
 	if drained.Epoch > 0 {
 		epoch = whole10(drained.Epoch)
 	}
@@ -53,7 +53,7 @@ func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker st
 			return drained.Through, nil // the entries are gone, with their epoch
 		case "set":
 			before, err = a.whole("through"), a.err
-		case "untold":
+		case "unknown_letters":
 			before, err = a.whole("through"), a.err
 			if err == nil {
 				err = &flow.ToldError{Through: before}
@@ -81,7 +81,7 @@ func (j *Journal) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (
 // askChunk bounds the coupons that one script is asked about.
 const askChunk = 1000
 
-// Has tells whether each coupon is surely in the ledger under its number: see gate.Drains.
+// Has reports whether each coupon is surely in the ledger under its number: see gate.Drains.
 func (j *Journal) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
 	k, err := j.conn.keysOf(ctx, id)
 	for part := range slices.Chunk(coupons, askChunk) {
@@ -118,7 +118,7 @@ func (j *Journal) WatchDrained(ctx context.Context, ready func(), each func(id f
 	err := j.conn.subscribe(ctx, j.conn.drainedChannel(), ready, func(message string) {
 		tag, number, _ := strings.Cut(message, " ")
 		through, err := strconv.ParseInt(number, 10, 64)
-		if k := j.conn.tagged(tag); err == nil && k != nil { // else nobody here waits for it, or it is of a copy of this ledger
+		if k := j.conn.tagged(tag); err == nil && k != nil { // otherwise no caller of this node waits for it, or it belongs to a copy of this ledger
 			each(k.id, through)
 		}
 	})
@@ -182,8 +182,8 @@ func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
 }
 
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or
-// has under keys of other types, is passed over, and a quiet one is looked at slowly. An error says that Redis
-// does not answer, also where nothing is asked.
+// has under keys of other types, is passed over, and a quiet campaign is polled slowly. An error means that Redis
+// does not answer, even if there was no campaign to ask about.
 func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []flow.Lag, err error) {
 	err = j.survey(ctx, &j.lag, active, func(r gate.Revision, s survey) (err error) {
 		switch {
@@ -214,8 +214,8 @@ func (j *Journal) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flo
 	return all, nil
 }
 
-// Behind returns those of the active campaigns that are not drained through their last number here, or of which the ledger says another
-// number than the gate. A quiet campaign is looked at slowly. One that Redis does not have, or that cannot be read, is passed over.
+// Behind returns the active campaigns that are not drained through their last number here, or whose drained number differs from the ledger's. A
+// quiet campaign is polled slowly. A campaign that Redis does not have, or that cannot be read, is passed over.
 func (j *Journal) Behind(ctx context.Context, active []gate.Revision) (all []flow.Undrained, err error) {
 	err = j.survey(ctx, &j.behind, active, func(r gate.Revision, s survey) error {
 		if s.err != nil && !ofOne(s.err) {

@@ -178,13 +178,13 @@ func (c *conn) missing(ctx context.Context, k *keys) error {
 // so that a program which runs already stops at that very instant, campaign by campaign.
 const layout = 1
 
-// knows tells whether this firstcome knows a layout; none at all is the first.
+// knows reports whether this firstcome knows a layout. Keys without a layout have the first.
 func knows(of string) bool {
 	n, err := strconv.Atoi(of)
 	return of == "" || err == nil && n <= layout
 }
 
-// A newerError says that keys have a layout that this firstcome does not know.
+// A newerError means that keys have a layout that this firstcome does not know.
 type newerError struct{ layout string }
 
 func (e newerError) Error() string {

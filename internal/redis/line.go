@@ -34,11 +34,11 @@ type line struct {
 	firstcome.Line
 	pace     *firstcome.Pace
 	waitlist bool
-	log      *firstcome.LineLog // from where the epoch begins; nil: it has none
+	log      *firstcome.LineLog // from the beginning of the epoch on; nil if it has no log
 	began    int64              // the generation with which the epoch began, of a line that has a log
 }
 
-// logOf returns what the log of a line has to have of places; nil: it has none.
+// logOf returns what the log of a line must have of its places, or nil if it has no log.
 func (l *line) logOf(k *keys, epoch int64, at time.Time) *firstcome.Logged {
 	if l.log == nil {
 		return nil
@@ -208,7 +208,7 @@ func readLeft(a *answer, k *keys) (left firstcome.Place, err error) {
 	return left, a.err
 }
 
-// Lines calls each with the campaigns that have people in line: see gate.Line. The ledger says which may have.
+// Lines calls each with the campaigns that have people in line: see gate.Line. The ledger knows which campaigns may.
 func (l *Line) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	if l.conn.options.Lined == nil {
 		return nil
@@ -225,7 +225,7 @@ func (l *Line) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 	return nil
 }
 
-// lines is Lines of some campaigns, in one round trip. A campaign whose keys are spoiled is no line: its claims say so.
+// lines is Lines of some campaigns, in one round trip. A campaign whose keys are spoiled is passed over: its claims report it.
 func (l *Line) lines(ctx context.Context, page []gate.Revision, each func(firstcome.CampaignID)) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -21,8 +21,8 @@ import (
 
 const (
 	dialTimeout = 2 * time.Second
-	// writeTimeout is how long a connection may give no sign of life, by a ping a
-	// second, before it is given up.
+	// writeTimeout is how long a connection may leave pings, one a second, without an
+	// answer before it is closed.
 	writeTimeout = 4 * time.Second
 	pingEvery    = time.Second
 	// buffer of each connection, in bytes: a batch of 512 claims is some 20 KB.
@@ -31,8 +31,8 @@ const (
 	poolSize = 16
 	// redirections bounds how often a call follows a slot that moves.
 	redirections = 8
-	// askSentinelEvery is how often Sentinel is asked who the primary is. It says so by itself too, but once, and who does not hear it
-	// would ask the old primary for good.
+	// askSentinelEvery is how often Sentinel is asked which server is the primary. Sentinel also announces it, but once: a node that missed
+	// the message would keep asking the old primary.
 	askSentinelEvery = 2 * time.Second
 )
 
@@ -62,15 +62,15 @@ type Options struct {
 	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
 	// firstcome.Change. Another marker means other keys. Nil: all have the same.
 	Marker func(context.Context, firstcome.CampaignID) (string, error)
-	// Epoch returns the epoch of a campaign by the ledger, as far as the node knows: in an earlier one nothing is decided. 0: it does not
-	// know. Nil: it never does.
+	// Epoch returns the epoch of a campaign as last read from the ledger, or 0 if the node does not know it. In an earlier epoch
+	// the gate decides nothing. If Epoch is nil, the node never knows it.
 	Epoch func(firstcome.CampaignID) int64
 	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
 	// had one. Nil: none.
 	Lined func(context.Context) ([]gate.Revision, error)
-	// Missing says what it means that the gate has no such campaign: the ledger knows
-	// whether it should have it; firstcome.ErrBusy: it is being made, and no gate ever
-	// had it. Nil, or if it returns nil: firstcome.ErrNoCampaign.
+	// Missing returns the error for a campaign that the gate does not have: the ledger knows
+	// whether it should. firstcome.ErrBusy means that the campaign is being made, and that no gate ever
+	// had it. If Missing is nil or returns nil, the error is firstcome.ErrNoCampaign.
 	Missing func(context.Context, firstcome.CampaignID) error
 }
 
@@ -104,8 +104,8 @@ func newConn(client rueidis.Client, options Options) *conn {
 	return &conn{client: client, options: options, keyring: newKeyring(), remembers: newMemory()}
 }
 
-// Inspect connects to Redis to read what a gate has there. It writes nothing, and the user needs only the right to read; Masters needs INFO
-// besides. Name is empty if the Redis is no gate or was emptied.
+// Inspect connects to Redis to read what a gate has there. It writes nothing, and the user needs only the right to read; Masters also needs
+// INFO. Name is empty if the Redis is no gate or was emptied.
 func Inspect(ctx context.Context, options Options) (*Inspector, error) {
 	client, err := connect(options)
 	if err != nil {
@@ -202,7 +202,7 @@ func checkInfo(info map[string]string, anyEviction bool) (warnings []string, err
 	return warnings, nil
 }
 
-// atLeast tells whether a version like 7.0.15 is major.minor or later.
+// atLeast reports whether a version like 7.0.15 is major.minor or later.
 func atLeast(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -253,7 +253,7 @@ func CheckURL(text string) error {
 	return err
 }
 
-// urlOptions are those of a URL besides package trust's.
+// urlOptions are the options of a URL, without those of package trust.
 var urlOptions = []string{"addr", "db", "master_set", "protocol", "skip_verify"}
 
 // readURL reads a URL. Other packages' errors about an unreadable URL may contain part

@@ -20,7 +20,7 @@ type Recovery struct{ conn *conn }
 var _ recovery.Gate = (*Recovery)(nil)
 
 // Standing returns nil if the gate decides claims of a campaign. gate.ErrUnverified and gate.ErrLost say that it needs a rebuild, recovery.ErrAhead
-// that it knows more than the revision says, a gate.StaleEpochError that its epoch has ended.
+// that it knows more than the revision has, a gate.StaleEpochError that its epoch has ended.
 func (rec *Recovery) Standing(ctx context.Context, r gate.Revision) error {
 	return rec.conn.standing(ctx, r)
 }
@@ -30,8 +30,8 @@ func (rec *Recovery) Unrecorded(ctx context.Context, id firstcome.CampaignID, ea
 	return rec.conn.unrecorded(ctx, id, each)
 }
 
-// Freeze has the gate decide and settle nothing more of a campaign until Switch, or until a later attempt freezes it, and returns
-// what it told last. recovery.ErrOutdone: a later attempt did. It removes what earlier attempts left.
+// Freeze stops all decisions and settling of a campaign until Switch, or until a later attempt freezes it. It returns the campaign's last state,
+// and removes keys that earlier attempts left. recovery.ErrOutdone means that a later attempt has frozen the campaign.
 func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := rec.freezeCampaign(ctx, r)
 	if err == nil {
@@ -47,7 +47,7 @@ func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f 
 	switch {
 	case err != nil:
 		return f, err
-	case a.word == "outdone":
+	case a.word == "superseded":
 		return f, recovery.ErrOutdone
 	case a.word != "frozen":
 		return f, a.unexpected()
@@ -69,8 +69,8 @@ func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f 
 	return f, nil
 }
 
-// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. recovery.ErrOutdone: it is not frozen by that, at the
-// server that answers.
+// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. recovery.ErrOutdone means that, on
+// the server that answers, this attempt has not frozen it.
 func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) pager {
 	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -79,7 +79,7 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 		switch {
 		case err != nil:
 			return nil, err
-		case a.word == "outdone":
+		case a.word == "superseded":
 			return nil, recovery.ErrOutdone
 		case a.word != "entries":
 			return nil, a.unexpected()
@@ -92,8 +92,8 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 	}
 }
 
-// Empty gives all that is in the journal of a campaign to a sink, which this attempt has frozen. recovery.ErrOutdone says that it has not: the
-// server is older, or another attempt has begun. Entries of a newer firstcome are an error.
+// Empty gives a sink all entries in the journal of a campaign that this attempt has frozen. recovery.ErrOutdone means that this attempt has not
+// frozen it: the server is an older copy, or another attempt has begun. Entries of a newer firstcome are an error.
 func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
 	k := keysOf(r.Campaign, r.Marker)
 	var items []item
@@ -146,7 +146,7 @@ func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.
 		switch a.word {
 		case "switched":
 			return nil
-		case "outdone":
+		case "superseded":
 			err = recovery.ErrOutdone
 		case "moved":
 			err = recovery.ErrMoved
@@ -157,12 +157,12 @@ func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.
 	return wrap(err, "switch %s", r.Campaign)
 }
 
-// Stopped returns what an unverified campaign is at the gate.
+// Stopped returns the state of an unverified campaign on the gate.
 func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.Stopped, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := rec.conn.keysIn(r)
-	told := rec.conn.remembers.told(k) // before the gate is asked: meanwhile it may give more
+	told := rec.conn.remembers.told(k) // before the gate is asked, which may issue more afterwards
 	a, err := rec.conn.run(ctx, stoppedScript, k)
 	if err != nil {
 		return s, wrap(err, "look at %s", r.Campaign)
@@ -193,7 +193,7 @@ func (rec *Recovery) Held(ctx context.Context, r recovery.Rebuild, each func(fir
 	return wrap(err, "read the holders of %s", r.Campaign)
 }
 
-// HoldsEach tells for each of these coupons whether the gate has its user as a holder, with the same coupon.
+// HoldsEach reports for each of these coupons whether the gate has its user as a holder, with the same coupon.
 func (rec *Recovery) HoldsEach(ctx context.Context, r gate.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	k := rec.conn.keysIn(r)
 	for part := range slices.Chunk(coupons, askChunk) {
@@ -214,7 +214,8 @@ func (rec *Recovery) HoldsEach(ctx context.Context, r gate.Revision, coupons []f
 	return held, nil
 }
 
-// Verified has the gate decide claims of a campaign again that was verified as stopped says. recovery.ErrMoved: it is another one by now.
+// Verified notes that a campaign was verified in the state s, so that the gate decides its claims again. recovery.ErrMoved means that the
+// campaign is in another state now.
 func (rec *Recovery) Verified(ctx context.Context, r gate.Revision, s recovery.Stopped) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

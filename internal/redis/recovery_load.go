@@ -107,8 +107,8 @@ func (l *loading) end(ctx context.Context) error {
 	return classify(l.conn.client.Do(ctx, page.Build()).Error())
 }
 
-// Loading returns what loads an attempt's keys, which begin anew: put takes a coupon, and end says that all came. A coupon that is void
-// makes no holder; if it was issued to a ticket, it says that this is over.
+// Loading removes an attempt's keys and returns what loads them again: put takes each coupon, and end must be called after the last one. A
+// voided coupon makes no holder. If it was issued to a ticket, the ticket is loaded as over.
 func (rec *Recovery) Loading(ctx context.Context, r recovery.Rebuild) (put func(firstcome.Coupon) error, end func() error, err error) {
 	k := keysOf(r.Campaign, r.Marker)
 	to := k.loaded(r.Attempt)
@@ -171,7 +171,7 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 	switch {
 	case err != nil:
 		return c, "", err
-	case a.word == "outdone":
+	case a.word == "superseded":
 		return c, "", recovery.ErrOutdone
 	case a.word != "carried":
 		return c, "", a.unexpected()
@@ -204,7 +204,7 @@ func (rec *Recovery) seatPage(ctx context.Context, k *keys, keys, args []string)
 	switch {
 	case err != nil:
 		return err
-	case a.word == "outdone":
+	case a.word == "superseded":
 		return recovery.ErrOutdone
 	case a.word != "seated":
 		return a.unexpected()
@@ -238,7 +238,7 @@ func (rec *Recovery) keepTickets(ctx context.Context, k *keys, to *loading) erro
 	return err
 }
 
-// isOfAnotherType tells whether an error says that a key is of another type.
+// isOfAnotherType reports whether an error means that a key is of another type.
 func isOfAnotherType(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == "WRONGTYPE"

@@ -80,14 +80,14 @@ func settings(ctx context.Context, node rueidis.Client) (map[string]string, erro
 	return node.Do(ctx, node.B().ConfigGet().Parameter("*appendfsync*").Build()).AsStrMap()
 }
 
-// keepsAll tells whether a server's INFO is that of one that a restart brings back as it was, but for how often it syncs: it appends to a
-// file, it was never a replica, and it has none. A replica that was here within the hour has left a backlog.
+// keepsAll reports whether a server has its whole state after a restart, if it syncs often enough: it appends to a file, was never a replica,
+// and has no replica. A replica that was connected within the last hour has left a backlog.
 func keepsAll(info map[string]string) bool {
 	return info["role"] == "master" && info["aof_enabled"] == "1" && info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&
 		strings.Trim(info["master_replid2"], "0") == ""
 }
 
-// Named tells whether Redis still has the name that this gate has. Redis that was emptied has none.
+// Named reports whether Redis still has this gate's name. A Redis that was emptied has no name.
 func (rec *Recovery) Named(ctx context.Context) (bool, error) {
 	name, err := rec.conn.text(ctx, instanceKey)
 	return name != "" && name == rec.conn.instance, err

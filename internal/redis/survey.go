@@ -13,9 +13,9 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A schedule says when each active campaign is looked at next: at every look, but a quiet one
-// only when its slow look is due. A new revision from the ledger or a message ends that at once; if the
-// message is lost, nothing but time is. So nothing that is correct depends on it.
+// A schedule has the time at which each active campaign is polled next: at every look, but a quiet campaign
+// only when its slow look is due. A new revision from the ledger, or a message, ends the waiting at once. If the
+// message is lost, the campaign only waits longer.
 type schedule struct {
 	slow time.Duration // between two looks at a quiet campaign
 
@@ -23,13 +23,13 @@ type schedule struct {
 	next map[firstcome.CampaignID]appointment
 }
 
-// An appointment is the next look at a campaign while its revision is this one. The zero time: it is due.
+// An appointment is the next look at a campaign while it has this revision. At the zero time it is due.
 type appointment struct {
 	revision gate.Revision
 	at       time.Time
 }
 
-// due returns those of the active campaigns that are to be looked at now. It forgets all others.
+// due returns the active campaigns that must be polled now. It forgets campaigns that are not active.
 func (s *schedule) due(active []gate.Revision) (due []gate.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *schedule) soon(id firstcome.CampaignID) {
 	delete(s.next, id)
 }
 
-// A survey is what a look at a campaign without a script finds.
+// A survey is the result of a look at a campaign.
 type survey struct {
 	entries int64 // of its journal
 	// fields are surveyFields, as text; one that is not there is empty.
@@ -76,7 +76,7 @@ var surveyFields = [...]string{"last_number", "drained_through", "version", "epo
 // surveyPage bounds the campaigns that a survey reads in one round trip.
 const surveyPage = 500
 
-// survey looks at those of the active campaigns that are due, and calls each with what it found.
+// survey polls the active campaigns that are due, and calls each with a campaign and its survey.
 func (j *Journal) survey(ctx context.Context, s *schedule, active []gate.Revision, each func(gate.Revision, survey) error) error {
 	due := s.due(active)
 	if len(due) == 0 {
@@ -122,14 +122,14 @@ func (j *Journal) surveyed(ctx context.Context, page []gate.Revision) []survey {
 	return found
 }
 
-// idle tells whether the journal is empty and all that was issued is drained.
+// idle reports whether the journal is empty and all that was issued is drained.
 func (s *survey) idle() bool { return s.entries == 0 && s.fields[0] == s.fields[1] }
 
-// absent tells whether Redis does not have the campaign.
+// absent reports whether Redis does not have the campaign.
 func (s *survey) absent() bool { return s.fields[2] == "" }
 
-// quiet tells whether a campaign is idle and closed at an instant of the gate's, in the revision that
-// the ledger has of it. Entries that a recorder has are in the journal; if somebody deleted them, all was recorded since.
+// quiet reports whether a campaign is idle and closed at a time of the gate's, in the revision that the ledger has.
+// Entries that a recorder works on are in the journal too, so an idle campaign has none.
 func (s *survey) quiet(r gate.Revision, now time.Time) bool {
 	if !s.idle() || s.fields[2] != strconv.FormatInt(r.Version, 10) || s.fields[3] != strconv.FormatInt(r.Epoch, 10) {
 		return false

@@ -41,7 +41,7 @@ func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, l
 	case a.word == "behind":
 		return nil, stale(k.id, a, known)
 	}
-	c.remembers.hears(k, a.whole("epoch"), a.whole("last_number"))
+	c.remembers.add(k, a.whole("epoch"), a.whole("last_number"))
 	return a, a.err
 }
 

@@ -13,7 +13,7 @@
 --     people       how many were copied
 --     passed       how many were passed over
 --     If the counters or the stream of the line are gone, nobody is in it
---   {'outdone'}  another attempt froze the campaign, or finished
+--   {'superseded'}  another attempt froze the campaign, or finished
 
 local a = arguments()
 local holders, line_to, tickets_to = KEYS[6], KEYS[7], KEYS[8]
@@ -21,7 +21,7 @@ local generation = tonumber(a.generation)
 
 local c, instead = campaign('line')
 if not c then return instead end
-if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'outdone'} end
+if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'superseded'} end
 local line = line_of(c.line)
 local nobody = {'carried', 'more', '', 'first', '', 'last', '', 'people', 0, 'passed', 0}
 if not line or not line.generation then return nobody end

@@ -4,13 +4,14 @@
 -- ARGV  attempt  of the rebuild
 -- Returns one of
 --   {'frozen', run, version, decided_at, opened_at, sold_out_at, closed_at, line, epoch, drained_through}
---     run is that of the server now, the others are the fields of the campaign's hash; those that are not there are ''
---   {'outdone'}  a later attempt has frozen the campaign, or this one has switched it
+--     run      of the server
+--     The other values are fields of the campaign's hash; a missing field is ''
+--   {'superseded'}  a later attempt has frozen the campaign, or this one has switched it
 
 local attempt = tonumber(arguments().attempt)
 local c, instead = campaign('attempt', 'decided_at', 'opened_at', 'sold_out_at', 'closed_at', 'line', 'epoch', 'drained_through', 'attempts')
 if not c then return instead end
-if attempt < (tonumber(c.frozen) or 0) or attempt <= (tonumber(c.attempt) or 0) then return {'outdone'} end
+if attempt < (tonumber(c.frozen) or 0) or attempt <= (tonumber(c.attempt) or 0) then return {'superseded'} end
 redis.call('HDEL', campaign_key, '') -- this write needs no memory: see settle.lua
 local attempts = c.attempts or ''
 if attempt ~= tonumber(c.frozen) then attempts = attempts .. ' ' .. whole(attempt) end

@@ -4,7 +4,7 @@
 -- Returns  {'lost'} or {'behind', epoch}, as claim.lua does, or one of these words, with generation, ticket, and the
 --          values of course in decide.lua:
 --   'left'   the user left now
---   'gone'   the user was in line and is not any more
+--   'gone'   the user was in line and is no longer
 --   'holds'  the user holds a coupon
 --   'never'  the user never joined
 -- generation and ticket are those of the user's last ticket. They are '' if the line has no log, or if the ticket is older than the epoch.

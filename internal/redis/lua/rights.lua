@@ -1,5 +1,5 @@
 -- Tries each command that firstcome uses on keys, and returns those that this user may not run. It writes nothing:
--- Redis looks at rights first, and what is tried is then refused or finds nothing to do.
+-- Redis checks rights first. Each command is then refused for another reason, or finds nothing to do.
 --
 -- KEYS  1 the instance's name, a string, 2 a key that is not there, in the same slot
 -- ARGV  1 a channel

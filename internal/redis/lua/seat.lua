@@ -6,14 +6,14 @@
 --       the list: for each user, their id, their ticket, and the gate's time at which they were in line
 -- Returns one of
 --   {'seated'}
---   {'outdone'}  another attempt froze the campaign, or finished
+--   {'superseded'}  another attempt froze the campaign, or finished
 
 local a, first = arguments()
 local generation, line_to, tickets_to = tonumber(a.generation), KEYS[7], KEYS[8]
 
 local c, instead = campaign()
 if not c then return instead end
-if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'outdone'} end
+if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'superseded'} end
 local seats = {}
 for n = first + 1, #ARGV, 3 do
   local user, ticket, at = ARGV[n], tonumber(ARGV[n + 1]), ARGV[n + 2]

@@ -12,7 +12,8 @@
 -- Returns one of
 --   {'set', through}  the number up to which the campaign was drained before. If there is no campaign, the entries are removed all the same
 --   {'other'}         the campaign is in another epoch, so these are not entries of this journal. Nothing was done
---   {'untold', told}  the gate has not been told the dead letters with numbers from told to above. Nothing was done
+--   {'unknown_letters', through}  the gate knows all dead letters up to through only, so there may be some up to above that it has no flag
+--                     for. Nothing was done
 --
 -- A holder whose number is drained and who has no flag is surely in the ledger (has.lua relies on it), because of three rules:
 --   1. Each dead letter up to drained_through has a flag at its holder. A caller that raises through sends all dead letters up to it that the
@@ -36,7 +37,7 @@ local why = (c.drained_through or c.frozen) and unverified(c)
 if why then return {why} end
 local drained, last_number = tonumber(c.drained_through), tonumber(c.last_number)
 local told = math.max(tonumber(c.told_through) or 0, drained or 0)
-if drained and through > told and above > told then return {'untold', 'through', told} end
+if drained and through > told and above > told then return {'unknown_letters', 'through', told} end
 
 redis.call('HDEL', campaign_key, '')
 for n = first + 1, first_entry - 1, 2 do

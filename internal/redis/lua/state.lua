@@ -32,7 +32,8 @@ end
 --
 -- Stock that came back is quarantined until a time. Until then it counts as in force, and a window that was widened counts as it was before
 -- (was_opens_at, was_closes_at), because nodes may still repeat earlier refusals. If the clock went back, a quarantine ends no later than one
--- that begins now. What has left quarantine is forgotten, or it would be quarantined again after the clock went back.
+-- that begins now. State that has left quarantine is forgotten, or it
+-- would be quarantined again after the clock went back.
 local function read_clock(g, clock, quarantine_for)
   g.clock = tonumber(clock) or server_time()
   g.now = math.max(g.clock, g.decided_at)
@@ -46,7 +47,7 @@ local function read_clock(g, clock, quarantine_for)
 end
 
 -- begin_quarantine begins a quarantine, unless one is under way. During a quarantine nodes get no lease of a refusal, so no refusal can be
--- repeated for longer than the first quarantine lasts. If each change began it again, returned stock could be held for ever.
+-- repeated for longer than the first quarantine lasts. If each change began it again, returned stock might never be issued again.
 local function begin_quarantine(g, quarantine_for, is_sold_out)
   if not g.in_quarantine then g.in_quarantine, g.quarantined_until, g.was_sold_out = true, g.clock + quarantine_for, is_sold_out end
 end

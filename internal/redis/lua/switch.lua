@@ -10,7 +10,7 @@
 --       the list: fields of the campaign's hash and their values
 -- Returns one of
 --   {'switched'}
---   {'outdone'}  another attempt froze the campaign, or finished
+--   {'superseded'}  another attempt froze the campaign, or finished
 --   {'moved'}    this is not the server that the new keys were loaded into, or the keys are not complete: they must be loaded again
 
 local a, first = arguments()
@@ -19,7 +19,7 @@ local run, people = a.run, tonumber(a.people)
 
 local c, instead = campaign('attempts')
 if not c then return instead end
-if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'outdone'} end
+if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'superseded'} end
 local holders, tickets = redis.call('HLEN', holders_from), redis.call('HLEN', tickets_from)
 if run ~= this_run() or holders < tonumber(a.least) or holders > tonumber(a.most) then return {'moved'} end
 if redis.call('XLEN', line_from) ~= people or tickets < people then return {'moved'} end

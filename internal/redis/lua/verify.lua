@@ -4,7 +4,7 @@
 --       epoch, version, last_number  of the campaign as it was verified
 -- Returns one of
 --   {'verified'}
---   {'moved'}  the campaign is not as it was verified any more
+--   {'moved'}  the campaign has changed since it was verified
 
 local a = arguments()
 local c, instead = campaign('epoch', 'last_number')
