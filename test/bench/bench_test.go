@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Figures are asked for seldom, so that what they need of the rooms breaks unseen. Left
+// Figures are asked for seldom, so that what they need of the packages breaks unseen. Left
 // out are the rows that take their time: latency, growth, recorded and pace.
 func TestRowsGiveFiguresOfAFewClaims(t *testing.T) {
 	const rows = "winners,floor,refused,campaigns,consoles,claimants,sql-gates,decided,set-ups,nodes,drain,line,line-redis,line-servers,line-read,memory"

@@ -29,16 +29,16 @@ func TestEveryBugNamesTheTestThatHoldsItsMend(t *testing.T) {
 		if row["found by"] == "" || !commitID.MatchString(row["commit"]) {
 			t.Errorf("%q does not say how it was found, or in which commit it was mended: %q", row["bug"], row["commit"])
 		}
-		if why, none := strings.CutPrefix(row["tests, by room"], "none: "); none {
+		if why, none := strings.CutPrefix(row["tests, by package"], "none: "); none {
 			if why == "" {
 				t.Errorf("%q has no test, and does not say why", row["bug"])
 			}
 			continue
 		}
-		for room, names := range named(row["tests, by room"]) {
+		for pkg, names := range named(row["tests, by package"]) {
 			for _, name := range names {
-				if !slices.Contains(tests[room], name) {
-					t.Errorf("%q names %s, which %s does not have", row["bug"], name, room)
+				if !slices.Contains(tests[pkg], name) {
+					t.Errorf("%q names %s, which %s does not have", row["bug"], name, pkg)
 				}
 			}
 		}

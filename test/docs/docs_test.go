@@ -157,7 +157,7 @@ var placeName = regexp.MustCompile("`([A-Za-z.]+(?:/[A-Za-z_.]+)+|[A-Za-z]+\\.(?
 func TestTheTableOfChangesNamesFilesThatExist(t *testing.T) {
 	names := placeName.FindAllStringSubmatch(read(t, "docs/changing.md"), -1)
 	if len(names) < 30 {
-		t.Fatalf("the table names %d files and rooms", len(names))
+		t.Fatalf("the table names %d files and packages", len(names))
 	}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// behindTheDoor are the methods that only internal/operate calls, by their rooms and types. A node that calls one elsewhere may
+// behindTheDoor are the methods that only internal/operate calls, by their packages and types. A node that calls one elsewhere may
 // repeat from memory what the change has ended.
 var behindTheDoor = map[string]map[string][]string{
 	"internal/ledger": {"Campaigns": {"Create", "SetTerms", "Switch", "Void"}, "Recorder": {"VoidLetter", "Replay"}},
@@ -38,7 +38,7 @@ type listedPackage struct {
 func listPackages(t *testing.T) map[string]listedPackage {
 	t.Helper()
 	c := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
-	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as the tests of other rooms have it compiled
+	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as the tests of other packages have it compiled
 	out, err := c.Output()
 	stage.Must(t, err)
 	all := map[string]listedPackage{}
@@ -63,15 +63,15 @@ type checker struct {
 // guarded returns the methods behind the door, by their names.
 func (c *checker) guarded() map[string]types.Type {
 	all := map[string]types.Type{}
-	for room, named := range behindTheDoor {
-		from, err := c.importer.Import(module + "/" + room)
+	for pkg, named := range behindTheDoor {
+		from, err := c.importer.Import(module + "/" + pkg)
 		stage.Must(c, err)
 		for name, methods := range named {
 			of := types.NewMethodSet(types.NewPointer(from.Scope().Lookup(name).Type()))
 			for _, method := range methods {
 				found := of.Lookup(from, method)
 				if found == nil {
-					c.Fatalf("%s.%s has no method %s", room, name, method)
+					c.Fatalf("%s.%s has no method %s", pkg, name, method)
 				}
 				all[method] = found.Obj().Type()
 			}
@@ -113,15 +113,15 @@ func TestOnlyOperateCallsWhatChangesACampaign(t *testing.T) {
 	guarded := c.guarded()
 	var through []string
 	for path, p := range packages {
-		room, ours := strings.CutPrefix(path, module+"/")
-		if _, defines := behindTheDoor[room]; !ours || defines || strings.HasPrefix(room, "test/") {
+		pkg, ours := strings.CutPrefix(path, module+"/")
+		if _, defines := behindTheDoor[pkg]; !ours || defines || strings.HasPrefix(pkg, "test/") {
 			continue
 		}
 		c.methods(p, func(at token.Position, m types.Object) {
 			if signature, ok := guarded[m.Name()]; !ok || !types.Identical(signature, m.Type()) || isOperators(m) {
 				return
 			}
-			if room != "internal/operate" {
+			if pkg != "internal/operate" {
 				t.Errorf("%s calls %s, which only internal/operate may", at, m.Name())
 			}
 			through = append(through, m.Name())

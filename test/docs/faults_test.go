@@ -18,14 +18,14 @@ var (
 	faultID      = regexp.MustCompile(`F\d\d`)
 )
 
-// faultTests returns the tests of each room; a script is a test below TestScripts or TestScriptsOnRedis.
+// faultTests returns the tests of each package; a script is a test below TestScripts or TestScriptsOnRedis.
 func faultTests(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
 	for _, file := range files(t, "_test.go") {
-		room := filepath.Dir(file)
+		pkg := filepath.Dir(file)
 		for _, f := range testFunction.FindAllStringSubmatch(read(t, file), -1) {
-			found[room] = append(found[room], f[1])
+			found[pkg] = append(found[pkg], f[1])
 		}
 	}
 	for test, scripts := range map[string]string{"TestScripts/": "script", "TestScriptsOnRedis/": "redis"} {
@@ -38,14 +38,14 @@ func faultTests(t *testing.T) map[string][]string {
 	return found
 }
 
-// named returns the tests of a cell by their rooms: room: test, test; room: test.
+// named returns the tests of a cell by their packages: package: test, test; package: test.
 func named(cell string) map[string][]string {
-	rooms := map[string][]string{}
+	packages := map[string][]string{}
 	for part := range strings.SplitSeq(cell, "; ") {
-		room, tests, _ := strings.Cut(part, ": ")
-		rooms[room] = strings.Split(tests, ", ")
+		pkg, tests, _ := strings.Cut(part, ": ")
+		packages[pkg] = strings.Split(tests, ", ")
 	}
-	return rooms
+	return packages
 }
 
 // withID returns the tests that have a row's id in their names.
@@ -74,10 +74,10 @@ func TestEveryFaultSaysWhatMustBeSeenAndHasTests(t *testing.T) {
 		if row["also"] == "" {
 			continue
 		}
-		for room, names := range named(row["also"]) {
+		for pkg, names := range named(row["also"]) {
 			for _, name := range names {
-				if !slices.Contains(tests[room], name) || strings.Contains(name, id) {
-					t.Errorf("%s names %s, which %s does not have, or which has the id in its name", id, name, room)
+				if !slices.Contains(tests[pkg], name) || strings.Contains(name, id) {
+					t.Errorf("%s names %s, which %s does not have, or which has the id in its name", id, name, pkg)
 				}
 			}
 		}
@@ -85,11 +85,11 @@ func TestEveryFaultSaysWhatMustBeSeenAndHasTests(t *testing.T) {
 	if len(rows) < leastFaults {
 		t.Errorf("docs/faults.md has %d rows, and had %d", len(rows), leastFaults)
 	}
-	for room, names := range tests {
+	for pkg, names := range tests {
 		for _, name := range names {
 			for _, id := range faultID.FindAllString(name, -1) {
 				if !rows[id] {
-					t.Errorf("%s of %s is of the row %s, which docs/faults.md does not have", name, room, id)
+					t.Errorf("%s of %s is of the row %s, which docs/faults.md does not have", name, pkg, id)
 				}
 			}
 		}

@@ -34,7 +34,7 @@ func faultPoints(t *testing.T) map[string]string {
 // TestEveryFaultPointIsPassedAtOnePlaceAndHasARow compares the points with the program, where a package passes each at one place, with
 // the table in docs/faults.md, and with the tests that put a fault at each.
 func TestEveryFaultPointIsPassedAtOnePlaceAndHasARow(t *testing.T) {
-	places := map[string]map[string]int{} // of each point, by room: there are two journals
+	places := map[string]map[string]int{} // of each point, by package: there are two journals
 	for _, file := range files(t, ".go") {
 		if !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "test/") {
 			for _, part := range strings.Split(read(t, file), "point.Reach(point.")[1:] {
@@ -56,9 +56,9 @@ func TestEveryFaultPointIsPassedAtOnePlaceAndHasARow(t *testing.T) {
 		if len(places[name]) == 0 {
 			t.Errorf("the point %s is passed nowhere", name)
 		}
-		for room, count := range places[name] {
+		for pkg, count := range places[name] {
 			if count != 1 {
-				t.Errorf("the point %s is passed at %d places of %s, want one", name, count, room)
+				t.Errorf("the point %s is passed at %d places of %s, want one", name, count, pkg)
 			}
 		}
 		if !strings.Contains(tried, "point."+name) {

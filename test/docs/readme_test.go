@@ -56,7 +56,7 @@ func TestTheWalkThroughOfTheReadmeAnswersAsItSays(t *testing.T) {
 func build(t *testing.T, dir string) {
 	t.Helper()
 	c := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "firstcome"), "./cmd/firstcome")
-	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as the tests of other rooms have it compiled
+	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as the tests of other packages have it compiled
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -44,12 +44,12 @@ func TestThePackagesTestsFailIfTheyLeaveGoroutines(t *testing.T) {
 		if !strings.HasSuffix(file, "_test.go") {
 			return
 		}
-		room := filepath.Dir(file)
-		looks[room] = looks[room] || callsAny(callsOf(parsed), leakChecks...)
+		pkg := filepath.Dir(file)
+		looks[pkg] = looks[pkg] || callsAny(callsOf(parsed), leakChecks...)
 	})
-	for room, does := range looks {
+	for pkg, does := range looks {
 		if !does {
-			t.Errorf("the tests of %s may leave goroutines: func TestMain(m *testing.M) { services.Main(m) }", room)
+			t.Errorf("the tests of %s may leave goroutines: func TestMain(m *testing.M) { services.Main(m) }", pkg)
 		}
 	}
 }

@@ -12,7 +12,7 @@ type kind struct {
 	logs     bool // there is a waiting line, which is logged in a topic
 }
 
-// A bug is a mistake that a test plants, to see that the schedules find it: a part of the models, or between models and rooms, that is
+// A bug is a mistake that a test plants, to see that the schedules find it: a part of the models, or between models and packages, that is
 // wrong. The product has no switch for any. The zero value, and nil, is none.
 type bug struct {
 	name string

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A node is a process of firstcome, from its start until it stops or crashes: the rooms as they are, wired as cmd/firstcome does.
+// A node is a process of firstcome, from its start until it stops or crashes: the packages as they are, wired as cmd/firstcome does.
 type node struct {
 	name     string
 	issuer   *flow.Issuer
@@ -102,19 +102,19 @@ func (t *town) boot(name string) *node {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	rooms := func() {
+	start := func() {
 		for _, run := range []func(context.Context) error{waiter.Run, recorder.Run, changer.Run, machine.Run, n.issuer.Run, lines.Run} {
 			n.running.Go(func() { _ = run(ctx) })
 		}
 		n.ready.Store(true)
 	}
 	if !b.kind.putsBack {
-		rooms()
+		start()
 		return n
 	}
 	n.running.Go(func() {
 		machine.LookBack(ctx)
-		rooms()
+		start()
 	})
 	return n
 }

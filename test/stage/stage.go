@@ -1,4 +1,4 @@
-// Package stage has what the tests of several rooms stand on: a fake gate, journal and ledger, which do what
+// Package stage has what the tests of several packages stand on: a fake gate, journal and ledger, which do what
 // test/conform wants of the real ones.
 package stage
 

@@ -12,25 +12,25 @@ import (
 
 const module = "github.com/firstcome/firstcome"
 
-// isCommon tells whether every room's tests may use a room.
-func isCommon(room string) bool {
-	return slices.Contains([]string{"test/browser", "test/conform", "test/seed", "test/services", "test/stage"}, room)
+// isCommon tells whether every package's tests may use a package.
+func isCommon(pkg string) bool {
+	return slices.Contains([]string{"test/browser", "test/conform", "test/seed", "test/services", "test/stage"}, pkg)
 }
 
-// A room is a line of the table of rooms.
-type room struct {
-	all      bool // it may import every room
+// allowed is a row of the table of packages.
+type allowed struct {
+	all      bool // it may import every package
 	imports  []string
 	tests    []string // what its tests also import
 	standard bool     // and otherwise only the standard library
 }
 
-// rooms reads the table in docs/ARCHITECTURE.md.
-func rooms(t *testing.T) map[string]room {
+// packageTable reads the table in docs/ARCHITECTURE.md.
+func packageTable(t *testing.T) map[string]allowed {
 	t.Helper()
-	all := map[string]room{}
-	for _, row := range table(t, read(t, "docs/ARCHITECTURE.md"), "room") {
-		r := room{standard: strings.Contains(row["what it holds"], "the standard library only")}
+	all := map[string]allowed{}
+	for _, row := range table(t, read(t, "docs/ARCHITECTURE.md"), "package") {
+		r := allowed{standard: strings.Contains(row["what it holds"], "the standard library only")}
 		switch may := row["may import"]; may {
 		case "all":
 			r.all = true
@@ -44,18 +44,18 @@ func rooms(t *testing.T) map[string]room {
 				r.imports = append(r.imports, strings.TrimSpace(name))
 			}
 		}
-		all[row["room"]] = r
+		all[row["package"]] = r
 	}
 	return all
 }
 
-func TestRoomsImportWhatTheTableAllows(t *testing.T) {
-	table, seen := rooms(t), map[string]bool{}
+func TestPackagesImportWhatTheTableAllows(t *testing.T) {
+	table, seen := packageTable(t), map[string]bool{}
 	for _, file := range files(t, ".go") {
 		name := filepath.Dir(file)
 		r, ok := table[name]
 		if !ok {
-			t.Errorf("%s is in a room that the table does not have: %s", file, name)
+			t.Errorf("%s is in a package that the table does not have: %s", file, name)
 			continue
 		}
 		seen[name] = true
@@ -67,18 +67,18 @@ func TestRoomsImportWhatTheTableAllows(t *testing.T) {
 	}
 	for name, r := range table {
 		if !seen[name] {
-			t.Errorf("the table has the room %s, the tree does not", name)
+			t.Errorf("the table has the package %s, the tree does not", name)
 		}
 		for _, other := range slices.Concat(r.imports, r.tests) {
 			if _, ok := table[other]; !ok {
-				t.Errorf("%s may import %s, which is no room", name, other)
+				t.Errorf("%s may import %s, which is no package", name, other)
 			}
 		}
 	}
 }
 
-// allows tells whether a file of the room with the given name may import a path.
-func (r room) allows(name, path string, isTest bool) bool {
+// allows tells whether a file of the package with the given name may import a path.
+func (r allowed) allows(name, path string, isTest bool) bool {
 	other, ours := strings.CutPrefix(path, module)
 	if !ours {
 		return isTest || !r.standard || !strings.Contains(path, ".")
