@@ -94,9 +94,9 @@ type Servers interface {
 
 // Looks checks whether a gate has lost data.
 type Looks interface {
-	// Standing returns nil if the gate decides claims of a campaign. ErrUnverified and ErrLost mean that the campaign needs a rebuild. ErrAhead means
-	// that the gate's epoch, version or drained number is above the revision's. A StaleEpochError means that the gate is not frozen and its epoch is
-	// below the revision's.
+	// Standing returns nil if the gate decides claims of a campaign. ErrUnverified and ErrLost mean that the campaign must be verified or rebuilt.
+	// ErrAhead means that the gate's epoch, version or drained number is above the revision's. A StaleEpochError means that the gate is not frozen
+	// and its epoch is below the revision's.
 	Standing(ctx context.Context, r gate.Revision) error
 	Stopped(ctx context.Context, r gate.Revision) (Stopped, error)
 	Unrecorded(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error
