@@ -10,12 +10,12 @@ import (
 // A Time is an instant on the wire: RFC 3339 in UTC with microseconds.
 type Time struct{ time.Time }
 
-// timeLayout always has six digits, so that texts sort as instants do.
-const timeLayout = "2006-01-02T15:04:05.000000Z"
+// TimeLayout is how a Time is written, in UTC. It always has six digits, so that texts sort as instants do.
+const TimeLayout = "2006-01-02T15:04:05.000000Z"
 
 // MarshalJSON returns the instant as text.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
+	return t.UTC().AppendFormat(nil, `"`+TimeLayout+`"`), nil
 }
 
 // UnmarshalJSON reads RFC 3339 with a zone and at most microseconds.

@@ -320,5 +320,5 @@ func timeText(at *client.Time) string {
 	if at == nil {
 		return "-"
 	}
-	return strings.Replace(at.UTC().Format("2006-01-02T15:04:05.000000Z"), ".000000Z", "Z", 1)
+	return strings.Replace(at.UTC().Format(client.TimeLayout), ".000000Z", "Z", 1)
 }

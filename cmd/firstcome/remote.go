@@ -247,22 +247,6 @@ func (r *remoteGate) decides() gate.Counters {
 	return r.router
 }
 
-// waits returns what waits until a coupon is recorded; nil needs nothing.
-func (r *remoteGate) waits() *flow.Waiter {
-	if r == nil {
-		return nil
-	}
-	return r.waiter
-}
-
-// tells returns what is asked before somebody is told a place in line; nil needs nothing.
-func (r *remoteGate) tells() *flow.Teller {
-	if r == nil {
-		return nil
-	}
-	return r.teller
-}
-
 // runs returns what runs beside the node's other parts where a gate beside the ledger decides.
 func (r *remoteGate) runs() []func(context.Context) error {
 	if r == nil {

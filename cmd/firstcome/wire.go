@@ -121,15 +121,23 @@ func (n *node) openAPI(ctx context.Context) error {
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
 	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
-	queue.Teller = n.remote.tells()
+	if n.remote != nil {
+		queue.Teller = n.remote.teller
+	}
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, gate.LineOf)
 	n.issuer = flow.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Reads.Terms)
-	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Waiter: n.remote.waits(), Terms: terms.Terms, Wait: queue.Gate}
-	n.operator = n.operate(claims)
-	if n.remote != nil && n.remote.lineLog != nil {
-		n.operator.Logs = n.remote.lineLog
+	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms, Wait: queue.Gate}
+	kept := operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}
+	if r := n.remote; r == nil {
+		n.operator = operate.New(kept, n.issuer, claims)
+	} else {
+		claims.Waiter = r.waiter
+		n.operator = operate.NewRemote(kept, n.issuer, claims, r.changer, r.router, r.rebuild)
+		if r.lineLog != nil {
+			n.operator.Logs = r.lineLog
+		}
 	}
 	n.auditor = &auditor{base: n.base, remote: n.remote, running: make(chan struct{}, audits)}
 	n.auth = auth.New(auth.Config{Keys: n.ledger.Desk, JWT: c.files.jwt, Open: n.development, Log: n.log})
@@ -176,14 +184,6 @@ func (n *node) places() gate.Places {
 		return n.ledger.Gate
 	}
 	return n.remote.teller
-}
-
-// operate makes the one door for changes.
-func (n *node) operate(claims *flow.Answerer) *operate.Operator {
-	if r := n.remote; r != nil {
-		return operate.NewRemote(operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}, n.issuer, claims, r.changer, r.router, r.rebuild)
-	}
-	return operate.New(operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}, n.issuer, claims)
 }
 
 // compareSecret logs where campaigns have another secret or kind of gate: their claims are
@@ -298,7 +298,11 @@ func (n *node) run(ctx context.Context) error {
 		start(&besides, beside, run)
 	}
 	stopped := n.serve(serving)
-	stopped = errors.Join(stopped, n.stopIssuer(ctx))
+	if n.issuer != nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.flags.ShutdownGrace)
+		stopped = errors.Join(stopped, n.issuer.Stop(bounded))
+		cancel()
+	}
 	stopBeside()
 	stopped = errors.Join(stopped, besides.Wait()) // the recorder records what it has
 	stopWriting()
@@ -360,13 +364,4 @@ func (n *node) serve(ctx context.Context) error {
 	}
 	stopAccepting()
 	return <-served
-}
-
-func (n *node) stopIssuer(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.flags.ShutdownGrace)
-	defer cancel()
-	if n.issuer == nil {
-		return nil
-	}
-	return n.issuer.Stop(bounded)
 }

@@ -76,9 +76,6 @@ func seconds(wait time.Duration) []string {
 	return []string{strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)}
 }
 
-// timeLayout always has six digits, so that texts sort as instants do.
-const timeLayout = "2006-01-02T15:04:05.000000Z"
-
 // appendAnswer appends the answer to a claim that has a coupon.
 func appendAnswer(b []byte, o firstcome.Outcome, c *firstcome.Coupon, t *terms) []byte {
 	b = append(b, `{"outcome":"`...)
@@ -133,7 +130,7 @@ func state(c *firstcome.Coupon) string {
 	return "voided"
 }
 
-// appendTime appends an instant; the zero time is null. It is timeLayout, but by the layout that the library formats several
+// appendTime appends an instant; the zero time is null. It is client.TimeLayout, but by the layout that the library formats several
 // times as fast.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -213,7 +214,7 @@ func (s sheet) instant(t time.Time) string {
 	case s.excel:
 		return t.In(s.zone).Format("2006-01-02 15:04:05")
 	case s.zone == time.UTC:
-		return t.UTC().Format(timeLayout)
+		return t.UTC().Format(client.TimeLayout)
 	}
 	return t.In(s.zone).Format("2006-01-02T15:04:05.000000-07:00")
 }

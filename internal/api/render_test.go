@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/test/seed"
 )
 
@@ -15,7 +16,7 @@ func TestAnInstantHasSixDigits(t *testing.T) {
 		instants = append(instants, time.Unix(random.Int64N(200_000_000_000), random.Int64N(1_000_000_000)))
 	}
 	for _, at := range instants {
-		if got, want := string(appendTime([]byte("at: "), at)), `at: "`+at.UTC().Format(timeLayout)+`"`; got != want {
+		if got, want := string(appendTime([]byte("at: "), at)), `at: "`+at.UTC().Format(client.TimeLayout)+`"`; got != want {
 			t.Errorf("%v: %s, want %s", at, got, want)
 		}
 	}
