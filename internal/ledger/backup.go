@@ -8,36 +8,36 @@ import (
 	"slices"
 )
 
-// Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
+// backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
 // new file is a ledger, too.
-func (l *Ledger) Backup(ctx context.Context, file string) error {
-	if l.db.dialect.backup != "" {
-		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", l.db.dialect.backup)
+func (d *db) backup(ctx context.Context, file string) error {
+	if d.dialect.backup != "" {
+		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", d.dialect.backup)
 	}
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("back up the ledger: %s exists", file)
 	}
-	db, err := sql.Open("sqlite", dsn(l.db.path, nil)) // the readers' connections must not create files
+	copies, err := sql.Open("sqlite", dsn(d.path, nil)) // the readers' connections must not create files
 	if err != nil {
 		return fmt.Errorf("back up the ledger: %w", err)
 	}
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
+	defer copies.Close()
+	if _, err := copies.ExecContext(ctx, `VACUUM INTO ?`, file); err != nil {
 		return fmt.Errorf("back up the ledger into %s: %w", file, err)
 	}
 	return nil
 }
 
-// Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
+// verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
 // does not check a ledger on a server and returns nothing: the server has its own tools for that.
-func (l *Ledger) Verify(ctx context.Context) ([]string, error) {
-	if l.db.dialect.shared {
+func (d *db) verify(ctx context.Context) ([]string, error) {
+	if d.dialect.shared {
 		return nil, nil
 	}
-	rows, err := l.db.read.QueryContext(ctx, `PRAGMA integrity_check`)
+	rows, err := d.read.QueryContext(ctx, `PRAGMA integrity_check`)
 	wrong, err := allRows(rows, err, one[string])
 	wrong = slices.DeleteFunc(wrong, func(line string) bool { return line == "ok" })
-	if l.db.dialect.damaged(err) {
+	if d.dialect.damaged(err) {
 		return append(wrong, err.Error()), nil
 	}
 	return wrong, wrap(err, "check the ledger's file")

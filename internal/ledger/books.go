@@ -21,7 +21,7 @@ type Books struct {
 }
 
 // Books returns the tables.
-func (l *Ledger) Books() *Books { return &Books{&l.db.audits.reader, l.db.dialect} }
+func (l *Ledger) Books() *Books { return &Books{l.db.audits, l.db.dialect} }
 
 // AtOnce calls read with the tables as they are at one instant.
 func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {

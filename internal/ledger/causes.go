@@ -85,7 +85,7 @@ func (rd *Reads) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]L
 
 // LettersToResolve returns a page of dead letters as DeadLetters does, and how many there are in all, from where writes go.
 func (rd *Reads) LettersToResolve(ctx context.Context, p Letters) (some []DeadLetter, all int64, err error) {
-	if some, err = rd.db.conclude.deadLetters(ctx, p); err != nil {
+	if some, err = deadLetters(ctx, rd.db.conclude, p); err != nil {
 		return nil, 0, err
 	}
 	where, args := p.where()

@@ -7,17 +7,6 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// now returns the clock's instant: that of the server where there is one, by a
-// statement of its own, because the one that waits for a lock tells the time before it had it.
-func (d *db) now(t *tx) (time.Time, error) {
-	if d.clock != nil {
-		return d.clock().UTC().Truncate(time.Microsecond), nil
-	}
-	var at int64
-	err := t.row(`SELECT ` + d.dialect.clock).Scan(&at)
-	return time.UnixMicro(at).UTC(), err
-}
-
 // decidesAt returns the gate's time for a campaign: the clock, in whole
 // microseconds, unless the campaign has seen a later instant.
 func (r *rows) decidesAt(s stock) time.Time { return s.at(r.clockOf(s)) }

@@ -57,7 +57,16 @@ func openDB(ctx context.Context, name, owner string) (*db, error) {
 }
 
 // openSharedDB opens the database beside the processes that decide in it: see OpenShared.
-func openSharedDB(ctx context.Context, name string, p patience) (*db, error) {
+func openSharedDB(ctx context.Context, name string) (*db, error) {
+	return openBeside(ctx, name, patience{answer: reading.answer, primary: true})
+}
+
+// openCopyDB opens the database for a reader who wants it as it was at some instant: see OpenCopy.
+func openCopyDB(ctx context.Context, name string) (*db, error) {
+	return openBeside(ctx, name, reading)
+}
+
+func openBeside(ctx context.Context, name string, p patience) (*db, error) {
 	if OnServer(name) {
 		return openServer(ctx, name, false, p, p)
 	}
@@ -165,4 +174,34 @@ func release(lock *flock.Flock) error {
 		return nil
 	}
 	return lock.Unlock()
+}
+
+// now returns the clock's instant: that of the server where there is one, by a
+// statement of its own, because the one that waits for a lock tells the time before it had it.
+func (d *db) now(t *tx) (time.Time, error) {
+	if d.clock != nil {
+		return d.clock().UTC().Truncate(time.Microsecond), nil
+	}
+	var at int64
+	err := t.row(`SELECT ` + d.dialect.clock).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
+// readNow is now without a transaction.
+func (d *db) readNow(ctx context.Context) (time.Time, error) {
+	if d.clock != nil {
+		return d.clock().UTC(), nil
+	}
+	var at int64
+	err := d.conclude.QueryRowContext(ctx, `SELECT `+d.dialect.clock).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
+// wall returns the time by the gate's clock if that is in this process, and else by this machine's clock,
+// which is good enough for choosing what to show.
+func (d *db) wall() time.Time {
+	if d.clock == nil {
+		return time.Now()
+	}
+	return d.clock()
 }

@@ -191,12 +191,6 @@ func insertLetter(t *tx, d DeadLetter) error {
 // null returns a text for a column: NULL if it is empty.
 func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
 
-func (t *tx) exists(query string, args ...any) (bool, error) {
-	var n int64
-	err := t.row(query, args...).Scan(&n)
-	return n > 0, err
-}
-
 const (
 	// maxPayload keeps an entry's payload within the smallest text column of the databases, 65,535 bytes.
 	maxPayload = 60_000
@@ -276,7 +270,7 @@ func scanLetter(take scan) (d DeadLetter, err error) {
 
 // DeadLetters returns a page of dead letters, the oldest first.
 func (rd *Reads) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
-	return rd.db.read.deadLetters(ctx, p)
+	return deadLetters(ctx, rd.db.read, p)
 }
 
 // where returns the condition of SQL that chooses them, apart from Limit.
@@ -297,20 +291,9 @@ func (p Letters) where() (where string, args []any) {
 	return where, args
 }
 
-func (p *pool) deadLetters(ctx context.Context, page Letters) ([]DeadLetter, error) {
-	where, args := page.where()
-	query := `SELECT ` + letterColumns + ` FROM dead_letters WHERE ` + where + ` ORDER BY id`
-	if page.Limit > 0 {
-		query, args = query+` LIMIT ?`, append(args, page.Limit)
-	}
-	rows, err := p.QueryContext(ctx, query, args...)
-	all, err := allRows(rows, err, scanLetter)
-	return all, wrap(err, "read the dead letters")
-}
-
 // DeadLetter returns a dead letter by its id, or firstcome.ErrNoDeadLetter.
 func (rd *Reads) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	found, err := rd.db.conclude.deadLetters(ctx, Letters{After: id - 1, Limit: 1, Resolved: true})
+	found, err := deadLetters(ctx, rd.db.conclude, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {
 		return DeadLetter{}, err
 	}
@@ -318,4 +301,15 @@ func (rd *Reads) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 		return DeadLetter{}, firstcome.ErrNoDeadLetter
 	}
 	return found[0], nil
+}
+
+func deadLetters(ctx context.Context, from *pool, page Letters) ([]DeadLetter, error) {
+	where, args := page.where()
+	query := `SELECT ` + letterColumns + ` FROM dead_letters WHERE ` + where + ` ORDER BY id`
+	if page.Limit > 0 {
+		query, args = query+` LIMIT ?`, append(args, page.Limit)
+	}
+	rows, err := from.QueryContext(ctx, query, args...)
+	all, err := allRows(rows, err, scanLetter)
+	return all, wrap(err, "read the dead letters")
 }

@@ -72,7 +72,7 @@ func (g *Gate) claim(ctx context.Context, c *claims) error {
 	case g.rows.remote():
 		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.rows.gate)
 	case !g.db.dialect.shared:
-		return g.db.await(&job{ctx: ctx, work: c, done: make(chan struct{})})
+		return g.db.share(ctx, c)
 	case g.isMadeUp(ctx, c.id):
 		return firstcome.ErrNoCampaign
 	}

@@ -89,17 +89,17 @@ func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 // decide in it, to read it or to write keys. It must exist and have this binary's schema. Of
 // several servers only the primary is read.
 func OpenShared(ctx context.Context, name string) (*Ledger, error) {
-	return openShared(ctx, name, patience{answer: reading.answer, primary: true})
+	return with(openSharedDB(ctx, name))
 }
 
 // OpenCopy is OpenShared for a reader who wants the ledger as it was at some instant: it is read
 // at whichever server the name leads to, a standby that lags too, and all of it there.
 func OpenCopy(ctx context.Context, name string) (*Ledger, error) {
-	return openShared(ctx, name, reading)
+	return with(openCopyDB(ctx, name))
 }
 
-func openShared(ctx context.Context, name string, p patience) (*Ledger, error) {
-	d, err := openSharedDB(ctx, name, p)
+// with returns the ledger in a database that was opened without error.
+func with(d *db, err error) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -135,3 +135,11 @@ func (l *Ledger) Run(ctx context.Context) error { return l.db.run(ctx) }
 // Close closes the connections and lets another process have the ledger. Run
 // must have returned.
 func (l *Ledger) Close() error { return l.db.close() }
+
+// Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
+// new file is a ledger, too.
+func (l *Ledger) Backup(ctx context.Context, file string) error { return l.db.backup(ctx, file) }
+
+// Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
+// does not check a ledger on a server and returns nothing: the server has its own tools for that.
+func (l *Ledger) Verify(ctx context.Context) ([]string, error) { return l.db.verify(ctx) }

@@ -35,16 +35,6 @@ func (e *Epochs) Retiring(ctx context.Context, closed, retired time.Duration) ([
 	return all, nil
 }
 
-// readNow is now without a transaction.
-func (d *db) readNow(ctx context.Context) (time.Time, error) {
-	if d.clock != nil {
-		return d.clock().UTC(), nil
-	}
-	var at int64
-	err := d.conclude.QueryRowContext(ctx, `SELECT `+d.dialect.clock).Scan(&at)
-	return time.UnixMicro(at).UTC(), err
-}
-
 // retiredBy is who retires campaigns, in the audit log.
 const retiredBy = "firstcome"
 

@@ -39,15 +39,6 @@ func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 	return all, more, wrap(err, "read the campaigns that are not closed")
 }
 
-// wall returns the time by the gate's clock if that is in this process, and else by this machine's clock,
-// which is good enough for choosing what to show.
-func (d *db) wall() time.Time {
-	if d.clock == nil {
-		return time.Now()
-	}
-	return d.clock()
-}
-
 // LastDecision returns the latest instant that the ledger has as a campaign's last decision. It is zero if
 // there is no campaign.
 func (rd *Reads) LastDecision(ctx context.Context) (last time.Time, err error) {

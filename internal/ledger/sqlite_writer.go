@@ -45,6 +45,11 @@ func (d *db) update(ctx context.Context, do func(*tx) error) error {
 	return d.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
 }
 
+// share has the writer do work in one transaction with that of other callers, and returns when the commit is on the disk.
+func (d *db) share(ctx context.Context, work shared) error {
+	return d.await(&job{ctx: ctx, work: work, done: make(chan struct{})})
+}
+
 // repeat is update for a do that may run again after it was committed and then finds that its work is done.
 // On a server it runs again if the outcome of a commit is unknown.
 func (d *db) repeat(ctx context.Context, do func(*tx) error) error {

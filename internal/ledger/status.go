@@ -60,7 +60,7 @@ func isUnmade(applied, lastNumber, drained int64) bool {
 const unmade = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
 
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
-func (d *dialect) statusQuery() string {
+func statusQuery(d *dialect) string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
 	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
 	c.quantity, c.opens_at, c.closes_at, c.pace, c.waitlist,
@@ -94,7 +94,7 @@ func (r *rows) campaign(ctx context.Context, id firstcome.CampaignID) (Status, e
 
 // status is Campaign also of one whose terms cannot be read.
 func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := r.db.conclude.QueryContext(ctx, r.db.dialect.statusQuery()+`WHERE c.id = ?`, id)
+	rows, err := r.db.conclude.QueryContext(ctx, statusQuery(r.db.dialect)+`WHERE c.id = ?`, id)
 	all, err := allRows(rows, err, r.scanStatus)
 	if err == nil && len(all) == 0 {
 		err = firstcome.ErrNoCampaign
@@ -108,7 +108,7 @@ func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, err
 // Campaigns returns at most limit campaigns in the order of their ids, from the
 // one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
 func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := rd.db.read.QueryContext(ctx, rd.db.dialect.statusQuery()+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	rows, err := rd.db.read.QueryContext(ctx, statusQuery(rd.db.dialect)+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
 	all, err := allRows(rows, err, rd.rows.scanStatus)
 	return all, wrap(err, "read the campaigns")
 }
@@ -127,7 +127,7 @@ const found = 10_000
 // those that issue nothing now although their window is open, since they are paused or, by what the ledger has, sold out; then those that are
 // over. The last two begin with the latest.
 func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
-	query, args := rd.db.dialect.statusQuery(), []any{}
+	query, args := statusQuery(rd.db.dialect), []any{}
 	limit, offset := f.Limit, f.Offset
 	if f.Text != "" { // the terms are JSON, in which more than the name may have the text
 		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`

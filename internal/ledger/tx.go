@@ -64,3 +64,10 @@ func (r *row) Scan(into ...any) error {
 	}
 	return err
 }
+
+// exists tells whether a query, which counts rows, counts any.
+func (t *tx) exists(query string, args ...any) (bool, error) {
+	var n int64
+	err := t.row(query, args...).Scan(&n)
+	return n > 0, err
+}
