@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 type auditCmd struct {
@@ -136,7 +137,7 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 
 // auditLedger audits by the tables.
 func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
-	report.Ledger = ledger.Masked(c.Ledger.path())
+	report.Ledger = sqldb.Masked(c.Ledger.path())
 	open := ledger.OpenCopy
 	if c.Gate.url() != "" || c.Facts != "" {
 		open = ledger.OpenShared // a standby that lags has less than gate and topic

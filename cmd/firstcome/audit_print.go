@@ -7,7 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 func (r *auditReport) print(t terminal) {
@@ -56,7 +56,7 @@ func (r *auditReport) print(t terminal) {
 	}
 	switch {
 	case r.Codes:
-	case ledger.OnServer(r.Ledger):
+	case sqldb.OnServer(r.Ledger):
 		fmt.Fprintln(t.out, "The codes were not checked: set FIRSTCOME_SECRET, or name their secret with --secret-file.")
 	default:
 		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger; name it with --secret-file.")

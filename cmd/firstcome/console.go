@@ -16,8 +16,8 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/kafka"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // consoleConnections are the console's own, where it has an address of its own: a crowd of claims cannot take them.
@@ -46,7 +46,7 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 // examine looks at the ledger, the gate and this machine, as firstcome doctor does. It takes nothing that this node has.
 func (b *base) examine(ctx context.Context) (found doctor.Findings) {
 	path := b.flags.Ledger.path()
-	found = append(found, ledger.Examine(ctx, path)...)
+	found = append(found, sqldb.Examine(ctx, path)...)
 	if kind := b.flags.Gate.kind(); kind != nil {
 		found = append(found, kind.examine(ctx, &b.flags.gateFlags)...)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 func (c *doctorCmd) Help() string {
@@ -48,7 +49,7 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 	path := c.Ledger.path()
 	c.configuration(t, &found)
 	found.Add(doctor.OK, "version", "", "%s", thisBuild())
-	found = append(found, ledger.Examine(ctx, path)...)
+	found = append(found, sqldb.Examine(ctx, path)...)
 	if kind := c.Gate.kind(); kind != nil {
 		found = append(found, kind.examine(ctx, &c.gateFlags)...)
 	}
@@ -64,7 +65,7 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 	}
 	found = append(found, c.campaigns(ctx, t)...)
 	switch {
-	case c.SecretFile == "" && ledger.OnServer(path): // there is none on this machine
+	case c.SecretFile == "" && sqldb.OnServer(path): // there is none on this machine
 	case t.variable(secretVariable) != "":
 		found.Add(doctor.OK, "secret", "", "in FIRSTCOME_SECRET")
 	default:

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // readLedger opens the ledger beside the node that serves it, and reads.
@@ -28,7 +29,7 @@ func readOpened(ctx context.Context, path string, open func(context.Context, str
 
 // mustExist returns a mistake if there is no ledger.
 func mustExist(path string) error {
-	if _, err := os.Stat(path); err != nil && !ledger.OnServer(path) {
+	if _, err := os.Stat(path); err != nil && !sqldb.OnServer(path) {
 		return usageError{fmt.Errorf("there is no ledger: %w. Name it with --ledger sqlite:FILE", err)}
 	}
 	return nil
@@ -50,7 +51,7 @@ func writeLedger(ctx context.Context, path string, write func(*ledger.Ledger) er
 }
 
 func openToWrite(ctx context.Context, path string) (*ledger.Ledger, error) {
-	if ledger.OnServer(path) {
+	if sqldb.OnServer(path) {
 		return ledger.Open(ctx, path, ledger.Options{Secret: noSecret()})
 	}
 	if size(path) == 0 {
@@ -77,7 +78,7 @@ func makeLedger(ctx context.Context, path, owner string) error {
 // owner can read the coupon codes in it. SQLite gives the files beside it the same mode.
 // A ledger on a server has no file.
 func makePrivate(path string) error {
-	if ledger.OnServer(path) {
+	if sqldb.OnServer(path) {
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 type migrateCmd struct{ ledgerFlag }
@@ -20,7 +20,7 @@ func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.\n", ledger.Masked(c.Ledger.path()))
+	_, err = fmt.Fprintf(t.out, "The ledger %s has a schema that this firstcome serves on.\n", sqldb.Masked(c.Ledger.path()))
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,7 +35,7 @@ var copied, growing = []string{"campaigns", "coupons", "tickets", "past_lines", 
 func (d *desk) backup() backup {
 	d.t.Helper()
 	b := backup{desk: d, newest: map[string]int64{}}
-	if !ledger.OnServer(d.name) {
+	if !sqldb.OnServer(d.name) {
 		b.file = filepath.Join(d.t.TempDir(), "backup.db")
 		stage.Must(d.t, d.ledger.Backup(d.t.Context(), b.file))
 		return b

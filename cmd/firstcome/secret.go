@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // secretText returns the code secret's text from the environment or from a file:
@@ -25,7 +26,7 @@ func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 		return nil, errors.New("FIRSTCOME_SECRET and --secret-file are both set: which secret is meant? Unset one")
 	case value != "":
 		return []byte(value), nil
-	case beside && (ledgerPath == "" || ledger.OnServer(ledgerPath)):
+	case beside && (ledgerPath == "" || sqldb.OnServer(ledgerPath)):
 		return nil, nil
 	case beside:
 		file = secretBeside(ledgerPath)
@@ -68,7 +69,7 @@ var errNoSecret = errors.New("the nodes of a ledger on a server have one secret 
 // campaigns never gets a new secret: none of them could be decided with it.
 func openLedger(ctx context.Context, path string, o ledger.Options, text []byte) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
-	if fresh && ledger.OnServer(path) {
+	if fresh && sqldb.OnServer(path) {
 		return nil, secret, usageError{errNoSecret}
 	}
 	if fresh {

@@ -15,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 type serveCmd struct {
@@ -95,14 +96,14 @@ func (c *serveCmd) check(t terminal) []error {
 	var err error
 	if c.files.secret, err = secretText(t, c.SecretFile, c.Ledger.path()); err != nil {
 		errs = append(errs, err)
-	} else if c.files.secret == nil && ledger.OnServer(c.Ledger.path()) {
+	} else if c.files.secret == nil && sqldb.OnServer(c.Ledger.path()) {
 		errs = append(errs, errNoSecret)
 	} else if c.files.secret != nil {
 		if _, err := parseSecret(c.files.secret); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !ledger.OnServer(c.Ledger.path()) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
+	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !sqldb.OnServer(c.Ledger.path()) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
 		errs = append(errs, c.refuseOpen()) // before a ledger is made
 	}
 	if c.files.tls, err = c.tls(); err != nil {
@@ -146,7 +147,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 func (c *serveCmd) announce(n *node) {
 	log := n.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", c.files.tls != nil,
-		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "journal", c.Journal.String(), "facts", c.Facts.String(), "ledger", ledger.Masked(c.Ledger.path()), "development", n.development)
+		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "journal", c.Journal.String(), "facts", c.Facts.String(), "ledger", sqldb.Masked(c.Ledger.path()), "development", n.development)
 	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A ledgerName is sqlite:FILE, or the URL of a database on a server.
 type ledgerName string
 
 func (n *ledgerName) UnmarshalText(text []byte) error {
-	if err := ledger.CheckName(string(text)); err != nil {
+	if err := sqldb.CheckName(string(text)); err != nil {
 		return err
 	}
 	*n = ledgerName(text)
@@ -31,7 +31,7 @@ func (n *ledgerName) UnmarshalText(text []byte) error {
 }
 
 // String returns the name as it may be shown.
-func (n ledgerName) String() string { return ledger.Masked(string(n)) }
+func (n ledgerName) String() string { return sqldb.Masked(string(n)) }
 
 // flag returns the flag that names the ledger, for a command that is shown. A name that
 // cannot be shown as it is, because it has a password or options, is left to FIRSTCOME_LEDGER.
@@ -44,11 +44,11 @@ func (n ledgerName) flag() string {
 
 // path returns what ledger.Open takes: the ledger's file, behind links, or the URL.
 func (n ledgerName) path() string {
-	if ledger.OnServer(string(n)) {
+	if sqldb.OnServer(string(n)) {
 		return string(n)
 	}
-	path, _ := ledger.Path(string(n)) // UnmarshalText has checked it
-	return ledger.File(path)
+	path, _ := sqldb.Path(string(n)) // UnmarshalText has checked it
+	return sqldb.File(path)
 }
 
 // A listenAddress is HOST:PORT. The host may be absent; port 0 takes a free port.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Active returns the campaigns that recorders have to look at, in the order of their ids: those of this
@@ -12,14 +13,14 @@ import (
 // among them or not.
 func (rc *Recorder) Active(ctx context.Context) ([]gate.Revision, error) {
 	all, err := rc.rows.atGate(ctx, `c.retired_at IS NULL`)
-	return all, wrap(err, "read the active campaigns")
+	return all, sqldb.Wrap(err, "read the active campaigns")
 }
 
 // Lined returns the campaigns that may have people in line at this node's gate, another one than the ledger: those with a
 // pace, and those that had one when the gate last said how many are in line.
 func (rc *Recorder) Lined(ctx context.Context) ([]gate.Revision, error) {
 	all, err := rc.rows.atGate(ctx, mayBeInLine)
-	return all, wrap(err, "read which campaigns may have people in line")
+	return all, sqldb.Wrap(err, "read which campaigns may have people in line")
 }
 
 // mayBeInLine selects the campaigns c that may have people in line.
@@ -28,9 +29,9 @@ const mayBeInLine = `c.retired_at IS NULL AND (c.pace IS NOT NULL OR c.waiting >
 // atGate returns the campaigns that meet a condition, in the order of their ids: those of this node's gate
 // and secret that the gate has not forgotten.
 func (r *rows) atGate(ctx context.Context, condition string, args ...any) ([]gate.Revision, error) {
-	now := r.db.wall().UnixMicro()
-	rows, err := r.db.conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, r.gate, r.fingerprint}, args...)...)
-	return allRows(rows, err, func(take scan) (v gate.Revision, err error) {
+	now := r.db.Wall().UnixMicro()
+	rows, err := r.db.Conclude.QueryContext(ctx, atGateQuery(condition), append([]any{now, now, r.gate, r.fingerprint}, args...)...)
+	return sqldb.AllRows(rows, err, func(take sqldb.Scan) (v gate.Revision, err error) {
 		var createdAt int64
 		err = take(&v.Campaign, &v.Version, &v.Epoch, &createdAt, &v.Drained, &v.Rebuilding, &v.Unmade, &v.Reconciling, &v.Open)
 		v.Marker = r.marker(time.UnixMicro(createdAt), r.fingerprint)

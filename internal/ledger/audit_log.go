@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // An entry says what a line of the audit log is about.
@@ -17,8 +18,8 @@ type entry struct {
 	detail   string // JSON
 }
 
-func addLog(t *tx, at time.Time, actor, action string, e entry) error {
-	_, err := t.change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
+func addLog(t *sqldb.Tx, at time.Time, actor, action string, e entry) error {
+	_, err := t.Change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		at.UnixMicro(), actor, action, nullable(e.campaign), nullable(e.user), nullable(e.number), e.detail)
 	return err
@@ -37,7 +38,7 @@ func nullable[V comparable](v V) any {
 }
 
 // addLogJSON is addLog with a detail that it encodes as JSON.
-func addLogJSON(t *tx, at time.Time, actor, action string, detail map[string]any, e entry) error {
+func addLogJSON(t *sqldb.Tx, at time.Time, actor, action string, detail map[string]any, e entry) error {
 	e.detail = textOf(detail)
 	return addLog(t, at, actor, action, e)
 }
@@ -96,10 +97,10 @@ func (rd *Reads) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 	if f.Before > 0 {
 		query, args = query+` AND id < ?`, append(args, f.Before)
 	}
-	rows, err := rd.db.read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
-	entries, err := allRows(rows, err, func(take scan) (e LogEntry, err error) {
+	rows, err := rd.db.Read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
+	entries, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (e LogEntry, err error) {
 		err = take(&e.ID, when(&e.At), &e.Actor, &e.Action, orZero(&e.Campaign), orZero(&e.User), orZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
 		return e, err
 	})
-	return entries, wrap(err, "read the audit log")
+	return entries, sqldb.Wrap(err, "read the audit log")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Books are the ledger's tables as an audit reads them: row by row, whatever they hold. Each reading is at an instant of its own, unless it
@@ -17,15 +18,15 @@ type Books struct {
 	db interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
-	dialect *dialect
+	dialect *sqldb.Dialect
 }
 
 // Books returns the tables.
-func (l *Ledger) Books() *Books { return &Books{l.db.audits, l.db.dialect} }
+func (l *Ledger) Books() *Books { return &Books{l.db.Audits, l.db.Dialect} }
 
 // AtOnce calls read with the tables as they are at one instant.
 func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
-	return l.db.read.atOnce(ctx, func(s *snapshot) error { return read(&Books{s, l.db.dialect}) })
+	return l.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error { return read(&Books{s, l.db.Dialect}) })
 }
 
 // Source returns what an audit reads.
@@ -43,10 +44,10 @@ func (b *Books) each(ctx context.Context, query string, args []any, each func(co
 		defer rows.Close()
 		err = b.texts(rows, each)
 	}
-	if b.dialect.damaged(err) {
+	if b.dialect.Damaged(err) {
 		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
 	}
-	return wrap(err, "run a check of the audit")
+	return sqldb.Wrap(err, "run a check of the audit")
 }
 
 // texts is each of rows.
@@ -94,7 +95,7 @@ func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 // rows of each, and are asked for the next one again and again: as one statement, MariaDB would read all of them.
 func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.CampaignID, err error) {
 	read := func(query string, args ...any) error {
-		return every(ctx, b, "the campaigns' ids", func(id firstcome.CampaignID) { ids = append(ids, id) }, one[firstcome.CampaignID], query, args...)
+		return every(ctx, b, "the campaigns' ids", func(id firstcome.CampaignID) { ids = append(ids, id) }, sqldb.One[firstcome.CampaignID], query, args...)
 	}
 	switch table {
 	case "campaigns":
@@ -115,9 +116,9 @@ func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.Campai
 
 // every calls each with what read makes of every row of a query. What a row says and a variable does not take, and
 // what the database finds to be damaged, is audit.ErrUnreadable.
-func every[V any](ctx context.Context, b *Books, what string, each func(V), read func(scan) (V, error), query string, args ...any) error {
+func every[V any](ctx context.Context, b *Books, what string, each func(V), read func(sqldb.Scan) (V, error), query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		v, err := read(take)
 		switch {
 		case err == nil:
@@ -127,16 +128,16 @@ func every[V any](ctx context.Context, b *Books, what string, each func(V), read
 		}
 		return err
 	})
-	if b.dialect.damaged(err) && !errors.Is(err, audit.ErrUnreadable) {
+	if b.dialect.Damaged(err) && !errors.Is(err, audit.ErrUnreadable) {
 		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
 	}
-	return wrap(err, "read %s", what)
+	return sqldb.Wrap(err, "read %s", what)
 }
 
 func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.Campaign, err error) {
 	found := false
 	keep := func(row audit.Campaign) { c, found = row, true }
-	err = every(ctx, b, "the campaign", keep, func(take scan) (audit.Campaign, error) {
+	err = every(ctx, b, "the campaign", keep, func(take sqldb.Scan) (audit.Campaign, error) {
 		var c audit.Campaign
 		c.ID = id
 		var gate string
@@ -155,7 +156,7 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 }
 
 func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon)) error {
-	return every(ctx, b, "the coupons", each, func(take scan) (firstcome.Coupon, error) {
+	return every(ctx, b, "the coupons", each, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		c := firstcome.Coupon{Campaign: id, Recorded: true}
 		err := take(&c.Number, &c.User, &c.Code, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct)
 		return c, err
@@ -163,7 +164,7 @@ func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(
 }
 
 func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(audit.PastLine)) error {
-	return every(ctx, b, "the lines that ended", each, func(take scan) (audit.PastLine, error) {
+	return every(ctx, b, "the lines that ended", each, func(take sqldb.Scan) (audit.PastLine, error) {
 		p, err := scanPast(take)
 		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
 		return audit.PastLine{Line: line, Reason: p.Reason, EndedAt: p.EndedAt}, err
@@ -171,7 +172,7 @@ func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(aud
 }
 
 func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {
-	return every(ctx, b, "the lost numbers", each, func(take scan) (r audit.Range, err error) {
+	return every(ctx, b, "the lost numbers", each, func(take sqldb.Scan) (r audit.Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err
 	}, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))

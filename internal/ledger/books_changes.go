@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // nothing is the payload of a change that neither sets terms nor voids a coupon.
@@ -27,7 +28,7 @@ func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 }
 
 func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
-	return every(ctx, b, "the changes", each, func(take scan) (audit.Change, error) {
+	return every(ctx, b, "the changes", each, func(take sqldb.Scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
 		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused, (*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt)); err != nil {
@@ -56,7 +57,7 @@ func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter)) error
 }
 
 func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where string, args ...any) error {
-	return every(ctx, b, "the dead letters", each, func(take scan) (audit.Letter, error) {
+	return every(ctx, b, "the dead letters", each, func(take sqldb.Scan) (audit.Letter, error) {
 		d, err := scanLetter(take)
 		var s storedCoupon
 		_ = json.Unmarshal([]byte(d.Payload), &s) // an entry that nobody can read says nothing of a ticket

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // firstEpoch is the epoch of a campaign whose gate has never lost anything.
@@ -12,7 +13,7 @@ const firstEpoch = 1
 
 // Campaigns makes and changes campaigns, and knows which changes their gates lack.
 type Campaigns struct {
-	db   *db
+	db   *sqldb.DB
 	rows *rows
 }
 
@@ -29,19 +30,19 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 	if err != nil {
 		return err
 	}
-	err = cs.db.update(ctx, func(t *tx) error {
+	err = cs.db.Update(ctx, func(t *sqldb.Tx) error {
 		var exists bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`, id).Scan(&exists); err != nil {
+		if err := t.Row(`SELECT EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`, id).Scan(&exists); err != nil {
 			return err
 		}
 		if exists {
 			return firstcome.ErrCampaignExists
 		}
-		now, err := cs.db.now(t)
+		now, err := cs.db.Now(t)
 		if err != nil {
 			return err
 		}
-		_, err = t.change(`INSERT INTO campaigns
+		_, err = t.Change(`INSERT INTO campaigns
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
@@ -55,7 +56,7 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 		}
 		return addLog(t, now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
 	})
-	return wrap(err, "create the campaign %s", id)
+	return sqldb.Wrap(err, "create the campaign %s", id)
 }
 
 // SetTerms changes a campaign's terms by edit, which may run more than once, and returns the
@@ -67,15 +68,15 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 // Until then a lower quantity, and the terms it comes with, are only proposed:
 // the gate may refuse it, because it has more in force than the ledger knows.
 func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
-	err = cs.rows.change(ctx, id, func(t *tx, s stock) (err error) {
+	err = cs.rows.change(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
 		made, err = cs.setTerms(t, s, actor, version, edit)
 		return err
 	})
-	return made, wrap(err, "change the terms of %s", id)
+	return made, sqldb.Wrap(err, "change the terms of %s", id)
 }
 
 // setTerms is SetTerms in its transaction; it returns the change's version.
-func (cs *Campaigns) setTerms(t *tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
+func (cs *Campaigns) setTerms(t *sqldb.Tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
 	}
@@ -148,7 +149,7 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 	if to == Close {
 		change = cs.rows.changeAnywhere
 	}
-	err = change(ctx, id, func(t *tx, s stock) error {
+	err = change(ctx, id, func(t *sqldb.Tx, s stock) error {
 		version = 0
 		if from != 0 && from != s.Version {
 			return firstcome.ErrStale
@@ -168,7 +169,7 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 		if closed && !s.Closed {
 			s.ClosedAt = made.At
 		}
-		_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ? WHERE id = ?`, paused, closed, micros(s.ClosedAt), string(id))
+		_, err = t.Change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ? WHERE id = ?`, paused, closed, micros(s.ClosedAt), string(id))
 		if err != nil {
 			return err
 		}
@@ -179,15 +180,15 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 		}
 		return addLog(t, made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
 	})
-	return version, wrap(err, "%s the campaign %s", to, id)
+	return version, sqldb.Wrap(err, "%s the campaign %s", to, id)
 }
 
 // change has the writer do a change of a campaign of this node's gate, which is in the state s. It
 // returns when the change is done or refused, and not because ctx ended: whoever
 // encloses it in Issuer.Change must not let leases be granted again before a change
 // that may yet come.
-func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return r.changeAnywhere(ctx, id, func(t *tx, s stock) error {
+func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
+	return r.changeAnywhere(ctx, id, func(t *sqldb.Tx, s stock) error {
 		if s.away != nil {
 			return s.away
 		}
@@ -196,8 +197,8 @@ func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *t
 }
 
 // changeAnywhere is change also where another Redis is the campaign's gate.
-func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return r.db.update(context.WithoutCancel(ctx), func(t *tx) error {
+func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
+	return r.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
 		s, err := r.rowToChange(t, id)
 		switch {
 		case err != nil:
@@ -210,8 +211,8 @@ func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do f
 }
 
 // locked is change also while the gate lacks changes.
-func (r *rows) locked(ctx context.Context, id firstcome.CampaignID, do func(t *tx, s stock) error) error {
-	return r.db.update(context.WithoutCancel(ctx), func(t *tx) error {
+func (r *rows) locked(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
+	return r.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
 		s, err := r.rowToChange(t, id)
 		if err == nil {
 			err = s.away

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A refusal is a reason why the ledger refuses a coupon: a code that stays the same, and the sentence that follows the coupon's number. A dead
@@ -74,21 +75,21 @@ const maxCauses = 1000
 // LetterCauses returns the campaigns and causes that have open dead letters; of one campaign if it is named.
 func (rd *Reads) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]LetterCause, error) {
 	where, args := Letters{Campaign: id}.where()
-	rows, err := rd.db.read.QueryContext(ctx, `SELECT campaign_id, `+causeCode+`, count(*), max(id) FROM dead_letters
+	rows, err := rd.db.Read.QueryContext(ctx, `SELECT campaign_id, `+causeCode+`, count(*), max(id) FROM dead_letters
 		WHERE campaign_id IS NOT NULL AND `+where+` GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ?`, append(args, maxCauses)...)
-	all, err := allRows(rows, err, func(take scan) (c LetterCause, err error) {
+	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (c LetterCause, err error) {
 		err = take(&c.Campaign, &c.Code, &c.Open, &c.Through)
 		return c, err
 	})
-	return all, wrap(err, "count the dead letters by their causes")
+	return all, sqldb.Wrap(err, "count the dead letters by their causes")
 }
 
 // LettersToResolve returns a page of dead letters as DeadLetters does, and how many there are in all, from where writes go.
 func (rd *Reads) LettersToResolve(ctx context.Context, p Letters) (some []DeadLetter, all int64, err error) {
-	if some, err = deadLetters(ctx, rd.db.conclude, p); err != nil {
+	if some, err = deadLetters(ctx, rd.db.Conclude, p); err != nil {
 		return nil, 0, err
 	}
 	where, args := p.where()
-	err = rd.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM dead_letters WHERE `+where, args...).Scan(&all)
-	return some, max(all, int64(len(some))), wrap(err, "count the dead letters")
+	err = rd.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM dead_letters WHERE `+where, args...).Scan(&all)
+	return some, max(all, int64(len(some))), sqldb.Wrap(err, "count the dead letters")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // appliedAt returns the last change that the gate has when the ledger takes change v: change v if the ledger
@@ -22,12 +23,12 @@ func (r *rows) appliedAt(v int64) int64 {
 
 // addChange adds the next numbered change to a campaign in the state s, in which more may be issued already by the change. With a
 // remote gate the change is pending from then on.
-func (r *rows) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
+func (r *rows) addChange(t *sqldb.Tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: r.decidesAt(s)}
 	if err := insertChange(t, s.ID, made.Version, kind, payload, made.At); err != nil {
 		return made, err
 	}
-	_, err := t.change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
+	_, err := t.Change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
 		quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
 		made.Version, r.appliedAt(made.Version), r.grant(&s), made.At.UnixMicro(),
 		s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut, string(s.ID))
@@ -35,22 +36,22 @@ func (r *rows) addChange(t *tx, s stock, kind firstcome.ChangeKind, payload stri
 }
 
 // insertChange writes a change. That of terms has quantity and window in columns too, for the audit.
-func insertChange(t *tx, id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
+func insertChange(t *sqldb.Tx, id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
 	var terms storedTerms
 	if kind == firstcome.ChangeTerms || kind == firstcome.ChangeReconcile {
 		if err := json.Unmarshal([]byte(payload), &terms); err != nil {
-			return wrap(err, "read the terms of a change")
+			return sqldb.Wrap(err, "read the terms of a change")
 		}
 	}
-	_, err := t.change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at, quantity, opens_at, closes_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := t.Change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at, quantity, opens_at, closes_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(id), version, string(kind), payload, at.UnixMicro(), column(terms.Quantity), column(terms.OpensAt), column(terms.ClosesAt))
 	return err
 }
 
 // notRecorded returns the error for a number that is not in the ledger of a remote gate. The gate may have
 // issued a number above drained_through.
-func notRecorded(t *tx, s stock, number int64) error {
-	letter, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
+func notRecorded(t *sqldb.Tx, s stock, number int64) error {
+	letter, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
 	case err != nil:
 		return err
@@ -78,10 +79,10 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 	if id != "" {
 		which, args = `c.id = ?`, []any{string(id)}
 	}
-	rows, err := cs.db.conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
+	rows, err := cs.db.Conclude.QueryContext(ctx, query+which+` ORDER BY h.campaign_id, h.version LIMIT ?`, append(args, maxPending)...)
 	var all []firstcome.Change
 	var unreadable []error
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var c firstcome.Change
 		var payload, gate, secret string
 		var at, epoch, createdAt int64
@@ -100,15 +101,15 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 		all = append(all, c)
 		return nil
 	})
-	return all, errors.Join(append(unreadable, wrap(err, "read the changes that the gate lacks"))...)
+	return all, errors.Join(append(unreadable, sqldb.Wrap(err, "read the changes that the gate lacks"))...)
 }
 
 // Changes calls each for the changes of a campaign with versions above after, in order, and says which of
 // them the gate refused. It stops after limit changes, or when each returns an error.
 func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
-	rows, err := rd.db.read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
+	rows, err := rd.db.Read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
 		WHERE campaign_id = ? AND version > ? ORDER BY version LIMIT ?`, id, after, limit)
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		c := firstcome.Change{Campaign: id}
 		var payload string
 		var refused bool
@@ -120,7 +121,7 @@ func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int
 		}
 		return each(c, refused)
 	})
-	return wrap(err, "read the changes of %s", id)
+	return sqldb.Wrap(err, "read the changes of %s", id)
 }
 
 // decodeChange sets the fields of a change that its payload holds.
@@ -151,7 +152,7 @@ var errRefusal = errors.New("the gate refused a change that is no lower quantity
 // Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the
 // campaign's terms, unless the gate refused them. gate.ErrGap says that an earlier change is not noted yet.
 func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
-	err := cs.rows.locked(ctx, change.Campaign, func(t *tx, s stock) error {
+	err := cs.rows.locked(ctx, change.Campaign, func(t *sqldb.Tx, s stock) error {
 		switch {
 		case change.Version <= s.applied:
 			return nil
@@ -161,17 +162,17 @@ func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refus
 		if err := concludeChange(t, s, change.Version, refused); err != nil {
 			return err
 		}
-		_, err := t.change(`UPDATE campaigns SET applied = ? WHERE id = ?`, change.Version, string(s.ID))
+		_, err := t.Change(`UPDATE campaigns SET applied = ? WHERE id = ?`, change.Version, string(s.ID))
 		return err
 	})
-	return wrap(err, "note change %d of %s", change.Version, change.Campaign)
+	return sqldb.Wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
 // concludeChange makes proposed terms effective, or notes that they were refused.
-func concludeChange(t *tx, s stock, version int64, refused bool) error {
+func concludeChange(t *sqldb.Tx, s stock, version int64, refused bool) error {
 	var kind firstcome.ChangeKind
 	var payload string
-	err := t.row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), version).Scan(&kind, &payload)
+	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), version).Scan(&kind, &payload)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func concludeChange(t *tx, s stock, version int64, refused bool) error {
 	case refused && !proposed:
 		return errRefusal
 	case refused:
-		_, err := t.change(`UPDATE changes SET refused = TRUE WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
+		_, err := t.Change(`UPDATE changes SET refused = TRUE WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
 		return err
 	case !proposed:
 		return nil
@@ -194,7 +195,7 @@ func concludeChange(t *tx, s stock, version int64, refused bool) error {
 
 // Refused reports whether the gate refused a change of a campaign.
 func (cs *Campaigns) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
-	err = cs.db.conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
+	err = cs.db.Conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
-	return refused, wrap(err, "read change %d of %s", version, id)
+	return refused, sqldb.Wrap(err, "read change %d of %s", version, id)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -52,11 +52,11 @@ func TestALedgerKeepsTheChecksumsOfItsMigrations(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		migrated(t, name)
 		dialect := "sqlite"
-		if ledger.OnServer(name) {
+		if sqldb.OnServer(name) {
 			dialect, _, _ = strings.Cut(name, ":")
 			dialect = map[string]string{"mysql": "mysql", "mariadb": "mysql", "postgres": "postgres"}[dialect]
 		}
-		files, err := filepath.Glob("migrations/" + dialect + "/*.sql")
+		files, err := filepath.Glob("../sqldb/migrations/" + dialect + "/*.sql")
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)
 		}
@@ -111,7 +111,7 @@ func TestNoMigrationOfAReleaseIsEdited(t *testing.T) {
 	if _, err := os.Stat("../../.git"); os.IsNotExist(err) {
 		return
 	}
-	if edited := editedSince(t, "migrations"); len(edited) > 0 {
+	if edited := editedSince(t, "../sqldb/migrations"); len(edited) > 0 {
 		t.Errorf("edited since a release, whose ledgers would be refused: %q. Write a new migration instead", edited)
 	}
 }

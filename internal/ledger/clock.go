@@ -22,7 +22,7 @@ func (s *stock) at(clock time.Time) time.Time {
 // clockOf returns the clock as it was read for a campaign.
 func (r *rows) clockOf(s stock) time.Time {
 	if s.clock.IsZero() {
-		return r.db.clock().UTC().Truncate(time.Microsecond)
+		return r.db.Clock().UTC().Truncate(time.Microsecond)
 	}
 	return s.clock
 }

@@ -14,6 +14,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -33,7 +34,7 @@ const (
 var errDisk = errors.New("disk I/O error")
 
 func (d *losing) Connect(context.Context) (driver.Conn, error) {
-	c, err := d.real.Open(dsn(d.file, nil))
+	c, err := d.real.Open(sqldb.DSN(d.file, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +80,10 @@ func losingLedger(t *testing.T) (*Ledger, *losing) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "firstcome.db")
 	l := opened(t, path, "")
-	disk := &losing{real: l.db.write.Driver(), file: path}
-	stage.Must(t, l.db.write.Close())
-	l.db.write = sql.OpenDB(disk)
-	l.db.write.SetMaxOpenConns(1)
+	disk := &losing{real: l.db.Write.Driver(), file: path}
+	stage.Must(t, l.db.Write.Close())
+	l.db.Write = sql.OpenDB(disk)
+	l.db.Write.SetMaxOpenConns(1)
 	stage.Run(t, l.Run)
 	quantity(t, l, 5)
 	return l, disk
@@ -167,7 +168,7 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 			unknown := func(do func() error) {
 				t.Helper()
 				disk.loss.Store(c.loss)
-				if err := do(); !errors.Is(err, errUnknown) {
+				if err := do(); !errors.Is(err, sqldb.ErrUnknown) {
 					t.Errorf("the commit is lost: %v", err)
 				}
 				disk.loss.Store(noLoss)
@@ -202,18 +203,18 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 
 // A noted is statements that are written down instead of run.
 type noted struct {
-	statements
+	sqldb.Statements
 	queries []string
 }
 
-func (n *noted) exec(query string, _ ...any) (int64, error) {
+func (n *noted) Exec(query string, _ ...any) (int64, error) {
 	n.queries = append(n.queries, query)
 	return 1, nil
 }
 
 // TestALineIsWrittenOnlyIfItMoved: the claims of a campaign without a pace write no column of a line.
 func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
-	for name, d := range map[string]*dialect{"sqlite": &sqLite, "mysql": &mySQL, "postgres": &postgreSQL} {
+	for name, d := range map[string]*sqldb.Dialect{"sqlite": &sqldb.SQLite, "mysql": &sqldb.MySQL, "postgres": &sqldb.PostgreSQL} {
 		for _, moved := range []bool{false, true} {
 			known, seen := newMemory(queriesOf(d), nil), &noted{}
 			s := stock{inForce: 1, issued: 1, lastNumber: 1, line: firstcome.Line{Generation: 1}}
@@ -222,7 +223,7 @@ func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
 				s.line.LastTicket, s.line.Waiting = 1, 1
 			}
 			known.stocks["c"] = s
-			stage.Must(t, known.queries.update(&tx{statements: seen, dialect: d, local: known}))
+			stage.Must(t, known.queries.update(&sqldb.Tx{Statements: seen, Dialect: d, Local: known}))
 			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
 				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
 			}

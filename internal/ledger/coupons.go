@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 const couponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at, generation, ticket, direct`
@@ -18,7 +19,7 @@ func scanCoupons(rows *sql.Rows, err error, each func(firstcome.Coupon) error, m
 	into := append([]any{
 		&c.Campaign, &c.Number, &c.User, &c.Code, &c.TermsVersion, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct,
 	}, more...)
-	return eachRow(rows, err, func(take scan) error {
+	return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		c = firstcome.Coupon{Recorded: true}
 		if err := take(into...); err != nil {
 			return err
@@ -37,8 +38,8 @@ func allCoupons(rows *sql.Rows, err error) (coupons []firstcome.Coupon, _ error)
 }
 
 // couponAt returns the coupon of a number, or ErrNoCoupon.
-func couponAt(t *tx, id firstcome.CampaignID, number int64) (firstcome.Coupon, error) {
-	rows, err := t.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, id, number)
+func couponAt(t *sqldb.Tx, id firstcome.CampaignID, number int64) (firstcome.Coupon, error) {
+	rows, err := t.Query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number = ?`, id, number)
 	return only(rows, err)
 }
 
@@ -62,7 +63,7 @@ func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 
 // couponOf is CouponOf.
 func (r *rows) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	rows, err := r.db.conclude.QueryContext(ctx, r.queries.couponOf, user, id)
+	rows, err := r.db.Conclude.QueryContext(ctx, r.queries.couponOf, user, id)
 	if err != nil {
 		return firstcome.Coupon{}, fmt.Errorf("read a coupon of %s: %w", id, err)
 	}
@@ -91,18 +92,18 @@ func (rd *Reads) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 		p.Limit = math.MaxInt
 	}
 	// With voided_at IS NULL, PostgreSQL may take the index of users, which has just these coupons, and sort all of them for a page.
-	rows, err := rd.db.read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
+	rows, err := rd.db.Read.QueryContext(ctx, `SELECT `+couponColumns+`, void_reason FROM coupons
 		WHERE campaign_id = ? AND number > ? AND (? OR COALESCE(voided_at, 0) = 0) AND (voided_at IS NOT NULL OR NOT ?) ORDER BY number LIMIT ?`, id, p.After, p.Voided, p.OnlyVoided, p.Limit)
 	var reason sql.NullString
 	err = scanCoupons(rows, err, func(c firstcome.Coupon) error { return each(c, reason.String) }, &reason)
-	return wrap(err, "read the coupons of %s", id)
+	return sqldb.Wrap(err, "read the coupons of %s", id)
 }
 
 // Wallet returns at most limit coupons in force of a user, in the order of their
 // campaigns' ids, from the campaign behind after on.
 func (rd *Reads) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
-	rows, err := rd.db.conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
+	rows, err := rd.db.Conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
 		WHERE `+rd.rows.queries.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	coupons, err := allCoupons(rows, err)
-	return coupons, wrap(err, "read a wallet")
+	return coupons, sqldb.Wrap(err, "read a wallet")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Step of a campaign's course: when the coupon with a number was issued, and when it was recorded.
@@ -32,24 +33,24 @@ func (rd *Reads) Course(ctx context.Context, id firstcome.CampaignID, last int64
 
 // StepsAt returns the steps of these numbers, in number order, without Nth. It skips numbers without a coupon.
 func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
-	err = rd.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take scan) error {
+	err = rd.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take sqldb.Scan) error {
 		var s Step
 		err := take(&s.Number, when(&s.IssuedAt), when(&s.RecordedAt))
 		steps = append(steps, s)
 		return err
 	})
-	return steps, wrap(err, "read the course of %s", id)
+	return steps, sqldb.Wrap(err, "read the course of %s", id)
 }
 
 // atNumbers reads from the coupons of these numbers, in the order of them.
-func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(scan) error) error {
+func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(sqldb.Scan) error) error {
 	return inChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := rd.db.read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
-		return eachRow(rows, err, each)
+		rows, err := rd.db.Read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		return sqldb.EachRow(rows, err, each)
 	})
 }
 
@@ -63,27 +64,27 @@ type VoidStep struct {
 // them: no more rows than those come from it.
 func (rd *Reads) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
 	var voided int64
-	err = rd.db.read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
+	err = rd.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
 	if err != nil {
-		return nil, wrap(err, "count what of %s was voided", id)
+		return nil, sqldb.Wrap(err, "count what of %s was voided", id)
 	}
 	err = inChunks(spread(voided, most), func(nth []int64) error {
 		args := []any{string(id)}
 		for _, n := range nth {
 			args = append(args, n)
 		}
-		rows, err := rd.db.read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
+		rows, err := rd.db.Read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
 			(SELECT number, ROW_NUMBER() OVER (ORDER BY position) AS nth FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided') v
 			JOIN coupons c ON c.campaign_id = ? AND c.number = v.number WHERE v.nth IN (%s) ORDER BY v.nth`, `?`, len(nth)),
 			append([]any{string(id)}, args...)...)
-		return eachRow(rows, err, func(take scan) error {
+		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var s VoidStep
 			err := take(&s.Nth, when(&s.At))
 			steps = append(steps, s)
 			return err
 		})
 	})
-	return steps, wrap(err, "read when coupons of %s were voided", id)
+	return steps, sqldb.Wrap(err, "read when coupons of %s were voided", id)
 }
 
 // spread returns at most this many numbers from 1 to last, both among them.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A DeadLetter is a coupon or an entry that the ledger refused. It is open until an operator replays or voids
@@ -107,17 +108,17 @@ const couponSource = "coupon/"
 // not bury a coupon that the ledger has got meanwhile.
 func (rc *Recorder) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
 	var drained flow.Drained
-	err := rc.db.repeat(ctx, func(t *tx) (err error) {
+	err := rc.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
 		drained, err = rc.bury(t, b, cause)
 		return rc.ofOne(err)
 	})
 	if err != nil { // the writer may still be writing drained
-		return flow.Drained{}, wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
+		return flow.Drained{}, sqldb.Wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
 	}
 	return drained, nil
 }
 
-func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error) {
+func (rc *Recorder) bury(t *sqldb.Tx, b flow.Batch, cause string) (flow.Drained, error) {
 	r, err := rc.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	if err == nil {
@@ -126,7 +127,7 @@ func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error
 	if err != nil && known {
 		return flow.Drained{}, err
 	}
-	now, err := rc.db.now(t)
+	now, err := rc.db.Now(t)
 	if err != nil {
 		return flow.Drained{}, err
 	}
@@ -156,7 +157,7 @@ func (rc *Recorder) bury(t *tx, b flow.Batch, cause string) (flow.Drained, error
 }
 
 // buryCoupon inserts the letter of a coupon, unless the ledger has the coupon.
-func buryCoupon(t *tx, r *recording, d DeadLetter, c firstcome.Coupon) error {
+func buryCoupon(t *sqldb.Tx, r *recording, d DeadLetter, c firstcome.Coupon) error {
 	if d.Number > 0 {
 		// Another node may have recorded the coupon since the ledger refused it.
 		switch known, err := couponAt(t, d.Campaign, d.Number); {
@@ -173,15 +174,15 @@ func buryCoupon(t *tx, r *recording, d DeadLetter, c firstcome.Coupon) error {
 }
 
 // insertLetter inserts a letter unless there is one with its source.
-func insertLetter(t *tx, d DeadLetter) error {
-	exists, err := t.exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
+func insertLetter(t *sqldb.Tx, d DeadLetter) error {
+	exists, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err == nil && !exists && d.Number > 0 {
-		_, err = t.change(`UPDATE campaigns SET dead_letters = dead_letters + 1 WHERE id = ?`, string(d.Campaign))
+		_, err = t.Change(`UPDATE campaigns SET dead_letters = dead_letters + 1 WHERE id = ?`, string(d.Campaign))
 	}
 	if err != nil || exists {
 		return err
 	}
-	_, err = t.change(`INSERT INTO dead_letters (campaign_id, number, user_id, source, payload, cause, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	_, err = t.Change(`INSERT INTO dead_letters (campaign_id, number, user_id, source, payload, cause, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		null(string(d.Campaign)), sql.NullInt64{Int64: d.Number, Valid: d.Number > 0},
 		null(storable(string(d.User), firstcome.MaxUserID)), d.Source,
 		storable(d.Payload, maxPayload), storable(d.Cause, maxCause), d.CreatedAt.UnixMicro())
@@ -216,9 +217,9 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 		if run[0].Number > r.lastNumber {
 			break // lastNumber counts dead letters, too
 		}
-		rows, err := r.query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
+		rows, err := r.Query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
-		err = eachRow(rows, err, func(take scan) error {
+		err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var number int64
 			var source string
 			err := take(&number, &source)
@@ -240,9 +241,9 @@ func (r *recording) tell() error {
 	if r.letters == 0 && len(r.Letters) == 0 || r.Told >= r.Through {
 		return nil
 	}
-	rows, err := r.query(`SELECT number, user_id FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ?
-		AND (resolved_by IS NULL OR resolved_by <> ?) ORDER BY number `+r.dialect.limit, string(r.ID), r.Told, r.Through, string(Replayed), tellAtOnce+1)
-	letters, err := allRows(rows, err, func(take scan) (firstcome.Coupon, error) {
+	rows, err := r.Query(`SELECT number, user_id FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ?
+		AND (resolved_by IS NULL OR resolved_by <> ?) ORDER BY number `+r.Dialect.Limit, string(r.ID), r.Told, r.Through, string(Replayed), tellAtOnce+1)
+	letters, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		c := firstcome.Coupon{Campaign: r.ID}
 		err := take(&c.Number, orZero(&c.User))
 		return c, err
@@ -262,7 +263,7 @@ func (r *recording) tell() error {
 
 var letterColumns = `id, campaign_id, number, user_id, source, payload, cause, ` + causeCode + `, created_at, resolved_at, resolved_by`
 
-func scanLetter(take scan) (d DeadLetter, err error) {
+func scanLetter(take sqldb.Scan) (d DeadLetter, err error) {
 	err = take(&d.ID, orZero(&d.Campaign), orZero(&d.Number), orZero(&d.User), &d.Source, &d.Payload, &d.Cause, &d.CauseCode,
 		when(&d.CreatedAt), when(&d.ResolvedAt), orZero(&d.ResolvedBy))
 	return d, err
@@ -270,7 +271,7 @@ func scanLetter(take scan) (d DeadLetter, err error) {
 
 // DeadLetters returns a page of dead letters, the oldest first.
 func (rd *Reads) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
-	return deadLetters(ctx, rd.db.read, p)
+	return deadLetters(ctx, rd.db.Read, p)
 }
 
 // where returns the condition of SQL that chooses them, apart from Limit.
@@ -293,7 +294,7 @@ func (p Letters) where() (where string, args []any) {
 
 // DeadLetter returns a dead letter by its id, or firstcome.ErrNoDeadLetter.
 func (rd *Reads) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	found, err := deadLetters(ctx, rd.db.conclude, Letters{After: id - 1, Limit: 1, Resolved: true})
+	found, err := deadLetters(ctx, rd.db.Conclude, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {
 		return DeadLetter{}, err
 	}
@@ -303,13 +304,13 @@ func (rd *Reads) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	return found[0], nil
 }
 
-func deadLetters(ctx context.Context, from *pool, page Letters) ([]DeadLetter, error) {
+func deadLetters(ctx context.Context, from *sqldb.Pool, page Letters) ([]DeadLetter, error) {
 	where, args := page.where()
 	query := `SELECT ` + letterColumns + ` FROM dead_letters WHERE ` + where + ` ORDER BY id`
 	if page.Limit > 0 {
 		query, args = query+` LIMIT ?`, append(args, page.Limit)
 	}
 	rows, err := from.QueryContext(ctx, query, args...)
-	all, err := allRows(rows, err, scanLetter)
-	return all, wrap(err, "read the dead letters")
+	all, err := sqldb.AllRows(rows, err, scanLetter)
+	return all, sqldb.Wrap(err, "read the dead letters")
 }

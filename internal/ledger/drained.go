@@ -7,6 +7,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // count finds how far the campaign is drained now, and updates the campaign's row if anything changed.
@@ -33,7 +34,7 @@ func (r *recording) count() error {
 	if len(r.fresh) == 0 && after.drained == r.drained && after.lastNumber == r.lastNumber && after.ceiling == r.ceiling {
 		return nil
 	}
-	_, err = r.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, drained_through = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
+	_, err = r.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, drained_through = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
 		after.inForce, after.issued, after.lastNumber, after.position, after.drained, after.ceiling, after.decidedAt.UnixMicro(), string(r.ID))
 	return err
 }
@@ -65,7 +66,7 @@ func (r *recording) throughLost(through *int64) error {
 		return nil // numbers are lost between epochs only
 	}
 	var end int64
-	err := r.row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
+	err := r.Row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
 		string(r.ID), *through+1).Scan(&end)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -83,7 +84,7 @@ func (r *recording) throughKnown(through *int64) error {
 	for {
 		from := *through
 		args := []any{string(r.ID), from, from + throughStep}
-		rows, err := r.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
+		rows, err := r.Query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
 			UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`, append(args, args...)...)
 		if err != nil {
 			return err
@@ -105,11 +106,11 @@ func (r *recording) throughKnown(through *int64) error {
 // DrainedThrough returns the number up to which every number of a campaign is a coupon in the ledger, a dead
 // letter or lost.
 func (rc *Recorder) DrainedThrough(ctx context.Context, id firstcome.CampaignID) (through int64, err error) {
-	err = rc.db.conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
+	err = rc.db.Conclude.QueryRowContext(ctx, `SELECT drained_through FROM campaigns WHERE id = ?`, string(id)).Scan(&through)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
-	return through, wrap(err, "read how far %s is drained", id)
+	return through, sqldb.Wrap(err, "read how far %s is drained", id)
 }
 
 // Has reports for each of these coupons whether the ledger has it, voided or not: with the same number, user,
@@ -129,7 +130,7 @@ func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []
 		c.Code = known[c.Number].Code // it follows from the number
 		has[n] = c.Number > 0 && sameCoupon(c, known[c.Number])
 	}
-	return has, wrap(err, "look for %d coupons of %s", len(coupons), id)
+	return has, sqldb.Wrap(err, "look for %d coupons of %s", len(coupons), id)
 }
 
 // A Range is Count consecutive numbers of a campaign from First on.
@@ -137,10 +138,10 @@ type Range struct{ First, Count int64 }
 
 // Lost returns the numbers of a campaign that were skipped because its gate lost its memory.
 func (rd *Reads) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
-	rows, err := rd.db.read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
-	all, err := allRows(rows, err, func(take scan) (r Range, err error) {
+	rows, err := rd.db.Read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
+	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (r Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err
 	})
-	return all, wrap(err, "read the lost numbers of %s", id)
+	return all, sqldb.Wrap(err, "read the lost numbers of %s", id)
 }

@@ -17,11 +17,11 @@ const maxExisting = 100_000
 // exist. So on a server a plain read looks first, and takes no connection from decisions. If that read fails,
 // the transaction that follows finds out.
 func (g *Gate) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
-	if !g.db.dialect.shared || g.existing.Contains(id) {
+	if !g.db.Dialect.Shared || g.existing.Contains(id) {
 		return false
 	}
 	var found int
-	err := g.db.conclude.QueryRowContext(ctx, `SELECT 1 FROM campaigns WHERE id = ?`, id).Scan(&found)
+	err := g.db.Conclude.QueryRowContext(ctx, `SELECT 1 FROM campaigns WHERE id = ?`, id).Scan(&found)
 	if err == nil {
 		g.existing.Add(id, struct{}{})
 	}

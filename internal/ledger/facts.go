@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Facts calls each for the facts of a campaign with positions above after, in order. It stops after limit
 // facts, or when each returns an error. If the ledger has lost the coupon of a fact, which is a breach, the
 // fact only has the coupon's number.
 func (rd *Reads) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
-	err := rd.db.read.atOnce(ctx, func(s *snapshot) error { return facts(ctx, s, id, after, limit, each) })
-	return wrap(err, "read the facts of %s", id)
+	err := rd.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error { return facts(ctx, s, id, after, limit, each) })
+	return sqldb.Wrap(err, "read the facts of %s", id)
 }
 
 // A run is count facts of one kind with consecutive positions, from position on, about consecutive numbers,
@@ -41,7 +42,7 @@ func openRun(last, position, lastNumber int64) run {
 	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
 }
 
-func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
+func facts(ctx context.Context, snapshot *sqldb.Snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	after = max(after, 0)
 	for limit > 0 && after < math.MaxInt64 { // no position follows the largest one
 		r, err := runAt(ctx, snapshot, id, after+1)
@@ -64,7 +65,7 @@ func facts(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, aft
 }
 
 // runAt returns the run that holds a position, or sql.ErrNoRows.
-func runAt(ctx context.Context, snapshot *snapshot, id firstcome.CampaignID, position int64) (run, error) {
+func runAt(ctx context.Context, snapshot *sqldb.Snapshot, id firstcome.CampaignID, position int64) (run, error) {
 	var r run
 	err := snapshot.QueryRowContext(ctx, `SELECT position, count, kind, number FROM facts
 		WHERE campaign_id = ? AND position <= ? ORDER BY position DESC LIMIT 1`, id, position).Scan(&r.position, &r.count, &r.kind, &r.number)
@@ -118,15 +119,15 @@ func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, 
 	return until(r.number + r.count)
 }
 
-func addFacts(t *tx, id firstcome.CampaignID, r run) error {
-	_, err := t.change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
+func addFacts(t *sqldb.Tx, id firstcome.CampaignID, r run) error {
+	_, err := t.Change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
 		string(id), r.position, r.count, string(r.kind), r.number)
 	return err
 }
 
 // News wakes those who wait for facts.
 type news struct {
-	read *pool
+	read *sqldb.Pool
 
 	mu      sync.Mutex                                      // guards what follows
 	waiters map[firstcome.CampaignID]map[chan struct{}]bool // who waits for facts
@@ -217,7 +218,7 @@ func (n *news) announceMoved(ctx context.Context, ids []firstcome.CampaignID, kn
 			args[n] = id
 		}
 		rows, err := n.read.QueryContext(ctx, repeated(`SELECT id, position FROM campaigns WHERE id IN (%s)`, `?`, len(part)), args...)
-		_ = eachRow(rows, err, func(take scan) error {
+		_ = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var id firstcome.CampaignID
 			var position int64
 			if err := take(&id, &position); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -77,9 +78,9 @@ func TestAPathThatCannotBeFollowedIsLeftAsItIs(t *testing.T) {
 	for name, target := range map[string]string{"round.db": "round.db", "lost.db": "missing/firstcome.db"} {
 		path := filepath.Join(dir, name)
 		stage.Must(t, os.Symlink(target, path))
-		stage.Same(t, name, path, ledger.File(path))
+		stage.Same(t, name, path, sqldb.File(path))
 		openError(t, path)
 	}
-	stage.Same(t, "a directory that is missing", "missing/firstcome.db", ledger.File("missing/firstcome.db"))
-	stage.Same(t, "a plain name", "firstcome.db", ledger.File("firstcome.db"))
+	stage.Same(t, "a directory that is missing", "missing/firstcome.db", sqldb.File("missing/firstcome.db"))
+	stage.Same(t, "a plain name", "firstcome.db", sqldb.File("firstcome.db"))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Choice chooses coupons of a campaign. A User, Code or Number with its zero value excludes none.
@@ -72,8 +73,8 @@ func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	if !c.Voided {
 		return numbers, 0, nil
 	}
-	rows, err := rd.db.conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
-	voided, err := allRows(rows, err, one[int64])
+	rows, err := rd.db.Conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
+	voided, err := sqldb.AllRows(rows, err, sqldb.One[int64])
 	numbers = append(numbers, voided...)
 	if len(voided) == maxFound { // the next page has the numbers after the last one
 		next = voided[maxFound-1]
@@ -126,7 +127,7 @@ func (r *rows) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers [
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := r.db.conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
+		rows, err := r.db.Conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
 			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
 		part, err := allCoupons(rows, err)
 		found = append(found, part...)

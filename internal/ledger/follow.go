@@ -10,28 +10,29 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Followers bring the facts of campaigns elsewhere, such as to a topic, and keep in the ledger how far they have come.
-type Followers struct{ db *db }
+type Followers struct{ db *sqldb.DB }
 
 // Follow gives a follower's lease to an owner, whose name only one node has. flow.ErrFollowed says that somebody else has it. All
 // nodes have to ask for leases of the same length.
 func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
 	var f flow.Following
-	err := fs.db.repeat(ctx, func(t *tx) error {
-		now, err := fs.db.now(t)
+	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
+		now, err := fs.db.Now(t)
 		if err != nil {
 			return err
 		}
 		f = flow.Following{Follower: follower}
 		var had, ends string
 		var until time.Time
-		err = t.row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+fs.db.dialect.forUpdate, follower).
+		err = t.Row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+fs.db.Dialect.ForUpdate, follower).
 			Scan(&f.Attempt, &had, when(&until), &f.Target, &ends)
 		if errors.Is(err, sql.ErrNoRows) {
 			f.Attempt = 1
-			_, err = t.change(`INSERT INTO followers (name, attempt, owner, leased_until, target, ends) VALUES (?, 1, ?, ?, '', '[]')`,
+			_, err = t.Change(`INSERT INTO followers (name, attempt, owner, leased_until, target, ends) VALUES (?, 1, ?, ?, '', '[]')`,
 				follower, owner, now.Add(lease).UnixMicro())
 			return err
 		}
@@ -46,10 +47,10 @@ func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease t
 			return fmt.Errorf("the ends of its partitions: %w", err)
 		}
 		f.Attempt++
-		_, err = t.change(`UPDATE followers SET attempt = ?, owner = ?, leased_until = ? WHERE name = ?`, f.Attempt, owner, now.Add(lease).UnixMicro(), follower)
+		_, err = t.Change(`UPDATE followers SET attempt = ?, owner = ?, leased_until = ? WHERE name = ?`, f.Attempt, owner, now.Add(lease).UnixMicro(), follower)
 		return err
 	})
-	return f, wrap(err, "follow the facts for %s", follower)
+	return f, sqldb.Wrap(err, "follow the facts for %s", follower)
 }
 
 // Followed notes how far a follower has come, and that its lease lasts for that long from now on; 0 ends it. f has the target and its ends
@@ -59,20 +60,20 @@ func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.
 	if err != nil {
 		return err
 	}
-	err = fs.db.repeat(ctx, func(t *tx) error {
-		now, err := fs.db.now(t)
+	err = fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
+		now, err := fs.db.Now(t)
 		if err != nil {
 			return err
 		}
 		var attempt int64
-		err = t.row(`SELECT attempt FROM followers WHERE name = ?`+fs.db.dialect.forUpdate, f.Follower).Scan(&attempt)
+		err = t.Row(`SELECT attempt FROM followers WHERE name = ?`+fs.db.Dialect.ForUpdate, f.Follower).Scan(&attempt)
 		switch {
 		case errors.Is(err, sql.ErrNoRows), err == nil && attempt != f.Attempt:
 			return flow.ErrFollowed
 		case err != nil:
 			return err
 		}
-		if _, err := t.change(`UPDATE followers SET leased_until = ?, target = ?, ends = ? WHERE name = ?`,
+		if _, err := t.Change(`UPDATE followers SET leased_until = ?, target = ?, ends = ? WHERE name = ?`,
 			now.Add(lease).UnixMicro(), f.Target, string(ends), f.Follower); err != nil {
 			return err
 		}
@@ -83,18 +84,18 @@ func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.
 		}
 		return nil
 	})
-	return wrap(err, "note how far %s has come", f.Follower)
+	return sqldb.Wrap(err, "note how far %s has come", f.Follower)
 }
 
 // putCursor writes a cursor. The row of the follower is locked.
-func putCursor(t *tx, follower string, c flow.Cursor) error {
-	known, err := t.exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
+func putCursor(t *sqldb.Tx, follower string, c flow.Cursor) error {
+	known, err := t.Exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
 	switch {
 	case err != nil:
 	case known:
-		_, err = t.change(`UPDATE cursors SET position = ?, state = ? WHERE follower = ? AND campaign_id = ?`, c.Position, string(c.State), follower, string(c.Campaign))
+		_, err = t.Change(`UPDATE cursors SET position = ?, state = ? WHERE follower = ? AND campaign_id = ?`, c.Position, string(c.State), follower, string(c.Campaign))
 	default:
-		_, err = t.change(`INSERT INTO cursors (follower, campaign_id, position, state) VALUES (?, ?, ?, ?)`, follower, string(c.Campaign), c.Position, string(c.State))
+		_, err = t.Change(`INSERT INTO cursors (follower, campaign_id, position, state) VALUES (?, ?, ?, ?)`, follower, string(c.Campaign), c.Position, string(c.State))
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func putCursor(t *tx, follower string, c flow.Cursor) error {
 const cursorsQuery = `SELECT c.id, COALESCE(k.position, 0), c.position, COALESCE(k.state, '') FROM campaigns c
 	LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id WHERE `
 
-func scanCursor(take scan) (c flow.Cursor, err error) {
+func scanCursor(take sqldb.Scan) (c flow.Cursor, err error) {
 	err = take(&c.Campaign, &c.Position, &c.Top, &c.State)
 	return c, err
 }
@@ -110,18 +111,18 @@ func scanCursor(take scan) (c flow.Cursor, err error) {
 // Behind returns the cursors of a follower that are not at the last facts of their campaigns, but for those that are known to be ahead, by
 // the campaigns' ids.
 func (fs *Followers) Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error) {
-	rows, err := fs.db.conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
-	all, err := allRows(rows, err, scanCursor)
-	return all, wrap(err, "read what %s does not have yet", follower)
+	rows, err := fs.db.Conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
+	all, err := sqldb.AllRows(rows, err, scanCursor)
+	return all, sqldb.Wrap(err, "read what %s does not have yet", follower)
 }
 
 // CursorOf returns a follower's cursor of a campaign, or firstcome.ErrNoCampaign.
 func (fs *Followers) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c flow.Cursor, err error) {
-	err = fs.db.conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
+	err = fs.db.Conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
 	}
-	return c, wrap(err, "read how far %s has come with %s", follower, id)
+	return c, sqldb.Wrap(err, "read how far %s has come with %s", follower, id)
 }
 
 // A Lag is how far a follower is behind.
@@ -136,7 +137,7 @@ const laggards = 50
 
 // FollowerLag returns how far a follower is behind. The oldest fact is looked for in the first campaigns that are behind.
 func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag, err error) {
-	err = fs.db.read.atOnce(ctx, func(s *snapshot) error {
+	err = fs.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		const behind = `FROM campaigns c LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id `
 		err := s.QueryRowContext(ctx, `SELECT COALESCE(SUM(CASE WHEN c.position > COALESCE(k.position, 0) THEN c.position - COALESCE(k.position, 0) ELSE 0 END), 0),
 			COALESCE(SUM(CASE WHEN k.state = 'ahead' THEN 1 ELSE 0 END), 0) `+behind, follower).Scan(&lag.Facts, &lag.Ahead)
@@ -144,7 +145,7 @@ func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag,
 			return err
 		}
 		rows, err := s.QueryContext(ctx, cursorsQuery+`c.position > COALESCE(k.position, 0) ORDER BY c.id LIMIT ?`, follower, laggards)
-		cursors, err := allRows(rows, err, scanCursor)
+		cursors, err := sqldb.AllRows(rows, err, scanCursor)
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag,
 		}
 		return nil
 	})
-	return lag, wrap(err, "read how far %s is behind", follower)
+	return lag, sqldb.Wrap(err, "read how far %s is behind", follower)
 }
 
 // ErrNoFact says that a campaign has no fact of a position.
@@ -171,9 +172,9 @@ var ErrNoFact = errors.New("the campaign has no fact of this position")
 // are brought to it once more. The position may be the one behind the last fact: then it begins with the next one. It ends the lease, so whoever
 // has it begins anew.
 func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
-	err := fs.db.repeat(ctx, func(t *tx) error {
+	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var top int64
-		err := t.row(`SELECT position FROM campaigns WHERE id = ?`, string(id)).Scan(&top)
+		err := t.Row(`SELECT position FROM campaigns WHERE id = ?`, string(id)).Scan(&top)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return firstcome.ErrNoCampaign
@@ -190,26 +191,26 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 		}
 		return fs.logReplay(t, actor, follower, from, entry{campaign: id})
 	})
-	return wrap(err, "replay the facts of %s", id)
+	return sqldb.Wrap(err, "replay the facts of %s", id)
 }
 
 // ReplayAllFacts has a follower begin again with all campaigns, at their first facts, and with a target that may be a new one.
 func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string) error {
-	err := fs.db.repeat(ctx, func(t *tx) error {
+	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		if err := interrupt(t, follower, `, target = '', ends = '[]'`); err != nil {
 			return err
 		}
-		if _, err := t.change(`UPDATE cursors SET position = 0, state = 'again' WHERE follower = ?`, follower); err != nil {
+		if _, err := t.Change(`UPDATE cursors SET position = 0, state = 'again' WHERE follower = ?`, follower); err != nil {
 			return err
 		}
 		return fs.logReplay(t, actor, follower, 1, entry{})
 	})
-	return wrap(err, "replay the facts of all campaigns")
+	return sqldb.Wrap(err, "replay the facts of all campaigns")
 }
 
 // interrupt locks the row of a follower and ends its lease.
-func interrupt(t *tx, follower, set string) error {
-	n, err := t.change(`UPDATE followers SET attempt = attempt + 1, leased_until = 0`+set+` WHERE name = ?`, follower)
+func interrupt(t *sqldb.Tx, follower, set string) error {
+	n, err := t.Change(`UPDATE followers SET attempt = attempt + 1, leased_until = 0`+set+` WHERE name = ?`, follower)
 	if err == nil && n == 0 {
 		err = ErrNoFollower
 	}
@@ -222,9 +223,9 @@ var ErrNoFollower = errors.New("no node has published facts there yet")
 // stopFollowers has all followers stop at a campaign of which their targets may have facts that the ledger has forgotten, and ends their
 // leases: who has one may have noted since what this ledger never had. It returns them, and the position from which on each has to begin
 // again.
-func stopFollowers(t *tx, s stock) (from int64, followers []string, err error) {
-	rows, err := t.query(`SELECT name FROM followers ORDER BY name`)
-	if followers, err = allRows(rows, err, one[string]); err != nil {
+func stopFollowers(t *sqldb.Tx, s stock) (from int64, followers []string, err error) {
+	rows, err := t.Query(`SELECT name FROM followers ORDER BY name`)
+	if followers, err = sqldb.AllRows(rows, err, sqldb.One[string]); err != nil {
 		return 0, nil, err
 	}
 	from = s.position + 1
@@ -233,7 +234,7 @@ func stopFollowers(t *tx, s stock) (from int64, followers []string, err error) {
 			return 0, nil, err
 		}
 		at := flow.Cursor{Campaign: s.ID, State: flow.Ahead}
-		err := t.row(`SELECT position FROM cursors WHERE follower = ? AND campaign_id = ?`, name, string(s.ID)).Scan(&at.Position)
+		err := t.Row(`SELECT position FROM cursors WHERE follower = ? AND campaign_id = ?`, name, string(s.ID)).Scan(&at.Position)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, nil, err
 		}
@@ -246,8 +247,8 @@ func stopFollowers(t *tx, s stock) (from int64, followers []string, err error) {
 	return from, followers, nil
 }
 
-func (fs *Followers) logReplay(t *tx, actor, follower string, from int64, e entry) error {
-	now, err := fs.db.now(t)
+func (fs *Followers) logReplay(t *sqldb.Tx, actor, follower string, from int64, e entry) error {
+	now, err := fs.db.Now(t)
 	if err != nil {
 		return err
 	}

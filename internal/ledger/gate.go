@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // refusalLease is how long a node may repeat a refusal: at most
@@ -34,7 +35,7 @@ func (r *rows) remote() bool { return r.gate != gateKind }
 // A Gate decides the claims of campaigns whose gate the ledger is, and serves their lines. It also answers for campaigns that are retired,
 // whichever gate decided them.
 type Gate struct {
-	db       *db
+	db       *sqldb.DB
 	rows     *rows
 	maxLine  int64                                      // people in line of a campaign
 	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
@@ -62,7 +63,7 @@ func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, 
 		g.existing.Remove(c.id) // somebody has deleted it
 	}
 	if err != nil { // the writer may still be at c
-		return nil, wrap(err, "decide %d claims of %s", len(c.users), c.id)
+		return nil, sqldb.Wrap(err, "decide %d claims of %s", len(c.users), c.id)
 	}
 	return c.decisions, nil
 }
@@ -71,13 +72,13 @@ func (g *Gate) claim(ctx context.Context, c *claims) error {
 	switch {
 	case g.rows.remote():
 		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.rows.gate)
-	case !g.db.dialect.shared:
-		return g.db.share(ctx, c)
+	case !g.db.Dialect.Shared:
+		return g.db.Share(ctx, c)
 	case g.isMadeUp(ctx, c.id):
 		return firstcome.ErrNoCampaign
 	}
 	own := attempted{}
-	return g.db.repeat(ctx, func(t *tx) error {
+	return g.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		err := g.decideAll(t, []*claims{c})
 		if err == nil {
 			err = c.err
@@ -114,7 +115,7 @@ func (a attempted) claim(decisions []firstcome.Decision) {
 
 // Holders reads who holds a coupon in force: see gate.Decider.
 func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	err = g.db.conclude.atOnce(ctx, func(s *snapshot) error {
+	err = g.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
 		if errors.Is(err, sql.ErrNoRows) {
 			return firstcome.ErrNoCampaign
@@ -123,22 +124,22 @@ func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 			return err
 		}
 		rows, err := s.QueryContext(ctx, `SELECT user_id FROM coupons WHERE campaign_id = ? AND voided_at IS NULL`, id)
-		return eachRow(rows, err, func(take scan) error {
-			user, err := one[firstcome.UserID](take)
+		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+			user, err := sqldb.One[firstcome.UserID](take)
 			if err == nil {
 				each(user)
 			}
 			return err
 		})
 	})
-	return version, wrap(err, "read the holders of %s", id)
+	return version, sqldb.Wrap(err, "read the holders of %s", id)
 }
 
-func (c *claims) key() string    { return string(c.id) }
-func (c *claims) outcome() error { return c.err }
+func (c *claims) Key() string    { return string(c.id) }
+func (c *claims) Outcome() error { return c.err }
 
 // decideTogether is decideAll of what callers share a transaction for.
-func (g *Gate) decideTogether(t *tx, work []shared) error {
+func (g *Gate) decideTogether(t *sqldb.Tx, work []sqldb.Shared) error {
 	all := make([]*claims, len(work))
 	for n := range work {
 		all[n] = work[n].(*claims)
@@ -148,14 +149,14 @@ func (g *Gate) decideTogether(t *tx, work []shared) error {
 
 // decideAll is Claim within a transaction, of several calls in their order. It looks all of their users up
 // at once, decides in memory, and writes all at once.
-func (g *Gate) decideAll(t *tx, all []*claims) error {
+func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
 	ours := make([]*claims, 0, len(all))
 	for _, c := range all {
 		_, c.err = g.rows.stock(t, c.id)
 		switch {
 		case c.err == nil:
 			ours = append(ours, c)
-		case t.dialect.classify(c.err) != notOurs:
+		case t.Dialect.Classify(c.err) != sqldb.NotOurs:
 			return c.err
 		}
 	}
@@ -178,17 +179,17 @@ func (g *Gate) decideAll(t *tx, all []*claims) error {
 
 // LogDirect notes in the audit log what was issued directly at another gate, if anything was.
 func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
-	err := rc.db.update(ctx, func(t *tx) error {
+	err := rc.db.Update(ctx, func(t *sqldb.Tx) error {
 		return logDirect(t, &claims{id: id, direct: &order, decisions: decisions})
 	})
-	return wrap(err, "log a direct issue of %s", id)
+	return sqldb.Wrap(err, "log a direct issue of %s", id)
 }
 
 // CouponIssue is the action of a line of the audit log about a direct issue.
 const CouponIssue = "coupon.issue"
 
 // logDirect notes in the audit log what a direct issue issued, and how many people in line that passed.
-func logDirect(t *tx, c *claims) error {
+func logDirect(t *sqldb.Tx, c *claims) error {
 	if c.direct == nil {
 		return nil
 	}
@@ -215,7 +216,7 @@ func logDirect(t *tx, c *claims) error {
 
 // decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
 // their tickets, and gets those that it gives. It is nil where the campaign has no line.
-func (g *Gate) decide(t *tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
+func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
 	s := memoryOf(t).stocks[c.id]
 	now := g.rows.decidesAt(s)
 	before := s
@@ -292,8 +293,8 @@ func (g *Gate) issue(s *stock, user firstcome.UserID, now time.Time) firstcome.C
 // instant at which the window answers otherwise, and none for a pause, which an
 // operator ends at any time. Where nodes share the ledger, none is granted while stock
 // is quarantined, and none of a coupon, which another node may void.
-func leaseOf(t *tx, s *stock, now time.Time, o firstcome.Outcome) time.Duration {
-	if t.dialect.shared && (o.HasCoupon() || s.isQuarantined()) {
+func leaseOf(t *sqldb.Tx, s *stock, now time.Time, o firstcome.Outcome) time.Duration {
+	if t.Dialect.Shared && (o.HasCoupon() || s.isQuarantined()) {
 		return 0
 	}
 	switch {
@@ -307,7 +308,7 @@ func leaseOf(t *tx, s *stock, now time.Time, o firstcome.Outcome) time.Duration 
 
 // stageIssued has flush write what was issued at now, and the campaign's
 // counters.
-func stageIssued(t *tx, before, s stock, issued []firstcome.Coupon, now time.Time) {
+func stageIssued(t *sqldb.Tx, before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
 		s.decidedAt = now
 	} else if !s.quarantineMoved {

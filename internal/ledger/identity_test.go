@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -29,7 +30,7 @@ func identityAt(t *testing.T, name string) string {
 func TestALedgerIsTheSameToEveryNodeAndAtEveryStart(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		nodes := []*ledger.Ledger{remote(t, name, 1)}
-		if ledger.OnServer(name) {
+		if sqldb.OnServer(name) {
 			nodes = append(nodes, remoteAt(t, name))
 		}
 		shared := reader(t, name)
@@ -89,7 +90,7 @@ func openings(t *testing.T, name string) map[string]error {
 		}
 	}
 	errs := map[string]error{"to decide": err, "beside": err2}
-	if ledger.OnServer(name) {
+	if sqldb.OnServer(name) {
 		if f := examine(t, name)["tables"]; f.Grade == doctor.Fail {
 			errs["doctor"] = errors.New(f.Found + ": " + f.Fix)
 		} else {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // JournalName names the recorders of this node's campaigns: see the function.
@@ -35,11 +36,11 @@ func (r *rows) follows(was string) error {
 // JournalOf returns the topic that coupons of a gate pass; empty: none.
 func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err error) {
 	var id string
-	err = l.db.conclude.QueryRowContext(ctx, journalQuery, gate).Scan(&topic, &id)
+	err = l.db.Conclude.QueryRowContext(ctx, journalQuery, gate).Scan(&topic, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return topic, wrap(err, "read which topic the coupons of %s pass", gate)
+	return topic, sqldb.Wrap(err, "read which topic the coupons of %s pass", gate)
 }
 
 // NoteJournal notes the topic of UseGate, which has this id now, before the first coupon passes it. again tells that the topic was recreated:
@@ -48,9 +49,9 @@ func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err er
 	if l.rows.gate == "" {
 		return false, nil // a Redis without a name has no campaigns
 	}
-	err = l.db.repeat(ctx, func(t *tx) error {
+	err = l.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var name, was string
-		err := t.row(journalQuery+l.db.dialect.forUpdate, l.rows.gate).Scan(&name, &was)
+		err := t.Row(journalQuery+l.db.Dialect.ForUpdate, l.rows.gate).Scan(&name, &was)
 		known := err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
@@ -63,13 +64,13 @@ func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err er
 		case err != nil || name == l.rows.journal && was == id:
 			return err
 		case !known:
-			_, err = t.change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.rows.gate, l.rows.journal, id)
+			_, err = t.Change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.rows.gate, l.rows.journal, id)
 		default:
-			_, err = t.change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.rows.journal, id, l.rows.gate)
+			_, err = t.Change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.rows.journal, id, l.rows.gate)
 		}
 		return err
 	})
-	return again && err == nil, wrap(err, "note which topic the coupons of the gate pass")
+	return again && err == nil, sqldb.Wrap(err, "note which topic the coupons of the gate pass")
 }
 
 func anotherJournal(topic string) error {
@@ -79,10 +80,10 @@ func anotherJournal(topic string) error {
 
 // passes returns an error if coupons of a campaign may be in a topic that is not this node's: whoever rebuilt the gate without it would
 // lose them.
-func (r *rows) passes(t *tx, id firstcome.CampaignID) error {
-	rows, err := t.query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, r.gate, string(id))
-	return eachRow(rows, err, func(take scan) error {
-		topic, err := one[string](take)
+func (r *rows) passes(t *sqldb.Tx, id firstcome.CampaignID) error {
+	rows, err := t.Query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, r.gate, string(id))
+	return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		topic, err := sqldb.One[string](take)
 		if err == nil && topic != "" && topic != r.journal {
 			err = anotherJournal(topic)
 		}

@@ -7,22 +7,23 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Desk keeps what a deployment knows of itself, beside its campaigns: API keys, nodes, and the last proofs.
-type Desk struct{ db *db }
+type Desk struct{ db *sqldb.DB }
 
 // AddKey stores a key. Each node accepts the key as soon as it reads the keys again.
 func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error {
-	err := d.db.update(ctx, func(t *tx) error {
-		_, err := t.change(`INSERT INTO api_keys (id, name, role, hash, created_at) VALUES (?, ?, ?, ?, ?)`,
+	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Change(`INSERT INTO api_keys (id, name, role, hash, created_at) VALUES (?, ?, ?, ?, ?)`,
 			k.ID, k.Name, k.Role, k.Hash[:], k.CreatedAt.UnixMicro())
 		if err != nil {
 			return err
 		}
 		return addLogJSON(t, k.CreatedAt, actor, "key.create", map[string]any{"key": k.ID, "name": k.Name, "role": k.Role}, entry{})
 	})
-	return wrap(err, "add a key")
+	return sqldb.Wrap(err, "add a key")
 }
 
 // ErrNoKey says that there is no such key.
@@ -30,46 +31,46 @@ var ErrNoKey = errors.New("no such key")
 
 // RevokeKey revokes a key for good. It may be repeated.
 func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
-	err := d.db.update(ctx, func(t *tx) error {
+	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
 		var revoked sql.NullInt64
-		err := t.row(`SELECT revoked_at FROM api_keys WHERE id = ?`+d.db.dialect.forUpdate, id).Scan(&revoked)
+		err := t.Row(`SELECT revoked_at FROM api_keys WHERE id = ?`+d.db.Dialect.ForUpdate, id).Scan(&revoked)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNoKey
 		}
 		if err != nil || revoked.Valid {
 			return err
 		}
-		now, err := d.db.now(t)
+		now, err := d.db.Now(t)
 		if err != nil {
 			return err
 		}
-		if _, err := t.change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
+		if _, err := t.Change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
 			return err
 		}
 		return addLogJSON(t, now, actor, "key.revoke", map[string]any{"key": id}, entry{})
 	})
-	return wrap(err, "revoke the key %s", id)
+	return sqldb.Wrap(err, "revoke the key %s", id)
 }
 
 // EndSessions ends the sessions of a key that began until an instant: see firstcome.Key.LoggedOutAt. It may be repeated.
 func (d *Desk) EndSessions(ctx context.Context, id string, until time.Time) error {
-	err := d.db.update(ctx, func(t *tx) error {
-		_, err := t.change(`UPDATE api_keys SET logged_out_at = ? WHERE id = ? AND (logged_out_at IS NULL OR logged_out_at < ?)`, until.UnixMicro(), id, until.UnixMicro())
+	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Change(`UPDATE api_keys SET logged_out_at = ? WHERE id = ? AND (logged_out_at IS NULL OR logged_out_at < ?)`, until.UnixMicro(), id, until.UnixMicro())
 		return err
 	})
-	return wrap(err, "end the sessions of the key %s", id)
+	return sqldb.Wrap(err, "end the sessions of the key %s", id)
 }
 
 // Keys returns every key, revoked ones included, the oldest first.
 func (d *Desk) Keys(ctx context.Context) ([]firstcome.Key, error) {
-	rows, err := d.db.conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
-	keys, err := allRows(rows, err, scanKey)
-	return keys, wrap(err, "read the keys")
+	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
+	keys, err := sqldb.AllRows(rows, err, scanKey)
+	return keys, sqldb.Wrap(err, "read the keys")
 }
 
 const keyColumns = `id, name, role, hash, created_at, revoked_at, logged_out_at`
 
-func scanKey(take scan) (k firstcome.Key, err error) {
+func scanKey(take sqldb.Scan) (k firstcome.Key, err error) {
 	var hash []byte
 	err = take(&k.ID, &k.Name, &k.Role, &hash, when(&k.CreatedAt), when(&k.RevokedAt), when(&k.LoggedOutAt))
 	copy(k.Hash[:], hash)

@@ -4,7 +4,7 @@
 //
 // A Ledger opens and runs the database, and its fields are its roles: a Gate decides claims, Campaigns changes campaigns, a Recorder keeps
 // what another gate issued, Reads reads what is kept, Epochs is recovery's side, Followers bring facts elsewhere, and a Desk keeps keys and
-// nodes. All of them stand on one db, which has connections and transactions and knows no campaign, and on one rows, which reads and changes
+// nodes. All of them stand on one sqldb.DB, which has connections and transactions and knows no campaign, and on one rows, which reads and changes
 // the rows of campaigns. What a transaction knows of campaigns is in its memory. A queries has the statements that differ between databases.
 //
 // # One writer
@@ -16,11 +16,11 @@
 // Everything else has a transaction of its own.
 //
 // On a database server each call of a writing method is one transaction of its own:
-// see transact. Several nodes may share the database.
+// see sqldb. Several nodes may share the database.
 //
 // # The tables
 //
-// docs/tables.md says what each column means and which are public to read; migrations/ makes
+// docs/tables.md says what each column means and which are public to read; sqldb makes
 // them. Only this package writes.
 package ledger
 
@@ -32,6 +32,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Ledger keeps campaigns and coupons. Its methods may be called from many
@@ -45,7 +46,7 @@ type Ledger struct {
 	Followers *Followers
 	Desk      *Desk
 
-	db   *db
+	db   *sqldb.DB
 	rows *rows
 }
 
@@ -76,7 +77,7 @@ type Options struct {
 // this process's alone: a second one gets an error that says who has it. Call Run,
 // and Close at the end.
 func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
-	d, err := openDB(ctx, name, o.Owner)
+	d, err := sqldb.Open(ctx, name, o.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -89,17 +90,17 @@ func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 // decide in it, to read it or to write keys. It must exist and have this binary's schema. Of
 // several servers only the primary is read.
 func OpenShared(ctx context.Context, name string) (*Ledger, error) {
-	return with(openSharedDB(ctx, name))
+	return with(sqldb.OpenShared(ctx, name))
 }
 
 // OpenCopy is OpenShared for a reader who wants the ledger as it was at some instant: it is read
 // at whichever server the name leads to, a standby that lags too, and all of it there.
 func OpenCopy(ctx context.Context, name string) (*Ledger, error) {
-	return with(openCopyDB(ctx, name))
+	return with(sqldb.OpenCopy(ctx, name))
 }
 
 // with returns the ledger in a database that was opened without error.
-func with(d *db, err error) (*Ledger, error) {
+func with(d *sqldb.DB, err error) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +108,16 @@ func with(d *db, err error) (*Ledger, error) {
 }
 
 // newLedger returns the ledger in a database.
-func newLedger(d *db, o Options) *Ledger {
+func newLedger(d *sqldb.DB, o Options) *Ledger {
 	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
 	if err != nil {
 		panic(err) // of a size below 1 only
 	}
-	if d.onCommit = o.OnCommit; o.Clock != nil {
-		d.clock = o.Clock
+	if d.OnCommit = o.OnCommit; o.Clock != nil {
+		d.Clock = o.Clock
 	}
-	n := &news{read: d.read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
-	r := &rows{db: d, queries: queriesOf(d.dialect), secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
+	n := &news{read: d.Read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
+	r := &rows{db: d, queries: queriesOf(d.Dialect), secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
 	l := &Ledger{
 		Gate:      &Gate{db: d, rows: r, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), existing: existing},
 		Campaigns: &Campaigns{db: d, rows: r}, Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)},
@@ -124,22 +125,22 @@ func newLedger(d *db, o Options) *Ledger {
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
 		db: d, rows: r,
 	}
-	d.local = func() local { return newMemory(r.queries, n) }
-	d.together, d.watch = l.Gate.decideTogether, n.watch
+	d.Local = func() sqldb.Local { return newMemory(r.queries, n) }
+	d.Together, d.Watch = l.Gate.decideTogether, n.watch
 	return l
 }
 
 // Run writes until ctx ends. Then it finishes the waiting jobs and returns.
-func (l *Ledger) Run(ctx context.Context) error { return l.db.run(ctx) }
+func (l *Ledger) Run(ctx context.Context) error { return l.db.Run(ctx) }
 
 // Close closes the connections and lets another process have the ledger. Run
 // must have returned.
-func (l *Ledger) Close() error { return l.db.close() }
+func (l *Ledger) Close() error { return l.db.Close() }
 
 // Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
 // new file is a ledger, too.
-func (l *Ledger) Backup(ctx context.Context, file string) error { return l.db.backup(ctx, file) }
+func (l *Ledger) Backup(ctx context.Context, file string) error { return l.db.Backup(ctx, file) }
 
 // Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
 // does not check a ledger on a server and returns nothing: the server has its own tools for that.
-func (l *Ledger) Verify(ctx context.Context) ([]string, error) { return l.db.verify(ctx) }
+func (l *Ledger) Verify(ctx context.Context) ([]string, error) { return l.db.Verify(ctx) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // The waiting line of a campaign is in the campaign's row, which every claim, service and change of the campaign locks
@@ -54,7 +55,7 @@ type pastLine struct {
 }
 
 // joinLine gives a user the next ticket, or 0 if the line is full.
-func joinLine(t *tx, s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
+func joinLine(t *sqldb.Tx, s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
 	if s.line.Waiting >= limit {
 		return 0
 	}
@@ -65,7 +66,7 @@ func joinLine(t *tx, s *stock, user firstcome.UserID, now time.Time, limit int64
 }
 
 // endTicket ends a ticket of the line.
-func endTicket(t *tx, s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
+func endTicket(t *sqldb.Tx, s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
 	memoryOf(t).ends = append(memoryOf(t).ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
 	s.line.Waiting--
 	if outcome != left {
@@ -91,7 +92,7 @@ func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
 
 // endLine ends the generation if the campaign is closed at now, or every coupon is in force and nobody stands by, and
 // tells whether it did. Whoever is in line then stays sent away, also if it opens again or stock comes back.
-func endLine(t *tx, s *stock, now time.Time) bool {
+func endLine(t *sqldb.Tx, s *stock, now time.Time) bool {
 	why := s.sendsAway(now)
 	if why == 0 {
 		return false
@@ -117,7 +118,7 @@ func nextLine(l firstcome.Line) firstcome.Line {
 // changeLine ends the generation in the transaction of a change from one state to another, at now, if either sends
 // everybody away: a window that has passed has done so, though nobody looked before the change moved it. The line of a
 // campaign that another gate decides ends there, unless this node's Redis is not that gate.
-func (r *rows) changeLine(t *tx, from, to stock, now time.Time) error {
+func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 	if to.line = from.line; r.remote() {
 		if errors.Is(from.away, gate.ErrLost) {
 			return loseLine(t, &to, now)
@@ -151,18 +152,18 @@ func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (g
 		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, g.rows.gate)
 	}
 	var served gate.Served
-	err := g.db.update(ctx, func(t *tx) (err error) {
+	err := g.db.Update(ctx, func(t *sqldb.Tx) (err error) {
 		served, err = g.serve(t, id, min(limit, maxServe))
 		return err
 	})
 	if err != nil { // the writer may still be at served
-		return gate.Served{}, wrap(err, "serve the line of %s", id)
+		return gate.Served{}, sqldb.Wrap(err, "serve the line of %s", id)
 	}
 	return served, nil
 }
 
 // serve is Serve within a transaction.
-func (g *Gate) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
+func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	s, err := g.lineInRow(t, id)
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
@@ -186,7 +187,7 @@ func (g *Gate) serve(t *tx, id firstcome.CampaignID, limit int) (served gate.Ser
 
 // lineInRow reads the row from the database, not from memory. If the remembered row were wrong, serving would fail until the
 // next claim, which may never come.
-func (g *Gate) lineInRow(t *tx, id firstcome.CampaignID) (stock, error) {
+func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	delete(memoryOf(t).stocks, id)
 	return g.rows.stock(t, id)
 }
@@ -200,7 +201,7 @@ func (s *stock) isServed(now time.Time) bool {
 func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.quarantined.coupons) }
 
 // serveNext takes turns from the pace's bucket, and serves as many tickets.
-func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
+func (g *Gate) serveNext(t *sqldb.Tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
 	turns, due := s.seen().Pace.Take(s.line.Due, clock, min(limit, s.free(), s.line.Waiting))
 	if turns == 0 {
 		if due.Before(s.line.Due) { // pulled back: it is kept, else it would be pulled back for ever
@@ -238,11 +239,11 @@ func (g *Gate) serveNext(t *tx, s *stock, limit int64, now, clock time.Time) ([]
 }
 
 // nextTickets returns so many of those that are next in line.
-func nextTickets(t *tx, s *stock, limit int64) ([]ticket, error) {
-	rows, err := t.query(`SELECT ticket, user_id FROM tickets
-		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket `+t.dialect.limit,
+func nextTickets(t *sqldb.Tx, s *stock, limit int64) ([]ticket, error) {
+	rows, err := t.Query(`SELECT ticket, user_id FROM tickets
+		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket `+t.Dialect.Limit,
 		string(s.ID), s.line.Generation, s.line.ServedThrough, limit)
-	next, err := allRows(rows, err, func(take scan) (n ticket, err error) {
+	next, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (n ticket, err error) {
 		n.generation = s.line.Generation
 		err = take(&n.number, &n.user)
 		return n, err
@@ -261,7 +262,7 @@ func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
 	switch {
 	case s.line.Waiting == 0 || why == firstcome.Paused:
 		return 0
-	case g.db.dialect.shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
+	case g.db.Dialect.Shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
 		wait = s.quarantined.until.Sub(clock)
 	case why == firstcome.NotOpen:
 		wait = campaign.OpensAt.Sub(now)
@@ -275,12 +276,12 @@ func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
 
 // Leave takes a user out of the line: see gate.Places.
 func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
-	err = g.db.repeat(ctx, func(t *tx) error { return g.leave(t, id, user) })
-	return left, wrap(err, "leave the line of %s", id)
+	err = g.db.Repeat(ctx, func(t *sqldb.Tx) error { return g.leave(t, id, user) })
+	return left, sqldb.Wrap(err, "leave the line of %s", id)
 }
 
 // leave is Leave within its transaction.
-func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) error {
+func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) error {
 	s, err := g.lineInRow(t, id)
 	if err != nil {
 		return err
@@ -296,7 +297,7 @@ func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) erro
 		stageIssued(t, before, s, nil, now)
 		return flush(t)
 	}
-	rows, err := t.query(g.rows.queries.couponOf, string(user), string(id))
+	rows, err := t.Query(g.rows.queries.couponOf, string(user), string(id))
 	switch _, err := only(rows, err); {
 	case err == nil:
 		return firstcome.ErrServed
@@ -312,8 +313,8 @@ func (g *Gate) leave(t *tx, id firstcome.CampaignID, user firstcome.UserID) erro
 
 // hasJoined tells whether a user who holds no coupon ever had a ticket: it was left or is of a generation that is over, or
 // they were served, and the coupon was voided since.
-func hasJoined(t *tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
-	err = t.row(joinedQuery(memoryOf(t).queries), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
+func hasJoined(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
+	err = t.Row(joinedQuery(memoryOf(t).queries), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
 	return joined, err
 }
 
@@ -326,11 +327,11 @@ func joinedQuery(q *queries) string {
 }
 
 // ticketOf returns the ticket with which a user is in line, or 0.
-func ticketOf(t *tx, s *stock, user firstcome.UserID) (number int64, err error) {
+func ticketOf(t *sqldb.Tx, s *stock, user firstcome.UserID) (number int64, err error) {
 	if s.line.Waiting == 0 {
 		return 0, nil
 	}
-	err = t.row(ticketQuery(memoryOf(t).queries), string(user), string(s.ID), s.line.Generation).Scan(&number)
+	err = t.Row(ticketQuery(memoryOf(t).queries), string(user), string(s.ID), s.line.Generation).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Where a line is logged stands in the changes of its campaign: in the terms that had it logged first, and in each rebuild, where its epoch begins.
@@ -13,7 +14,7 @@ import (
 // LineHistory returns what the changes of a campaign say of the log of its line.
 func (e *Epochs) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
 	all, err := e.lineHistories(ctx, `c.id = ?`, string(id))
-	return all[id].LineHistory, wrap(err, "read where the line of %s is logged", id)
+	return all[id].LineHistory, sqldb.Wrap(err, "read where the line of %s is logged", id)
 }
 
 // LineLogs calls each with the campaigns of this node's gate whose lines are logged, unless they are closed for good.
@@ -24,7 +25,7 @@ func (e *Epochs) LineLogs(ctx context.Context, each func(firstcome.CampaignID, f
 			each(id, *history.Log)
 		}
 	}
-	return wrap(err, "read which lines are logged")
+	return sqldb.Wrap(err, "read which lines are logged")
 }
 
 // A lineHistory is a recovery.LineHistory, read up to a change of an epoch.
@@ -35,10 +36,10 @@ type lineHistory struct {
 
 // lineHistories returns what the changes of some campaigns say of the logs of their lines.
 func (e *Epochs) lineHistories(ctx context.Context, which string, args ...any) (map[firstcome.CampaignID]lineHistory, error) {
-	rows, err := e.db.conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
+	rows, err := e.db.Conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
 		WHERE `+which+` AND h.kind IN ('terms', 'rebuild', 'reconcile') AND NOT h.refused ORDER BY h.campaign_id, h.version`, args...)
 	all := map[firstcome.CampaignID]lineHistory{}
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var id firstcome.CampaignID
 		var payload string
 		if err := take(&id, &payload); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // reasonLost is why a generation ended whose gate has lost it: nobody can say any more who was in line.
@@ -17,12 +18,12 @@ const reasonLost = "lost"
 // LoseLine ends the line of a closed campaign whose gate has lost it, as far as the ledger knows it. Ending it again
 // changes nothing, and neither does ending that of a campaign which is not closed.
 func (rc *Recorder) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
-	err := rc.rows.locked(ctx, id, func(t *tx, s stock) error { return loseLine(t, &s, rc.rows.decidesAt(s)) })
-	return wrap(err, "end the line of %s", id)
+	err := rc.rows.locked(ctx, id, func(t *sqldb.Tx, s stock) error { return loseLine(t, &s, rc.rows.decidesAt(s)) })
+	return sqldb.Wrap(err, "end the line of %s", id)
 }
 
 // loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate reports those it has served.
-func loseLine(t *tx, s *stock, now time.Time) error {
+func loseLine(t *sqldb.Tx, s *stock, now time.Time) error {
 	if !s.Closed {
 		return nil
 	}
@@ -30,7 +31,7 @@ func loseLine(t *tx, s *stock, now time.Time) error {
 		return err
 	}
 	var before string
-	err := t.row(`SELECT reason FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(s.ID), s.line.Generation-1).Scan(&before)
+	err := t.Row(`SELECT reason FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(s.ID), s.line.Generation-1).Scan(&before)
 	switch {
 	case err == nil && before == reasonLost && s.line.LastTicket == 0: // this is it
 		return nil
@@ -41,13 +42,13 @@ func loseLine(t *tx, s *stock, now time.Time) error {
 }
 
 // mayBeLined tells whether somebody may be in line, though the ledger may know of no ticket. The pace may be gone, and whoever was in line stays.
-func mayBeLined(t *tx, s *stock) (is bool, err error) {
+func mayBeLined(t *sqldb.Tx, s *stock) (is bool, err error) {
 	if s.Pace != nil || s.line.LastTicket > 0 {
 		return true, nil
 	}
-	rows, err := t.query(`SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'terms'`, string(s.ID))
-	err = eachRow(rows, err, func(take scan) error {
-		payload, err := one[string](take)
+	rows, err := t.Query(`SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'terms'`, string(s.ID))
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		payload, err := sqldb.One[string](take)
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,7 @@ func mayBeLined(t *tx, s *stock) (is bool, err error) {
 }
 
 // loseGeneration ends a generation that its gate has lost.
-func loseGeneration(t *tx, s *stock, now time.Time) error {
+func loseGeneration(t *sqldb.Tx, s *stock, now time.Time) error {
 	if err := insertPast(t, pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 		return err
 	}
@@ -67,10 +68,10 @@ func loseGeneration(t *tx, s *stock, now time.Time) error {
 }
 
 // beginLine writes the line after one that ended.
-func beginLine(t *tx, s *stock) error { return setLine(t, s.ID, nextLine(s.line)) }
+func beginLine(t *sqldb.Tx, s *stock) error { return setLine(t, s.ID, nextLine(s.line)) }
 
-func setLine(t *tx, id firstcome.CampaignID, l firstcome.Line) error {
-	_, err := t.change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
+func setLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
+	_, err := t.Change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
 		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
 	return err
 }
@@ -78,7 +79,7 @@ func setLine(t *tx, id firstcome.CampaignID, l firstcome.Line) error {
 // carryLine ends the generation, because nobody knows any more which of its tickets were given, and begins the next one with
 // the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
 // a gate tells.
-func carryLine(t *tx, s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
+func carryLine(t *sqldb.Tx, s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
 	lined, err := mayBeLined(t, s)
 	if err != nil {
 		return nil, err
@@ -100,6 +101,6 @@ func carryLine(t *tx, s *stock, carried recovery.Carried, now time.Time) (past [
 			return nil, err
 		}
 	}
-	rows, err := t.query(`SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation DESC `+t.dialect.limit, string(s.ID), gate.MaxPastLines)
-	return allRows(rows, err, scanPast)
+	rows, err := t.Query(`SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation DESC `+t.Dialect.Limit, string(s.ID), gate.MaxPastLines)
+	return sqldb.AllRows(rows, err, scanPast)
 }

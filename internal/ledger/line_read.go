@@ -8,24 +8,25 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Lines calls each with the campaigns that have people in line: see gate.Line.
 func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	rows, err := g.db.conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.rows.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
-	err = eachRow(rows, err, func(take scan) error {
-		id, err := one[firstcome.CampaignID](take)
+	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.rows.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		id, err := sqldb.One[firstcome.CampaignID](take)
 		if err == nil {
 			each(id)
 		}
 		return err
 	})
-	return wrap(err, "read which campaigns have people in line")
+	return sqldb.Wrap(err, "read which campaigns have people in line")
 }
 
 // Place returns where a user stands in line: see gate.Places.
 func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
-	err = g.db.conclude.atOnce(ctx, func(at *snapshot) error {
+	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
 		rows, err := at.QueryContext(ctx, g.rows.queries.couponOf, string(user), string(id))
 		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
 			return err
@@ -47,17 +48,17 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 		place = s.seen().Place(s.line, number, s.inForce, now)
 		return nil
 	})
-	return place, coupon, wrap(err, "read a place in the line of %s", id)
+	return place, coupon, sqldb.Wrap(err, "read a place in the line of %s", id)
 }
 
 // seeLine returns what a campaign's row has at the gate's time now.
-func (g *Gate) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
+func (g *Gate) seeLine(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
 	s, err = g.rows.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
-	if err == nil && g.db.dialect.shared {
-		if g.db.clock != nil {
-			s.clock = g.db.clock().UTC().Truncate(time.Microsecond)
+	if err == nil && g.db.Dialect.Shared {
+		if g.db.Clock != nil {
+			s.clock = g.db.Clock().UTC().Truncate(time.Microsecond)
 		} else {
-			err = at.QueryRowContext(ctx, `SELECT `+g.db.dialect.clock).Scan(when(&s.clock))
+			err = at.QueryRowContext(ctx, `SELECT `+g.db.Dialect.Clock).Scan(when(&s.clock))
 		}
 		s.recallQuarantine()
 	}
@@ -69,7 +70,7 @@ func (g *Gate) seeLine(ctx context.Context, at *snapshot, id firstcome.CampaignI
 
 // LineOf returns a campaign's line: see gate.Places.
 func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
-	err = g.db.conclude.atOnce(ctx, func(at *snapshot) error {
+	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
 		s, now, err := g.seeLine(ctx, at, id)
 		if err != nil {
 			return err
@@ -84,15 +85,15 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.
 		}
 		rows, err := at.QueryContext(ctx, `SELECT `+pastColumns+` FROM past_lines
 			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, gate.MaxPastLines-len(state.Past))
-		past, err := allRows(rows, err, scanPast)
+		past, err := sqldb.AllRows(rows, err, scanPast)
 		state.Past = append(state.Past, past...)
 		return err
 	})
-	return state, wrap(err, "read the line of %s", id)
+	return state, sqldb.Wrap(err, "read the line of %s", id)
 }
 
 // nextJoined returns when who is next in line joined. The tickets of a line that another gate keeps are not here.
-func nextJoined(ctx context.Context, at *snapshot, id firstcome.CampaignID, l firstcome.Line) (joined time.Time, err error) {
+func nextJoined(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID, l firstcome.Line) (joined time.Time, err error) {
 	if l.Waiting == 0 {
 		return joined, nil
 	}
@@ -114,7 +115,7 @@ func pastOf(l firstcome.Line, reason string, at time.Time) gate.PastLine {
 
 const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
 
-func scanPast(take scan) (p gate.PastLine, err error) {
+func scanPast(take sqldb.Scan) (p gate.PastLine, err error) {
 	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt))
 	return p, err
 }

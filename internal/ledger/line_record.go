@@ -20,15 +20,15 @@ func (r *recording) lines() error {
 	if !l.Later(r.line) {
 		return nil
 	}
-	return setLine(r.tx, r.ID, l)
+	return setLine(r.Tx, r.ID, l)
 }
 
 // addPast keeps a generation that ended, once.
 func (r *recording) addPast(p gate.PastLine) error {
-	known, err := r.exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
+	known, err := r.Exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
 	if err != nil || known {
 		return err
 	}
 	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
-	return insertPast(r.tx, pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
+	return insertPast(r.Tx, pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -54,7 +55,7 @@ func keepsPlaces(t *testing.T, l *ledger.Ledger) gate.LineState {
 func nodesOnEach(t *testing.T, test func(t *testing.T, nodes []*ledger.Ledger)) {
 	onEach(t, func(t *testing.T, name string) {
 		nodes := []*ledger.Ledger{start(t, name, nil)}
-		for len(nodes) < 3 && ledger.OnServer(name) {
+		for len(nodes) < 3 && sqldb.OnServer(name) {
 			nodes = append(nodes, start(t, name, nil))
 		}
 		test(t, nodes)

@@ -9,31 +9,32 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Identity returns the random name that tells the ledger from all others. It is made once, and a copy of the
 // ledger has it, too. It is empty only if no node has opened the ledger yet.
-func (l *Ledger) Identity() string { return l.db.identity }
+func (l *Ledger) Identity() string { return l.db.Identity }
 
 // marker returns a campaign's marker: see firstcome.Change. The ledger's name tells the campaign from one of
 // another ledger. The instant of its creation tells it from one that was created under the same id in a copy
 // of this ledger. The secret's fingerprint tells it from one with other codes.
 func (r *rows) marker(createdAt time.Time, secret string) string {
-	return r.db.identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
+	return r.db.Identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
 }
 
 // Owns tells whether a marker is of a campaign of this ledger, or of a copy of it, with this node's secret.
 func (l *Ledger) Owns(marker string) bool {
-	return strings.HasPrefix(marker, l.db.identity+".") && strings.HasSuffix(marker, "."+l.rows.fingerprint)
+	return strings.HasPrefix(marker, l.db.Identity+".") && strings.HasSuffix(marker, "."+l.rows.fingerprint)
 }
 
 // Whose returns the marker of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
 func (rc *Recorder) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	var createdAt time.Time
 	var secret string
-	err := rc.db.conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
+	err := rc.db.Conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(when(&createdAt), &secret)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", firstcome.ErrNoCampaign
 	}
-	return rc.rows.marker(createdAt, secret), wrap(err, "read whose campaign %s is", id)
+	return rc.rows.marker(createdAt, secret), sqldb.Wrap(err, "read whose campaign %s is", id)
 }

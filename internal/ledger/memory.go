@@ -1,5 +1,7 @@
 package ledger
 
+import "github.com/firstcome/firstcome/internal/sqldb"
+
 import "github.com/firstcome/firstcome"
 
 // maxStocks bounds how many campaigns have their rows in memory: about 3 MB.
@@ -39,9 +41,9 @@ func newMemory(q *queries, n *news) *memory {
 }
 
 // memoryOf returns what a transaction knows.
-func memoryOf(t *tx) *memory { return t.local.(*memory) }
+func memoryOf(t *sqldb.Tx) *memory { return t.Local.(*memory) }
 
-func (m *memory) begin() {
+func (m *memory) Begin() {
 	m.coupons, m.joins, m.ends, m.past = m.coupons[:0], m.joins[:0], m.ends[:0], m.past[:0]
 	clear(m.touched)
 	clear(m.dirty)
@@ -50,20 +52,20 @@ func (m *memory) begin() {
 	}
 }
 
-func (m *memory) committed() { m.news.announce(m.touched) }
+func (m *memory) Committed() { m.news.announce(m.touched) }
 
-// undone forgets the rows that the transaction changed in memory.
-func (m *memory) undone() {
+// Undone forgets the rows that the transaction changed in memory.
+func (m *memory) Undone() {
 	for id := range m.dirty {
 		delete(m.stocks, id)
 	}
 }
 
-func (m *memory) forget() { clear(m.stocks) }
+func (m *memory) Forget() { clear(m.stocks) }
 
-func (m *memory) remembers(campaign string) bool {
+func (m *memory) Remembers(campaign string) bool {
 	_, remembered := m.stocks[firstcome.CampaignID(campaign)]
 	return remembered
 }
 
-func (m *memory) drop(campaign string) { delete(m.stocks, firstcome.CampaignID(campaign)) }
+func (m *memory) Drop(campaign string) { delete(m.stocks, firstcome.CampaignID(campaign)) }

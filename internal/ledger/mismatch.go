@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Beside is a gate beside the ledger, which decides a node's campaigns.
@@ -37,13 +38,13 @@ type OtherGate struct {
 // OtherGates returns the gates, in the order of their names, of all unretired campaigns that neither the
 // ledger nor this node's gate decides.
 func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
-	rows, err := l.db.conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
+	rows, err := l.db.Conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
 		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, gateKind, l.rows.gate)
-	all, err = allRows(rows, err, func(take scan) (g OtherGate, err error) {
+	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (g OtherGate, err error) {
 		err = take(&g.Name, &g.Campaigns)
 		return g, err
 	})
-	return all, wrap(err, "read which gates campaigns name")
+	return all, sqldb.Wrap(err, "read which gates campaigns name")
 }
 
 // Mismatched returns how many campaigns a node with this secret does not decide (ErrGateMismatch): those with
@@ -54,17 +55,17 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 	if l.rows.remote() {
 		kind = `gate = ?`
 	}
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
+	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
 		gateKind, secret.Fingerprint()).Scan(&campaigns)
-	return campaigns, wrap(err, "compare the campaigns' secrets")
+	return campaigns, sqldb.Wrap(err, "compare the campaigns' secrets")
 }
 
 // Foreign returns how many campaigns are open or will be at an instant, and how many of those this node does not decide, because they have another
 // gate or code secret.
 func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, err error) {
-	err = l.db.conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
+	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
 		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.gate, l.rows.fingerprint, at.UnixMicro()).Scan(&open, &others)
-	return open, others, wrap(err, "count the campaigns of other nodes")
+	return open, others, sqldb.Wrap(err, "count the campaigns of other nodes")
 }
 
 // ErrUnnamedGate says that no campaign was created, because a campaign cannot name this node's gate.

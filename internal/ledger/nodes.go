@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A NodeRow is what a node reported of itself in the table nodes.
@@ -19,8 +21,8 @@ type NodeRow struct {
 
 // Clock returns the instant by the ledger's clock.
 func (d *Desk) Clock(ctx context.Context) (time.Time, error) {
-	at, err := d.db.readNow(ctx)
-	return at, wrap(err, "read the clock")
+	at, err := d.db.ReadNow(ctx)
+	return at, sqldb.Wrap(err, "read the clock")
 }
 
 // forgottenNode is how long a silent node is still listed. Then another node may take its row. On SQLite one process has the ledger, so
@@ -49,12 +51,12 @@ func (d *Desk) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err erro
 		taken, err := d.changeNodes(ctx, `UPDATE nodes SET host = ?, listen = ?, seen_at = `+d.nodeClock()+` WHERE host = ? AND listen = ? AND seen_at = ?`,
 			n.Host, n.Listen, old.Host, old.Listen, old.SeenAt.UnixMicro())
 		if err != nil || taken > 0 { // another node may have been faster
-			return old.Counts, wrap(err, "take the row of a node that is gone")
+			return old.Counts, sqldb.Wrap(err, "take the row of a node that is gone")
 		}
 	}
 	_, err = d.changeNodes(ctx, `INSERT INTO nodes (host, listen, role, version, started_at, counts, seen_at) VALUES (?, ?, ?, ?, ?, ?, `+d.nodeClock()+`)`,
 		n.Host, n.Listen, n.Role, n.Version, n.StartedAt.UnixMicro(), "{}")
-	return nil, wrap(err, "say that there is a node")
+	return nil, sqldb.Wrap(err, "say that there is a node")
 }
 
 // WriteNode writes what a node reports of itself into the row that it took; stopped says that it stops.
@@ -68,20 +70,20 @@ func (d *Desk) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	if err == nil && rows == 0 {
 		return ErrNodeTaken
 	}
-	return wrap(err, "say what the node is")
+	return sqldb.Wrap(err, "say what the node is")
 }
 
 // changeNodes runs a statement that writes a row, and returns how many it wrote.
 func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
-	if d.db.dialect.shared {
-		done, err := d.db.write.ExecContext(ctx, d.db.dialect.rebind(query), args...)
+	if d.db.Dialect.Shared {
+		done, err := d.db.Write.ExecContext(ctx, d.db.Dialect.Rebind(query), args...)
 		if err != nil {
 			return 0, err
 		}
 		return done.RowsAffected()
 	}
 	var rows int64
-	if err := d.db.update(ctx, func(t *tx) (err error) { rows, err = t.change(query, args...); return err }); err != nil {
+	if err := d.db.Update(ctx, func(t *sqldb.Tx) (err error) { rows, err = t.Change(query, args...); return err }); err != nil {
 		return 0, err // the writer may still be writing rows
 	}
 	return rows, nil
@@ -89,20 +91,20 @@ func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int6
 
 // nodeClock is the clock of the rows, as an expression. SQLite's has whole milliseconds.
 func (d *Desk) nodeClock() string {
-	if d.db.dialect.shared {
-		return d.db.dialect.clock
+	if d.db.Dialect.Shared {
+		return d.db.Dialect.Clock
 	}
 	return `CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`
 }
 
 // Nodes returns what each node reported of itself, also those that are forgotten.
 func (d *Desk) Nodes(ctx context.Context) ([]NodeRow, error) {
-	rows, err := d.db.conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+d.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
-	all, err := allRows(rows, err, func(take scan) (n NodeRow, err error) {
+	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+d.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
+	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (n NodeRow, err error) {
 		var counts string
 		err = take(&n.Host, &n.Listen, &n.Role, &n.Version, when(&n.StartedAt), when(&n.SeenAt), when(&n.StoppedAt), when(&n.Now), &counts)
-		n.Counts, n.Forgotten = []byte(counts), !d.db.dialect.shared || n.Now.Sub(n.SeenAt) >= forgottenNode
+		n.Counts, n.Forgotten = []byte(counts), !d.db.Dialect.Shared || n.Now.Sub(n.SeenAt) >= forgottenNode
 		return n, err
 	})
-	return all, wrap(err, "read the nodes")
+	return all, sqldb.Wrap(err, "read the nodes")
 }

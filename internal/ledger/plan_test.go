@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -30,8 +31,8 @@ func TestSQLiteBuildsNoTableForARow(t *testing.T) {
 	for query, args := range map[string]int{
 		insertCoupons[1]: 8, insertServed[1]: 11, insertTicketsSQLiteQueries[1]: 5, endRangeQuery: 6, updateStocks[1]: 7,
 	} {
-		rows, err := l.db.write.Query(`EXPLAIN `+query, make([]any, args)...)
-		stage.Must(t, eachRow(rows, err, func(take scan) error {
+		rows, err := l.db.Write.Query(`EXPLAIN `+query, make([]any, args)...)
+		stage.Must(t, sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var opcode string
 			var other any
 			err := take(&other, &opcode, &other, &other, &other, &other, &other, &other)
@@ -79,7 +80,7 @@ func fill(t *testing.T, l *Ledger, count int) {
 // insert runs so many statements in one transaction.
 func insert(t *testing.T, l *Ledger, count int, statement func(n int) string) {
 	t.Helper()
-	tx, err := l.db.write.BeginTx(t.Context(), nil)
+	tx, err := l.db.Write.BeginTx(t.Context(), nil)
 	stage.Must(t, err)
 	for n := range count {
 		stage.Must(t, stage.Err(tx.Exec(statement(n))))
@@ -91,10 +92,10 @@ func insert(t *testing.T, l *Ledger, count int, statement func(n int) string) {
 func explain(t *testing.T, l *Ledger, query string, args []any) (plan string) {
 	t.Helper()
 	how := `EXPLAIN `
-	if !l.db.dialect.shared {
+	if !l.db.Dialect.Shared {
 		how = `EXPLAIN QUERY PLAN `
 	}
-	rows, err := l.db.write.Query(how+l.db.dialect.rebind(query), args...)
+	rows, err := l.db.Write.Query(how+l.db.Dialect.Rebind(query), args...)
 	stage.Must(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns()

@@ -35,7 +35,7 @@ func TestF61AConnectionToAPrimaryThatIsOneNoLongerConcludesNothing(t *testing.T)
 			name, err := proxy.URL(first)
 			stage.Must(t, err)
 			l := opened(t, name, "")
-			for _, db := range []*sql.DB{l.db.write, l.db.conclude.db} {
+			for _, db := range []*sql.DB{l.db.Write, l.db.Conclude.DB} {
 				db.SetConnMaxIdleTime(0) // they are not made anew meanwhile
 			}
 			quantity(t, l, 1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Proof says what the last audit of a campaign found that somebody asked for at a console.
@@ -20,20 +21,20 @@ type Proof struct {
 
 // KeepProof keeps a proof in the place of the one before, unless that ended later.
 func (d *Desk) KeepProof(ctx context.Context, p Proof) error {
-	err := d.db.repeat(ctx, func(t *tx) error {
+	err := d.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var ended int64
-		err := t.row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+d.db.dialect.forUpdate, string(p.Campaign)).Scan(&ended)
+		err := t.Row(`SELECT ended_at FROM proofs WHERE campaign_id = ?`+d.db.Dialect.ForUpdate, string(p.Campaign)).Scan(&ended)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = t.change(`INSERT INTO proofs (campaign_id, proved_by, began_at, ended_at, read_rows, found) VALUES (?, ?, ?, ?, ?, ?)`,
+			_, err = t.Change(`INSERT INTO proofs (campaign_id, proved_by, began_at, ended_at, read_rows, found) VALUES (?, ?, ?, ?, ?, ?)`,
 				string(p.Campaign), p.By, p.Began.UnixMicro(), p.Ended.UnixMicro(), p.Read, string(p.Found))
 		case err == nil && ended <= p.Ended.UnixMicro():
-			_, err = t.change(`UPDATE proofs SET proved_by = ?, began_at = ?, ended_at = ?, read_rows = ?, found = ? WHERE campaign_id = ?`,
+			_, err = t.Change(`UPDATE proofs SET proved_by = ?, began_at = ?, ended_at = ?, read_rows = ?, found = ? WHERE campaign_id = ?`,
 				p.By, p.Began.UnixMicro(), p.Ended.UnixMicro(), p.Read, string(p.Found), string(p.Campaign))
 		}
 		return err
 	})
-	return wrap(err, "keep the proof of %s", p.Campaign)
+	return sqldb.Wrap(err, "keep the proof of %s", p.Campaign)
 }
 
 // Proofs returns the last proof of each campaign that has one.
@@ -43,8 +44,8 @@ func (d *Desk) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Pr
 		for n, id := range ids {
 			args[n] = string(id)
 		}
-		rows, err := d.db.read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
-		return eachRow(rows, err, func(take scan) error {
+		rows, err := d.db.Read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
+		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var p Proof
 			var found string
 			err := take(&p.Campaign, &p.By, when(&p.Began), when(&p.Ended), &p.Read, &found)
@@ -53,5 +54,5 @@ func (d *Desk) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Pr
 			return err
 		})
 	})
-	return all, wrap(err, "read the last proofs")
+	return all, sqldb.Wrap(err, "read the last proofs")
 }

@@ -1,5 +1,7 @@
 package ledger
 
+import "github.com/firstcome/firstcome/internal/sqldb"
+
 import "github.com/firstcome/firstcome"
 
 // A queries is what a kind of database wants otherwise than the others in the statements of campaigns, coupons and tickets.
@@ -13,15 +15,15 @@ type queries struct {
 	holder string
 
 	// look calls each with the coupons in force that claimants hold of the campaigns that they ask for.
-	look func(t *tx, all []*claims, each func(firstcome.Coupon) error) error
+	look func(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error
 	// insert writes coupons, which are those of one campaign after the other in number order.
-	insert func(t *tx, coupons []placed) error
+	insert func(t *sqldb.Tx, coupons []placed) error
 	// lookTickets calls each with the tickets with which claimants are in line.
-	lookTickets func(t *tx, all []*claims, each eachTicket) error
+	lookTickets func(t *sqldb.Tx, all []*claims, each eachTicket) error
 	// insertTickets writes tickets that were given.
-	insertTickets func(t *tx, tickets []ticket) error
+	insertTickets func(t *sqldb.Tx, tickets []ticket) error
 	// update writes the counters of dirty campaigns as the memory has them.
-	update func(t *tx) error
+	update func(t *sqldb.Tx) error
 }
 
 var queriesSQLite = queries{
@@ -46,6 +48,6 @@ var queriesPostgreSQL = queries{
 }
 
 // queriesOf returns those of a dialect.
-func queriesOf(d *dialect) *queries {
-	return map[*dialect]*queries{&sqLite: &queriesSQLite, &mySQL: &queriesMySQL, &postgreSQL: &queriesPostgreSQL}[d]
+func queriesOf(d *sqldb.Dialect) *queries {
+	return map[*sqldb.Dialect]*queries{&sqldb.SQLite: &queriesSQLite, &sqldb.MySQL: &queriesMySQL, &sqldb.PostgreSQL: &queriesPostgreSQL}[d]
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Epochs are those of gates beside the ledger: it is recovery's side of the ledger. Rebuilds and reconciles begin the next epoch, and the last one ends
 // when a campaign is retired.
 type Epochs struct {
-	db   *db
+	db   *sqldb.DB
 	rows *rows
 }
 
@@ -41,7 +42,7 @@ func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		}
 		return nextAttempt(s.attempt), nil
 	})
-	return r, wrap(err, "begin to rebuild the gate of %s", id)
+	return r, sqldb.Wrap(err, "begin to rebuild the gate of %s", id)
 }
 
 // tokenBits are the lowest bits of an attempt's number, which are random. The others count.
@@ -53,7 +54,7 @@ func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | ran
 
 // begin claims the campaign's row for an attempt, whose number next returns, or an error.
 func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
-	err = e.db.update(ctx, func(t *tx) error {
+	err = e.db.Update(ctx, func(t *sqldb.Tx) error {
 		s, err := e.rows.rowToChange(t, id)
 		if err != nil {
 			return err
@@ -68,7 +69,7 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 		if err != nil {
 			return err
 		}
-		now, err := e.db.now(t)
+		now, err := e.db.Now(t)
 		if err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 			return recovery.ErrOutdone
 		}
 		r = recovery.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
-		_, err = t.change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), e.rows.gate, string(id))
+		_, err = t.Change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), e.rows.gate, string(id))
 		return err
 	})
 	return r, err
@@ -87,28 +88,28 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 
 // GoesOn is a sign of life of a rebuild. recovery.ErrOutdone says that another attempt has begun.
 func (e *Epochs) GoesOn(ctx context.Context, r recovery.Rebuild) error {
-	err := e.db.update(ctx, func(t *tx) error {
-		now, err := e.db.now(t)
+	err := e.db.Update(ctx, func(t *sqldb.Tx) error {
+		now, err := e.db.Now(t)
 		if err != nil {
 			return err
 		}
-		n, err := t.change(`UPDATE campaigns SET rebuilding_at = ? WHERE id = ? AND attempt = ? AND rebuilding_at IS NOT NULL`,
+		n, err := t.Change(`UPDATE campaigns SET rebuilding_at = ? WHERE id = ? AND attempt = ? AND rebuilding_at IS NOT NULL`,
 			now.UnixMicro(), string(r.Campaign), r.Attempt)
 		if err == nil && n == 0 {
 			err = recovery.ErrOutdone
 		}
 		return err
 	})
-	return wrap(err, "rebuild the gate of %s", r.Campaign)
+	return sqldb.Wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
 // GiveUpRebuild ends an attempt that failed, so that another may begin at once. The gate stays frozen.
 func (e *Epochs) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
-	err := e.db.update(ctx, func(t *tx) error {
-		_, err := t.change(`UPDATE campaigns SET rebuilding_at = NULL WHERE id = ? AND attempt = ?`, string(r.Campaign), r.Attempt)
+	err := e.db.Update(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Change(`UPDATE campaigns SET rebuilding_at = NULL WHERE id = ? AND attempt = ?`, string(r.Campaign), r.Attempt)
 		return err
 	})
-	return wrap(err, "give up to rebuild the gate of %s", r.Campaign)
+	return sqldb.Wrap(err, "give up to rebuild the gate of %s", r.Campaign)
 }
 
 // LastRebuild returns what the last rebuild of a campaign's gate came to. Of a gate that was never rebuilt that is epoch 1, in which
@@ -116,7 +117,7 @@ func (e *Epochs) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 func (e *Epochs) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	was := storedRebuild{Epoch: 1}
 	var payload string
-	err := e.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
+	err := e.db.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes WHERE campaign_id = ? AND kind = 'rebuild' ORDER BY version DESC LIMIT 1`, string(id)).
 		Scan(&payload)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -124,7 +125,7 @@ func (e *Epochs) LastRebuild(ctx context.Context, id firstcome.CampaignID) (reco
 	case err == nil:
 		err = json.Unmarshal([]byte(payload), &was)
 	}
-	return recovery.Rebuilt{Campaign: id, Epoch: was.Epoch, Lost: was.Lost, Carried: was.Carried, LostPlaces: was.LostPlaces}, wrap(err, "read the last rebuild of %s", id)
+	return recovery.Rebuilt{Campaign: id, Epoch: was.Epoch, Lost: was.Lost, Carried: was.Carried, LostPlaces: was.LostPlaces}, sqldb.Wrap(err, "read the last rebuild of %s", id)
 }
 
 // fenced refuses new coupons while the gate is rebuilt, but those of that very attempt.

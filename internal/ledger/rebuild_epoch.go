@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
@@ -16,7 +17,7 @@ import (
 // begins the next epoch with. recovery.ErrMoved says that the ledger is not in the state any more that was loaded, recovery.ErrOutdone that another
 // attempt has begun, gate.ErrRetired that the campaign is retired: nothing is done then.
 func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
-	err = e.rows.locked(ctx, r.Campaign, func(t *tx, s stock) error {
+	err = e.rows.locked(ctx, r.Campaign, func(t *sqldb.Tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
@@ -24,7 +25,7 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 			return gate.ErrRetired
 		}
 		var now recovery.Mark
-		err := t.row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
+		err := t.Row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
 		now.SoldOutAt = loaded.SoldOutAt // which follows from the coupons and changes
 		if err == nil && now != loaded.Mark {
 			err = recovery.ErrMoved
@@ -41,18 +42,18 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 		}
 		return err
 	})
-	return fill, wrap(err, "rebuild the gate of %s", r.Campaign)
+	return fill, sqldb.Wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
 // concludeRebuilt does the change that has not reached the gate, if there is one. Only a lower quantity may be refused, which is below what is in
 // force by the ledger or by the gate.
-func (e *Epochs) concludeRebuilt(t *tx, s *stock, atGate int64) error {
+func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *stock, atGate int64) error {
 	if !s.pending() {
 		return nil
 	}
 	var kind firstcome.ChangeKind
 	var payload string
-	err := t.row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&kind, &payload)
+	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), s.Version).Scan(&kind, &payload)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (e *Epochs) concludeRebuilt(t *tx, s *stock, atGate int64) error {
 			return err
 		}
 		var letters int64
-		if err := t.row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
+		if err := t.Row(`SELECT `+openLetters+` FROM campaigns WHERE id = ?`, string(s.ID)).Scan(&letters); err != nil {
 			return err
 		}
 		refused = terms.Quantity < max(s.inForce+letters, atGate)
@@ -90,7 +91,7 @@ type storedRebuild struct {
 }
 
 // nextEpoch writes the lost numbers, the change, the line and the row.
-func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
+func (e *Epochs) nextEpoch(t *sqldb.Tx, s stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
 	if frozen.Through > 0 {
 		ended = max(frozen.Through, s.lastNumber, s.drained)
@@ -115,7 +116,7 @@ func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 		return fill, err
 	}
 	ceiling := e.rows.grant(&s)
-	_, err = t.change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
+	_, err = t.Change(`UPDATE campaigns SET epoch = ?, drained_through = ?, applied = ?, rebuilding_at = NULL WHERE id = ?`,
 		s.epoch, ended, made.Version, string(s.ID))
 	if err == nil {
 		fill.Past, err = carryLine(t, &s, carried, made.At)
@@ -136,8 +137,8 @@ func (e *Epochs) nextEpoch(t *tx, s stock, actor string, frozen recovery.Frozen,
 
 // firstIssue returns when the campaign's first claim was issued a coupon, the zero time if none was. A direct issue may have come
 // before the opening.
-func firstIssue(t *tx, s stock) (at time.Time, err error) {
-	err = t.row(`SELECT issued_at FROM coupons WHERE campaign_id = ? AND NOT direct ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
+func firstIssue(t *sqldb.Tx, s stock) (at time.Time, err error) {
+	err = t.Row(`SELECT issued_at FROM coupons WHERE campaign_id = ? AND NOT direct ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

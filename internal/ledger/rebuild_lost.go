@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 const (
@@ -33,9 +34,9 @@ func backlogOf(option int64) int64 {
 }
 
 // loseNumbers writes the numbers up to one that are neither coupons nor dead letters, as lost before the next epoch, and counts them.
-func loseNumbers(t *tx, s stock, through, next int64) (lost int64, err error) {
+func loseNumbers(t *sqldb.Tx, s stock, through, next int64) (lost int64, err error) {
 	args := []any{string(s.ID), s.drained, through}
-	rows, err := t.query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
+	rows, err := t.Query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ? ORDER BY number`, append(args, args...)...)
 	var gaps [][2]int64 // the first number and how many
 	last := s.drained
@@ -46,8 +47,8 @@ func loseNumbers(t *tx, s stock, through, next int64) (lost int64, err error) {
 		}
 		last = before
 	}
-	err = eachRow(rows, err, func(take scan) error {
-		number, err := one[int64](take)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		number, err := sqldb.One[int64](take)
 		if err == nil {
 			gap(number)
 		}
@@ -58,7 +59,7 @@ func loseNumbers(t *tx, s stock, through, next int64) (lost int64, err error) {
 	}
 	gap(through + 1)
 	for _, g := range gaps {
-		if _, err := t.change(`INSERT INTO lost (campaign_id, number, count, epoch) VALUES (?, ?, ?, ?)`, string(s.ID), g[0], g[1], next); err != nil {
+		if _, err := t.Change(`INSERT INTO lost (campaign_id, number, count, epoch) VALUES (?, ?, ?, ?)`, string(s.ID), g[0], g[1], next); err != nil {
 			return 0, err
 		}
 	}
@@ -72,11 +73,11 @@ func (r *recording) leaveLost() error {
 	if len(r.fresh) == 0 || r.epochGiven >= r.epoch {
 		return nil
 	}
-	rows, err := r.query(`SELECT number, number + count - 1 FROM lost WHERE campaign_id = ? AND epoch > ? AND number <= ? ORDER BY number`,
+	rows, err := r.Query(`SELECT number, number + count - 1 FROM lost WHERE campaign_id = ? AND epoch > ? AND number <= ? ORDER BY number`,
 		string(r.ID), r.epochGiven, r.fresh[len(r.fresh)-1].Number)
 	var kept, lost []firstcome.Coupon
 	n := 0
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var first, last int64
 		if err := take(&first, &last); err != nil {
 			return err
@@ -111,7 +112,7 @@ func (r *recording) noteLost(coupons []firstcome.Coupon) error {
 	if len(coupons) == 0 {
 		return nil
 	}
-	at, err := r.rows.db.now(r.tx)
+	at, err := r.rows.db.Now(r.Tx)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (r *recording) noteLost(coupons []firstcome.Coupon) error {
 		detail := textOf(map[string]any{"epoch": r.epochGiven, "code": c.Code, "issued_at": c.IssuedAt.UnixMicro()})
 		args = append(args, at.UnixMicro(), firstcomeItself, CouponLost, string(r.ID), string(c.User), c.Number, detail)
 	}
-	_, err = r.change(repeated(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail) VALUES %s`, `(?, ?, ?, ?, ?, ?, ?)`, len(coupons)), args...)
+	_, err = r.Change(repeated(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail) VALUES %s`, `(?, ?, ?, ?, ?, ?, ?)`, len(coupons)), args...)
 	return err
 }
 
@@ -138,9 +139,9 @@ func (r *recording) notedLost(coupons []firstcome.Coupon) (map[lostCoupon]bool, 
 	for _, c := range coupons {
 		args = append(args, string(c.User))
 	}
-	rows, err := r.query(repeated(`SELECT number, user_id FROM audit_log WHERE COALESCE(campaign_id, '') = ? AND action = '`+CouponLost+`' AND user_id IN (%s)`, `?`, len(coupons)), args...)
+	rows, err := r.Query(repeated(`SELECT number, user_id FROM audit_log WHERE COALESCE(campaign_id, '') = ? AND action = '`+CouponLost+`' AND user_id IN (%s)`, `?`, len(coupons)), args...)
 	noted := map[lostCoupon]bool{}
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var one lostCoupon
 		err := take(&one.number, &one.user)
 		noted[one] = true

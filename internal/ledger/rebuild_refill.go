@@ -8,13 +8,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Refills calls each with what a rebuilt gate of the campaign has to have as holders, at one instant: first the coupons of open dead
 // letters, then the coupons in force. A user may come twice: the later one holds. Among them are coupons that are void, with
 // VoidedAt: their users hold none, and are not in line by an earlier ticket. The mark says which state of the ledger it was.
 func (e *Epochs) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
-	err = e.db.conclude.atOnce(ctx, func(s *snapshot) error {
+	err = e.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		if err := s.QueryRowContext(ctx, markQuery, string(id)).Scan(fieldsOf(&mark)...); err != nil {
 			return err
 		}
@@ -24,17 +25,17 @@ func (e *Epochs) Refills(ctx context.Context, id firstcome.CampaignID, each func
 		}
 		rows, err := s.QueryContext(ctx, `SELECT payload, resolved_at FROM dead_letters
 			WHERE campaign_id = ? AND number IS NOT NULL AND user_id IS NOT NULL AND (resolved_at IS NULL OR resolved_by = 'voided') ORDER BY id`, string(id))
-		if err := eachRow(rows, err, func(take scan) error { return refillLetter(take, each) }); err != nil {
+		if err := sqldb.EachRow(rows, err, func(take sqldb.Scan) error { return refillLetter(take, each) }); err != nil {
 			return err
 		}
 		rows, err = s.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 		return scanCoupons(rows, err, each)
 	})
-	return mark, wrap(err, "read what the gate of %s has to have", id)
+	return mark, sqldb.Wrap(err, "read what the gate of %s has to have", id)
 }
 
 // refillLetter is Refills of a dead letter that is open, or void. A void one that cannot be read says nothing.
-func refillLetter(take scan, each func(firstcome.Coupon) error) error {
+func refillLetter(take sqldb.Scan, each func(firstcome.Coupon) error) error {
 	var payload string
 	var voided time.Time
 	if err := take(&payload, when(&voided)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // errSoldOut ends the walk of firstSoldOut.
@@ -18,7 +19,7 @@ var errSoldOut = errors.New("nothing is left")
 // firstSoldOut returns when nothing was left of a campaign for the first time, by its coupons and open dead letters, which are of its gate's clock,
 // and by voids and terms, which are of the ledger's; the zero time if something always was. A gate that has lost the instant cannot say it.
 // If coupons were lost that the ledger never had, it may have been sooner.
-func firstSoldOut(ctx context.Context, s *snapshot, id firstcome.CampaignID) (at time.Time, err error) {
+func firstSoldOut(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) (at time.Time, err error) {
 	terms, voids, letters, err := soldOutBy(ctx, s, id)
 	if err != nil || len(terms) == 0 {
 		return at, err
@@ -48,7 +49,7 @@ func firstSoldOut(ctx context.Context, s *snapshot, id firstcome.CampaignID) (at
 		return nil
 	}
 	rows, err := s.QueryContext(ctx, `SELECT number, terms_version, issued_at FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var c firstcome.Coupon
 		if err := take(&c.Number, &c.TermsVersion, when(&c.IssuedAt)); err != nil {
 			return err
@@ -84,10 +85,10 @@ type quantityFrom struct {
 
 // soldOutBy returns what firstSoldOut goes by, apart from the coupons: the quantities in the order of their versions, the voids in that of time, and the
 // open dead letters in that of their numbers. Terms that cannot be read are left out.
-func soldOutBy(ctx context.Context, s *snapshot, id firstcome.CampaignID) (terms []quantityFrom, voids []time.Time, letters []firstcome.Coupon, err error) {
+func soldOutBy(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) (terms []quantityFrom, voids []time.Time, letters []firstcome.Coupon, err error) {
 	rows, err := s.QueryContext(ctx, `SELECT version, payload, changed_at FROM changes
 		WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version`, string(id))
-	err = eachRow(rows, err, func(take scan) error {
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var v quantityFrom
 		var payload string
 		if err := take(&v.version, &payload, when(&v.at)); err != nil {
@@ -103,13 +104,13 @@ func soldOutBy(ctx context.Context, s *snapshot, id firstcome.CampaignID) (terms
 		return nil, nil, nil, err
 	}
 	rows, err = s.QueryContext(ctx, `SELECT voided_at FROM coupons WHERE campaign_id = ? AND voided_at IS NOT NULL ORDER BY voided_at`, string(id))
-	voids, err = allRows(rows, err, func(take scan) (at time.Time, err error) { return at, take(when(&at)) })
+	voids, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (at time.Time, err error) { return at, take(when(&at)) })
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	rows, err = s.QueryContext(ctx, `SELECT payload FROM dead_letters
 		WHERE campaign_id = ? AND number IS NOT NULL AND user_id IS NOT NULL AND resolved_at IS NULL ORDER BY number`, string(id))
-	letters, err = allRows(rows, err, func(take scan) (firstcome.Coupon, error) {
+	letters, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		var payload string
 		var stored storedCoupon
 		err := take(&payload)

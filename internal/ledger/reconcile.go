@@ -7,13 +7,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // BeginReconcile is BeginRebuild of a campaign whose gate is ahead of the ledger, in whichever epoch. last is the last attempt of which
 // the gate knows: the ledger has forgotten it, and the new one has to be higher.
 func (e *Epochs) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
 	r, err := e.begin(ctx, actor, id, func(s stock) (int64, error) { return nextAttempt(max(s.attempt, last)), s.away })
-	return r, wrap(err, "begin to reconcile %s", id)
+	return r, sqldb.Wrap(err, "begin to reconcile %s", id)
 }
 
 // A storedReconcile is a reconcile as the ledger keeps it among the changes: terms, and what the gate said besides. So whatever reads terms
@@ -41,7 +42,7 @@ type storedReconcile struct {
 // not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because
 // those that were told after the backup had the positions that others get now. Adopting again does nothing. recovery.ErrOutdone: another attempt has begun.
 func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
-	err = e.rows.locked(ctx, r.Campaign, func(t *tx, s stock) (err error) {
+	err = e.rows.locked(ctx, r.Campaign, func(t *sqldb.Tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
 			return recovery.ErrOutdone
 		}
@@ -53,7 +54,7 @@ func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopp
 		a, err = e.adopt(t, s, r.Actor, g, absent, whole)
 		return err
 	})
-	return a, wrap(err, "adopt what the gate of %s has", r.Campaign)
+	return a, sqldb.Wrap(err, "adopt what the gate of %s has", r.Campaign)
 }
 
 func (s *storedReconcile) adopted() recovery.Adopted {
@@ -61,10 +62,10 @@ func (s *storedReconcile) adopted() recovery.Adopted {
 }
 
 // reconcilingOf returns the reconcile of a campaign that has not ended, if there is one.
-func reconcilingOf(t *tx, s stock) (r storedReconcile, is bool, err error) {
-	rows, err := t.query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.applied)
-	err = eachRow(rows, err, func(take scan) error {
-		payload, err := one[string](take)
+func reconcilingOf(t *sqldb.Tx, s stock) (r storedReconcile, is bool, err error) {
+	rows, err := t.Query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.applied)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		payload, err := sqldb.One[string](take)
 		if err == nil {
 			err = json.Unmarshal([]byte(payload), &r)
 		}
@@ -75,7 +76,7 @@ func reconcilingOf(t *tx, s stock) (r storedReconcile, is bool, err error) {
 }
 
 // adopt is Adopt in its transaction.
-func (e *Epochs) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+func (e *Epochs) adopt(t *sqldb.Tx, s stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	terms, before, err := e.gateTerms(t, &s, g)
 	if err != nil {
 		return a, err
@@ -108,14 +109,14 @@ func (e *Epochs) adopt(t *tx, s stock, actor string, g recovery.Stopped, absent 
 	if err := putTerms(t, s.ID, terms, version, time.Time{}); err != nil {
 		return a, err
 	}
-	_, err = t.change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ?, version = ?, applied = ?, epoch = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
+	_, err = t.Change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ?, version = ?, applied = ?, epoch = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
 		s.Paused, s.Closed, micros(s.ClosedAt), version+made.Voided, version-1, s.epoch, s.ceiling, at.UnixMicro(), string(s.ID))
 	return made.adopted(), err
 }
 
 // gateTerms returns the terms that the gate decides by, and the payload of the ledger's. What no gate has is as the ledger knows it. A change
 // that the ledger numbered and that the gate does not have is done first, as a rebuild does it.
-func (e *Epochs) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
+func (e *Epochs) gateTerms(t *sqldb.Tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
 	if s.Version > g.Version {
 		if err := e.concludeRebuilt(t, s, g.InForce); err != nil {
 			return terms, "", err
@@ -137,8 +138,8 @@ func (e *Epochs) gateTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome
 
 // knownTerms returns the last terms of a ledger, and the payload of the last ones that were not refused. Those that were only proposed are the
 // last ones if the gate decides by them.
-func knownTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
-	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
+func knownTerms(t *sqldb.Tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
+	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
 	if err != nil {
 		return terms, "", err
 	}
@@ -157,7 +158,7 @@ func knownTerms(t *tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, las
 const behindReason = "voided behind the backup that was restored"
 
 // voidBehind notes that coupons were voided by changes that the ledger has forgotten. Each is a change behind a version.
-func voidBehind(t *tx, s *stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
+func voidBehind(t *sqldb.Tx, s *stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
 	for n, c := range voided {
 		if err := addVoidFact(t, *s, c.Number); err != nil {
 			return err
@@ -166,7 +167,7 @@ func voidBehind(t *tx, s *stock, actor string, version int64, at time.Time, void
 		if err := insertChange(t, s.ID, version+int64(n)+1, firstcome.ChangeVoid, voidPayload(c.Number, c.User), at); err != nil {
 			return err
 		}
-		if _, err := t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
+		if _, err := t.Change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
 			at.UnixMicro(), behindReason, string(s.ID), c.Number); err != nil {
 			return err
 		}
@@ -175,6 +176,6 @@ func voidBehind(t *tx, s *stock, actor string, version int64, at time.Time, void
 			return err
 		}
 	}
-	_, err := t.change(`UPDATE campaigns SET in_force = in_force - ?, position = ? WHERE id = ?`, len(voided), s.position, string(s.ID))
+	_, err := t.Change(`UPDATE campaigns SET in_force = in_force - ?, position = ? WHERE id = ?`, len(voided), s.position, string(s.ID))
 	return err
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A Recorder keeps what a gate beside the ledger issued, and what the ledger refuses of that: see dead letters.
 type Recorder struct {
-	db   *db
+	db   *sqldb.DB
 	rows *rows
 }
 
@@ -31,7 +32,7 @@ func (rc *Recorder) Record(ctx context.Context, b flow.Batch) (flow.Drained, err
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
-		err = rc.db.repeat(ctx, func(t *tx) (err error) {
+		err = rc.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
 			// Only if a gate is wrong does one of the users hold another coupon. Then the schema refuses the
 			// insert, and the second run looks the users up first.
 			runs++
@@ -40,7 +41,7 @@ func (rc *Recorder) Record(ctx context.Context, b flow.Batch) (flow.Drained, err
 		})
 	}
 	if err != nil { // the writer may still be at drained
-		return flow.Drained{}, wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
+		return flow.Drained{}, sqldb.Wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
 	}
 	return drained, nil
 }
@@ -48,7 +49,7 @@ func (rc *Recorder) Record(ctx context.Context, b flow.Batch) (flow.Drained, err
 // ofOne turns a recording's lock time-out into flow.ErrRowLocked, after which a transaction does not run
 // again: waiting again at once would only keep a recorder from other campaigns.
 func (rc *Recorder) ofOne(err error) error {
-	if !rc.db.dialect.rowLocked(err) {
+	if !rc.db.Dialect.RowLocked(err) {
 		return err
 	}
 	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
@@ -113,7 +114,7 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 
 // A recording is one call of Record, Bury or Replay, within its transaction.
 type recording struct {
-	*tx
+	*sqldb.Tx
 	rows   *rows
 	stock  // as it was before the call
 	given  []firstcome.Coupon
@@ -129,7 +130,7 @@ type recording struct {
 
 // recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same id: one of
 // another ledger, or one that this ledger had before a copy replaced it.
-func (rc *Recorder) recordingOf(t *tx, b flow.Batch) (*recording, error) {
+func (rc *Recorder) recordingOf(t *sqldb.Tx, b flow.Batch) (*recording, error) {
 	s, err := rc.rows.rowToChange(t, b.Campaign)
 	switch {
 	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
@@ -143,11 +144,11 @@ func (rc *Recorder) recordingOf(t *tx, b flow.Batch) (*recording, error) {
 	case !rc.rows.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
+	return &recording{Tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
 }
 
 // record is Record within its transaction. It writes nothing before it has checked everything.
-func (rc *Recorder) record(t *tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
+func (rc *Recorder) record(t *sqldb.Tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
 	r, err := rc.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
 		err = fmt.Errorf("%w: %w", flow.ErrRefused, err)
@@ -176,7 +177,7 @@ func (r *recording) compare() error {
 		if run[0].Number > r.lastNumber {
 			break
 		}
-		rows, err := r.query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number >= ? AND number <= ?`,
+		rows, err := r.Query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
 		err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
 			have[c.Number] = c
@@ -267,7 +268,7 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	for n, c := range r.fresh {
 		users[n] = c.User
 	}
-	holders, err := holdersOf(r.tx, []*claims{{id: r.ID, users: users}})
+	holders, err := holdersOf(r.Tx, []*claims{{id: r.ID, users: users}})
 	return holders[r.ID], err
 }
 
@@ -276,7 +277,7 @@ func (r *recording) insert() error {
 	now := r.clock // read after the row was locked, where nodes share the ledger
 	var err error
 	if now.IsZero() {
-		if now, err = r.rows.db.now(r.tx); err != nil {
+		if now, err = r.rows.db.Now(r.Tx); err != nil {
 			return err
 		}
 	}
@@ -284,8 +285,8 @@ func (r *recording) insert() error {
 	for n, c := range r.fresh {
 		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
 	}
-	err = r.rows.queries.insert(r.tx, coupons)
-	if r.look && r.dialect.classify(err) == refused {
+	err = r.rows.queries.insert(r.Tx, coupons)
+	if r.look && r.Dialect.Classify(err) == sqldb.Refused {
 		return fmt.Errorf("%w: the schema does: %w", flow.ErrRefused, err)
 	}
 	if err != nil {
@@ -294,11 +295,11 @@ func (r *recording) insert() error {
 	position := r.position
 	for _, numbers := range runs(r.fresh) {
 		count := int64(len(numbers))
-		if err := addFacts(r.tx, r.ID, run{position + 1, count, numbers[0].Number, firstcome.CouponIssued}); err != nil {
+		if err := addFacts(r.Tx, r.ID, run{position + 1, count, numbers[0].Number, firstcome.CouponIssued}); err != nil {
 			return err
 		}
 		position += count
-		memoryOf(r.tx).touched[r.ID] = true
+		memoryOf(r.Tx).touched[r.ID] = true
 	}
 	return nil
 }

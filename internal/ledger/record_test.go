@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -66,7 +67,7 @@ func (b book) Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firs
 }
 
 func (b book) Another() flow.Keeper {
-	if ledger.OnServer(b.name) {
+	if sqldb.OnServer(b.name) {
 		return remoteAt(b.t, b.name).Recorder
 	}
 	return b.Ledger.Recorder

@@ -10,12 +10,13 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // openLetter returns an open dead letter, and locks its campaign if the ledger has that.
-func (rc *Recorder) openLetter(t *tx, id int64) (DeadLetter, *recording, error) {
+func (rc *Recorder) openLetter(t *sqldb.Tx, id int64) (DeadLetter, *recording, error) {
 	read := func(locking string) (DeadLetter, error) {
-		d, err := scanLetter(t.row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`+locking, id).Scan)
+		d, err := scanLetter(t.Row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`+locking, id).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = firstcome.ErrNoDeadLetter
 		}
@@ -31,7 +32,7 @@ func (rc *Recorder) openLetter(t *tx, id int64) (DeadLetter, *recording, error) 
 	}
 	// Read the letter again, now that nobody else can resolve it. A letter without a campaign is locked
 	// itself.
-	if d, err = read(rc.db.dialect.forUpdate); err == nil && !d.ResolvedAt.IsZero() {
+	if d, err = read(rc.db.Dialect.ForUpdate); err == nil && !d.ResolvedAt.IsZero() {
 		err = firstcome.ErrResolvedLetter
 	}
 	return d, r, err
@@ -44,11 +45,11 @@ var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be record
 // coupon, Replay returns flow.ErrRefused, which says why, and the letter stays open.
 // firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no such open letter.
 func (rc *Recorder) Replay(ctx context.Context, actor string, letter int64) error {
-	err := rc.db.update(context.WithoutCancel(ctx), func(t *tx) error { return rc.replay(t, actor, letter) })
-	return wrap(err, "replay the dead letter %d", letter)
+	err := rc.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error { return rc.replay(t, actor, letter) })
+	return sqldb.Wrap(err, "replay the dead letter %d", letter)
 }
 
-func (rc *Recorder) replay(t *tx, actor string, letter int64) error {
+func (rc *Recorder) replay(t *sqldb.Tx, actor string, letter int64) error {
 	d, r, err := rc.openLetter(t, letter)
 	if err != nil {
 		return err
@@ -77,17 +78,17 @@ func (rc *Recorder) replay(t *tx, actor string, letter int64) error {
 // number of one of this node's campaigns, a numbered change returns the stock, as with Void.
 // firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending say that nothing was done.
 func (rc *Recorder) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
-	err := rc.db.update(context.WithoutCancel(ctx), func(t *tx) error { return rc.voidLetter(t, actor, letter, reason) })
-	return wrap(err, "void the dead letter %d", letter)
+	err := rc.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error { return rc.voidLetter(t, actor, letter, reason) })
+	return sqldb.Wrap(err, "void the dead letter %d", letter)
 }
 
-func (rc *Recorder) voidLetter(t *tx, actor string, letter int64, reason string) error {
+func (rc *Recorder) voidLetter(t *sqldb.Tx, actor string, letter int64, reason string) error {
 	d, r, err := rc.openLetter(t, letter)
 	if err != nil {
 		return err
 	}
 	if r == nil || d.Number == 0 || d.User == "" {
-		now, err := rc.db.now(t)
+		now, err := rc.db.Now(t)
 		if err != nil {
 			return err
 		}
@@ -103,8 +104,8 @@ func (rc *Recorder) voidLetter(t *tx, actor string, letter int64, reason string)
 	return resolveLetter(t, d, Voided, actor, reason, made.At)
 }
 
-func resolveLetter(t *tx, d DeadLetter, by Resolution, actor, reason string, at time.Time) error {
-	_, err := t.change(`UPDATE dead_letters SET resolved_at = ?, resolved_by = ? WHERE id = ?`, at.UnixMicro(), string(by), d.ID)
+func resolveLetter(t *sqldb.Tx, d DeadLetter, by Resolution, actor, reason string, at time.Time) error {
+	_, err := t.Change(`UPDATE dead_letters SET resolved_at = ?, resolved_by = ? WHERE id = ?`, at.UnixMicro(), string(by), d.ID)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // over tells whether the campaign never issues again: an operator closed it, or it
@@ -18,7 +19,7 @@ func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
 // Retiring returns the campaigns of this node's gate that have been closed for an age, by an operator or by their
 // window, and whose changes the gate has; and those that were retired an age ago and not forgotten. Retire looks closer.
 func (e *Epochs) Retiring(ctx context.Context, closed, retired time.Duration) ([]recovery.Retiring, error) {
-	now, err := e.db.readNow(ctx)
+	now, err := e.db.ReadNow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read which campaigns retire: %w", err)
 	}
@@ -42,7 +43,7 @@ const retiredBy = "firstcome"
 // time and by the gate's. Nothing may have changed since the gate was in the state seen, all numbers have to be drained, and none
 // may be an open dead letter. From then on the ledger answers for the campaign, and the gate may forget it. It may be repeated.
 func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
-	err = e.rows.locked(ctx, id, func(t *tx, s stock) (err error) {
+	err = e.rows.locked(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
 			return nil
 		}
@@ -55,25 +56,25 @@ func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.
 			return err
 		}
 		// decided_at keeps the window closed if the clock goes back.
-		_, err = t.change(`UPDATE campaigns SET retired_at = ?, decided_at = ?, opened_at = ?, sold_out_at = ?, closed_at = ? WHERE id = ?`,
+		_, err = t.Change(`UPDATE campaigns SET retired_at = ?, decided_at = ?, opened_at = ?, sold_out_at = ?, closed_at = ? WHERE id = ?`,
 			now.UnixMicro(), now.UnixMicro(), micros(seen.OpenedAt), micros(seen.SoldOutAt), micros(seen.ClosedAt), string(id))
 		if err != nil {
 			return err
 		}
 		return addLog(t, now, retiredBy, "campaign.retire", entry{campaign: id, detail: "{}"})
 	})
-	return retired, wrap(err, "retire the campaign %s", id)
+	return retired, sqldb.Wrap(err, "retire the campaign %s", id)
 }
 
 // mayRetire tells whether a campaign whose row is locked was closed by an instant,
 // and nothing of it is under way.
-func (e *Epochs) mayRetire(t *tx, s stock, seen gate.State, by time.Time) (bool, error) {
+func (e *Epochs) mayRetire(t *sqldb.Tx, s stock, seen gate.State, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
 	if !e.rows.remote() || changed || undrained || !s.rebuildingAt.IsZero() || !s.closedBy(by) {
 		return false, nil
 	}
-	open, err := t.exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))
+	open, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND resolved_at IS NULL`, string(s.ID))
 	return !open, err
 }
 
@@ -84,14 +85,14 @@ func (s *stock) closedBy(by time.Time) bool {
 
 // Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.
 func (e *Epochs) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
-	err := e.rows.locked(ctx, id, func(t *tx, s stock) error {
+	err := e.rows.locked(ctx, id, func(t *sqldb.Tx, s stock) error {
 		if s.retiredAt.IsZero() {
 			return errNotRetired
 		}
-		_, err := t.change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, e.rows.decidesAt(s).UnixMicro(), string(id))
+		_, err := t.Change(`UPDATE campaigns SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL`, e.rows.decidesAt(s).UnixMicro(), string(id))
 		return err
 	})
-	return wrap(err, "note that the gate has forgotten %s", id)
+	return sqldb.Wrap(err, "note that the gate has forgotten %s", id)
 }
 
 // errNotRetired is about a campaign for which its gate has to answer.
@@ -101,18 +102,18 @@ var errNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrLost)
 // and issues none. For any other campaign it returns gate.ErrLost.
 func (g *Gate) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
-	err := g.db.repeat(ctx, func(t *tx) (err error) {
+	err := g.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
 		decisions, err = g.decideRetired(t, id, users)
 		return err
 	})
 	if err != nil { // the writer may still be at decisions
-		return nil, wrap(err, "decide %d claims of %s", len(users), id)
+		return nil, sqldb.Wrap(err, "decide %d claims of %s", len(users), id)
 	}
 	return decisions, nil
 }
 
 // decideRetired is ClaimRetired within its transaction.
-func (g *Gate) decideRetired(t *tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	s, err := g.rows.stock(t, id)
 	if err != nil {
 		return nil, err

@@ -8,59 +8,60 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see recovery.Run.
 func (e *Epochs) SeeRun(ctx context.Context, run recovery.Run) error {
-	err := e.db.repeat(ctx, func(t *tx) error {
-		now, err := e.db.now(t)
+	err := e.db.Repeat(ctx, func(t *sqldb.Tx) error {
+		now, err := e.db.Now(t)
 		if err != nil {
 			return err
 		}
 		var durable bool
-		err = t.row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+e.db.dialect.forUpdate, e.rows.gate, run.ID).Scan(&durable)
+		err = t.Row(`SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`+e.db.Dialect.ForUpdate, e.rows.gate, run.ID).Scan(&durable)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = t.change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, e.rows.gate, run.ID, run.Durable, now.UnixMicro())
+			_, err = t.Change(`INSERT INTO gate_runs (gate, run, durable, seen_at) VALUES (?, ?, ?, ?)`, e.rows.gate, run.ID, run.Durable, now.UnixMicro())
 		case err == nil:
-			_, err = t.change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), e.rows.gate, run.ID)
+			_, err = t.Change(`UPDATE gate_runs SET durable = ?, seen_at = ? WHERE gate = ? AND run = ?`, durable && run.Durable, now.UnixMicro(), e.rows.gate, run.ID)
 		}
 		return err
 	})
-	return wrap(err, "note a run of the gate's server")
+	return sqldb.Wrap(err, "note a run of the gate's server")
 }
 
 // RecentRuns returns the runs of servers of this node's gate that a node saw within an age.
 func (e *Epochs) RecentRuns(ctx context.Context, within time.Duration) (runs []string, err error) {
-	now, err := e.db.readNow(ctx)
+	now, err := e.db.ReadNow(ctx)
 	if err == nil {
-		rows, err2 := e.db.conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, e.rows.gate, now.Add(-within).UnixMicro())
-		runs, err = allRows(rows, err2, one[string])
+		rows, err2 := e.db.Conclude.QueryContext(ctx, `SELECT run FROM gate_runs WHERE gate = ? AND seen_at > ? ORDER BY run`, e.rows.gate, now.Add(-within).UnixMicro())
+		runs, err = sqldb.AllRows(rows, err2, sqldb.One[string])
 	}
-	return runs, wrap(err, "read which runs of the gate's servers were seen")
+	return runs, sqldb.Wrap(err, "read which runs of the gate's servers were seen")
 }
 
 // DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked, and whether anybody did.
 func (e *Epochs) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
-	err = e.db.conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, e.rows.gate, run).Scan(&durable)
+	err = e.db.Conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, e.rows.gate, run).Scan(&durable)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, nil
 	}
-	return durable, err == nil, wrap(err, "read of a run of the gate's server")
+	return durable, err == nil, sqldb.Wrap(err, "read of a run of the gate's server")
 }
 
 // Numbered calls each with every number of a campaign above one that is a coupon or a dead letter, in their order.
 func (e *Epochs) Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error {
-	rows, err := e.db.conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
+	rows, err := e.db.Conclude.QueryContext(ctx, `SELECT number FROM coupons WHERE campaign_id = ? AND number > ?
 		UNION SELECT number FROM dead_letters WHERE campaign_id = ? AND number > ? ORDER BY number`, campaign, above, campaign, above)
-	err = eachRow(rows, err, func(take scan) error {
-		number, err := one[int64](take)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		number, err := sqldb.One[int64](take)
 		if err == nil {
 			each(number)
 		}
 		return err
 	})
-	return wrap(err, "read which numbers of %s the ledger has", campaign)
+	return sqldb.Wrap(err, "read which numbers of %s the ledger has", campaign)
 }
 
 // Standard returns what the gate of a campaign has to be in, with terms, pause and close as of a version that the gate has.
@@ -76,14 +77,14 @@ func (e *Epochs) Standard(ctx context.Context, id firstcome.CampaignID, version 
 	if err = e.before(ctx, &standard.Campaign, version); err == nil {
 		standard.IssuedAt, err = e.lastIssue(ctx, id)
 	}
-	return standard, wrap(err, "read what the gate of %s has to be in", id)
+	return standard, sqldb.Wrap(err, "read what the gate of %s has to be in", id)
 }
 
 // before takes from a campaign the pause, its end or the close that waits after a version. There is never a second one, and none that
 // changes nothing.
 func (e *Epochs) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
 	var kind firstcome.ChangeKind
-	err := e.db.conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
+	err := e.db.Conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
 		string(c.ID), version, c.Version).Scan(&kind)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -104,7 +105,7 @@ func (e *Epochs) before(ctx context.Context, c *firstcome.Campaign, version int6
 
 // lastIssue returns when the coupon with a campaign's highest number was issued, the zero time if there is none.
 func (e *Epochs) lastIssue(ctx context.Context, id firstcome.CampaignID) (at time.Time, err error) {
-	err = e.db.conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
+	err = e.db.Conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

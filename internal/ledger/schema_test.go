@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -30,7 +30,7 @@ func TestF64ALedgersPasswordIsShownNowhere(t *testing.T) {
 		"postgres://root:hunter2@127.0.0.1:1/firstcome", "postgresql://root:hunter2@127.0.0.1:1/firstcome?sslmode=nonsense",
 		"postgres://root:hunter2@127.0.0.1:port/firstcome", "postgres://127.0.0.1:1/firstcome?user=root&password=hunter2",
 	} {
-		for what, text := range map[string]string{"opening": openError(t, name), "showing": ledger.Masked(name)} {
+		for what, text := range map[string]string{"opening": openError(t, name), "showing": sqldb.Masked(name)} {
 			if strings.Contains(text, "hunter2") || strings.Contains(text, "er2") {
 				t.Errorf("%s %s says %q", what, name, text)
 			}
@@ -43,7 +43,7 @@ func TestF64ALedgersPasswordIsShownNowhere(t *testing.T) {
 		"mysql://root:hunt%er2@db:3306/firstcome":       "a ledger whose name cannot be read",
 		(&url.URL{Scheme: "mysql", Host: "h"}).String(): "a ledger whose name cannot be read",
 	} {
-		stage.Same(t, name, want, ledger.Masked(name))
+		stage.Same(t, name, want, sqldb.Masked(name))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -57,7 +58,7 @@ func (s *shop) open(name string, to gate.Applier, clock func() time.Time) {
 	}
 	s.a = at()
 	s.b = s.a
-	if ledger.OnServer(name) {
+	if sqldb.OnServer(name) {
 		s.b = at()
 	}
 }

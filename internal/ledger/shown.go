@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // unclosed is true for the campaigns that may issue a coupon to a new user at some instant from the parameter
@@ -24,24 +25,24 @@ type Shown struct {
 // that are open and have stock come first, then those that opened lately or will open soon. So the campaigns
 // that issue coupons now are among them, however many campaigns there ever were.
 func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int64, err error) {
-	now := rd.db.wall().UnixMicro()
-	rows, err := rd.db.read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
+	now := rd.db.Wall().UnixMicro()
+	rows, err := rd.db.Read.QueryContext(ctx, `SELECT c.id, c.quantity, c.in_force, c.issued, c.epoch FROM campaigns c WHERE `+unclosed+`
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
-	all, err = allRows(rows, err, func(take scan) (s Shown, err error) {
+	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (s Shown, err error) {
 		err = take(&s.ID, (*quantityIn)(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
 		return s, err
 	})
 	if err == nil && len(all) == limit { // else all are here
-		err = rd.db.read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
+		err = rd.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
 		more = max(0, more-int64(limit))
 	}
-	return all, more, wrap(err, "read the campaigns that are not closed")
+	return all, more, sqldb.Wrap(err, "read the campaigns that are not closed")
 }
 
 // LastDecision returns the latest instant that the ledger has as a campaign's last decision. It is zero if
 // there is no campaign.
 func (rd *Reads) LastDecision(ctx context.Context) (last time.Time, err error) {
-	err = rd.db.conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
-	return last, wrap(err, "read the last decision")
+	err = rd.db.Conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
+	return last, sqldb.Wrap(err, "read the last decision")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -98,7 +99,7 @@ func openError(t testing.TB, name string) string {
 	t.Helper()
 	l, err := ledger.Open(t.Context(), name, ledger.Options{Owner: "another", Secret: stage.Secret()})
 	if err == nil {
-		t.Errorf("%s was opened: %v", ledger.Masked(name), l.Close())
+		t.Errorf("%s was opened: %v", sqldb.Masked(name), l.Close())
 		return ""
 	}
 	return err.Error()
@@ -214,7 +215,7 @@ func actions(t testing.TB, l *ledger.Ledger, id firstcome.CampaignID) (all []str
 // examine returns what is found of a ledger's server.
 func examine(t testing.TB, name string) conform.Examination {
 	t.Helper()
-	return conform.Examined(t, ledger.Examine(t.Context(), name), services.Password)
+	return conform.Examined(t, sqldb.Examine(t.Context(), name), services.Password)
 }
 
 // database makes a database on a server, with the ledger's tables in it or not.

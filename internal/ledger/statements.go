@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // The statements that write say OR ROLLBACK: if SQLite refuses a row, it rolls back the whole transaction. So it need not
@@ -35,7 +36,7 @@ func init() {
 }
 
 // holdersOf returns the coupons in force that claimants hold of the campaigns that they ask for.
-func holdersOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
+func holdersOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
 	holders := make(map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, len(all))
 	for _, c := range all {
 		if holders[c.id] == nil {
@@ -49,7 +50,7 @@ func holdersOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.Use
 }
 
 // lookSQLite is queries.look.
-func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+func lookSQLite(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
 	users := 0
 	for _, c := range all {
 		users += len(c.users)
@@ -62,7 +63,7 @@ func lookSQLite(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 		}
 	}
 	return inFewest(args, 2, func(width int, args []any) error {
-		rows, err := t.query(lookSQLiteQueries[width], args...)
+		rows, err := t.Query(lookSQLiteQueries[width], args...)
 		return scanCoupons(rows, err, each)
 	})
 }
@@ -77,7 +78,7 @@ type placed struct {
 
 // flush writes what the claims of the transaction decided. Many campaigns'
 // claims become a few wide statements.
-func flush(t *tx) error {
+func flush(t *sqldb.Tx) error {
 	if len(memoryOf(t).coupons) > 0 {
 		if err := memoryOf(t).queries.insert(t, memoryOf(t).coupons); err != nil {
 			return err
@@ -117,7 +118,7 @@ func couponArgs(args []any, coupons []placed, served bool) []any {
 }
 
 // insertSQLite is queries.insert.
-func insertSQLite(t *tx, coupons []placed) error {
+func insertSQLite(t *sqldb.Tx, coupons []placed) error {
 	columns, queries := strings.Count(aCoupon, "?"), insertCoupons
 	served := anyServed(coupons)
 	if served {
@@ -126,14 +127,14 @@ func insertSQLite(t *tx, coupons []placed) error {
 	args := make([]any, 0, columns*min(len(coupons), widths[0]))
 	return inWidths(len(coupons), func(from, width int) error {
 		args = couponArgs(args[:0], coupons[from:from+width], served)
-		_, err := t.change(queries[width], args...)
+		_, err := t.Change(queries[width], args...)
 		return err
 	})
 }
 
 // updateSQLite is queries.update. It raises the counters and does not set them. So the schema checks P1 against the
 // file, whatever this process remembers.
-func updateSQLite(t *tx) error {
+func updateSQLite(t *sqldb.Tx) error {
 	args := make([]any, 0, 7*len(memoryOf(t).dirty))
 	for id, was := range memoryOf(t).dirty {
 		s := memoryOf(t).stocks[id]
@@ -145,22 +146,22 @@ func updateSQLite(t *tx) error {
 		args = append(args, s.lastNumber-was.lastNumber, s.decidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
 	}
 	return inWidths(len(memoryOf(t).dirty), func(from, width int) error {
-		raised, err := t.change(updateStocks[width], args[7*from:7*(from+width)]...)
+		raised, err := t.Change(updateStocks[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
-			err = errRowMoved
+			err = sqldb.ErrRowMoved
 		}
 		return err
 	})
 }
 
 // updateLine writes a campaign's line, if it is still the one that decided: see errRowMoved.
-func updateLine(t *tx, s *stock, was firstcome.Line) error {
-	moved, err := t.change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?
+func updateLine(t *sqldb.Tx, s *stock, was firstcome.Line) error {
+	moved, err := t.Change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?
 		WHERE id = ? AND generation = ? AND last_ticket = ? AND waiting = ?`,
 		s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due),
 		string(s.ID), was.Generation, was.LastTicket, was.Waiting)
 	if err == nil && moved != 1 {
-		err = errRowMoved
+		err = sqldb.ErrRowMoved
 	}
 	return err
 }

@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // lookInChunks asks a query for each chunk of users, and calls each with the coupons that
 // it finds.
-func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
+func lookInChunks(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
 	for _, c := range all {
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
 			query, args := of(c.id, users)
-			rows, err := t.query(query, args...)
+			rows, err := t.Query(query, args...)
 			return scanCoupons(rows, err, each)
 		})
 		if err != nil {
@@ -24,7 +25,7 @@ func lookInChunks(t *tx, all []*claims, each func(firstcome.Coupon) error, of fu
 }
 
 // updateEach is queries.update where a transaction mostly is about one campaign. A line is written only if it moved.
-func updateEach(t *tx) error {
+func updateEach(t *sqldb.Tx) error {
 	for id, was := range memoryOf(t).dirty {
 		s := memoryOf(t).stocks[id]
 		line, args := "", append(make([]any, 0, 20), // room for all, also where there is a line
@@ -34,7 +35,7 @@ func updateEach(t *tx) error {
 			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
 			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
 		}
-		_, err := t.change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
+		_, err := t.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
 			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
 			append(args, id)...)
 		if err != nil {
@@ -50,7 +51,7 @@ const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (c
 	WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`
 
 // lookMySQL is queries.look.
-func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+func lookMySQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		args = make([]any, 0, len(users)+1)
 		for _, user := range users {
@@ -61,13 +62,13 @@ func lookMySQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
 }
 
 // insertMySQL is queries.insert.
-func insertMySQL(t *tx, coupons []placed) error {
+func insertMySQL(t *sqldb.Tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
 		columns, part, served := issuedParts, aCoupon, anyServed(coupons)
 		if served {
 			columns, part = servedParts, aServed
 		}
-		_, err := t.change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons, served)...)
+		_, err := t.Change(repeated(`INSERT INTO coupons `+columns+` VALUES %s`, part, len(coupons)), couponArgs(nil, coupons, served)...)
 		return err
 	})
 }
@@ -78,7 +79,7 @@ const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[])
 	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
 
 // lookPostgreSQL is queries.look.
-func lookPostgreSQL(t *tx, all []*claims, each func(firstcome.Coupon) error) error {
+func lookPostgreSQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		return lookPostgreSQLQuery, []any{texts(users), string(id)}
 	})
@@ -97,7 +98,7 @@ var (
 
 // insertPostgreSQL is queries.insert: columns instead of rows, so that one prepared
 // statement serves every number of rows.
-func insertPostgreSQL(t *tx, coupons []placed) error {
+func insertPostgreSQL(t *sqldb.Tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
 		n := len(coupons)
 		campaigns, users, codes := make([]string, n), make([]string, n), make([]string, n)
@@ -117,7 +118,7 @@ func insertPostgreSQL(t *tx, coupons []placed) error {
 			}
 			query, args = insertDirectPostgreSQL, append(args, direct)
 		}
-		_, err := t.change(query, args...)
+		_, err := t.Change(query, args...)
 		return err
 	})
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Reads is what the ledger has, as people and callers look at it: lists, searches and exports.
 type Reads struct {
-	db     *db
+	db     *sqldb.DB
 	rows   *rows
 	news   *news
 	search chan struct{} // held by who looks for a code
@@ -60,19 +61,19 @@ func isUnmade(applied, lastNumber, drained int64) bool {
 const unmade = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
 
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
-func statusQuery(d *dialect) string {
+func statusQuery(d *sqldb.Dialect) string {
 	return `SELECT c.id, c.paused, c.closed, c.version, c.in_force, c.issued, c.position, c.decided_at, c.created_at,
 	c.gate, c.secret, c.applied, c.epoch, c.drained_through, c.last_number, c.retired_at, c.opened_at, c.sold_out_at, c.closed_at,
 	c.quantity, c.opens_at, c.closes_at, c.pace, c.waitlist,
-	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, c.rebuilding_at IS NOT NULL, t.payload, ` + d.clock + `
+	c.generation, c.last_ticket, c.served_through, c.served, c.waiting, c.due_at, c.rebuilding_at IS NOT NULL, t.payload, ` + d.Clock + `
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
 // Ping returns an error where nothing can be concluded from the ledger now: it does not answer, or only a standby does.
 func (l *Ledger) Ping(ctx context.Context) error {
 	var campaigns int
-	err := l.db.conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
-	return wrap(err, "read a campaign")
+	err := l.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
+	return sqldb.Wrap(err, "read a campaign")
 }
 
 // Campaign returns a campaign, or ErrNoCampaign.
@@ -94,8 +95,8 @@ func (r *rows) campaign(ctx context.Context, id firstcome.CampaignID) (Status, e
 
 // status is Campaign also of one whose terms cannot be read.
 func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := r.db.conclude.QueryContext(ctx, statusQuery(r.db.dialect)+`WHERE c.id = ?`, id)
-	all, err := allRows(rows, err, r.scanStatus)
+	rows, err := r.db.Conclude.QueryContext(ctx, statusQuery(r.db.Dialect)+`WHERE c.id = ?`, id)
+	all, err := sqldb.AllRows(rows, err, r.scanStatus)
 	if err == nil && len(all) == 0 {
 		err = firstcome.ErrNoCampaign
 	}
@@ -108,9 +109,9 @@ func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, err
 // Campaigns returns at most limit campaigns in the order of their ids, from the
 // one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
 func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := rd.db.read.QueryContext(ctx, statusQuery(rd.db.dialect)+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
-	all, err := allRows(rows, err, rd.rows.scanStatus)
-	return all, wrap(err, "read the campaigns")
+	rows, err := rd.db.Read.QueryContext(ctx, statusQuery(rd.db.Dialect)+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
+	all, err := sqldb.AllRows(rows, err, rd.rows.scanStatus)
+	return all, sqldb.Wrap(err, "read the campaigns")
 }
 
 // A Listing chooses campaigns for a page of a list.
@@ -127,7 +128,7 @@ const found = 10_000
 // those that issue nothing now although their window is open, since they are paused or, by what the ledger has, sold out; then those that are
 // over. The last two begin with the latest.
 func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
-	query, args := statusQuery(rd.db.dialect), []any{}
+	query, args := statusQuery(rd.db.Dialect), []any{}
 	limit, offset := f.Limit, f.Offset
 	if f.Text != "" { // the terms are JSON, in which more than the name may have the text
 		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`
@@ -135,23 +136,23 @@ func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
 		limit, offset = found, 0
 	}
 	at := f.At.UnixMicro()
-	rows, err := rd.db.read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
+	rows, err := rd.db.Read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
 		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
 		append(args, at, at, at, limit, offset)...)
-	all, err := allRows(rows, err, rd.rows.scanStatus)
+	all, err := sqldb.AllRows(rows, err, rd.rows.scanStatus)
 	if f.Text != "" {
 		all = slices.DeleteFunc(all, func(s Status) bool {
 			return !strings.Contains(strings.ToLower(string(s.ID)+" "+s.Name), strings.ToLower(f.Text))
 		})
 		all = all[min(f.Offset, len(all)):min(f.Offset+f.Limit, len(all))]
 	}
-	return all, wrap(err, "list the campaigns")
+	return all, sqldb.Wrap(err, "list the campaigns")
 }
 
 // likeEscaped keeps a text from being a pattern.
 var likeEscaped = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-func (r *rows) scanStatus(take scan) (s Status, err error) {
+func (r *rows) scanStatus(take sqldb.Scan) (s Status, err error) {
 	var seen stock
 	var payload sql.NullString
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, when(&seen.decidedAt), when(&s.CreatedAt),
@@ -168,7 +169,7 @@ func (r *rows) scanStatus(take scan) (s Status, err error) {
 		s.Unreadable = err
 	}
 	s.Recorded, s.Marker = s.Issued, r.marker(s.CreatedAt, s.Secret)
-	if r.db.clock != nil {
+	if r.db.Clock != nil {
 		seen.clock = time.Time{}
 	}
 	s.Now = r.decidesAt(seen)
@@ -196,9 +197,9 @@ type Counts struct {
 // Counts returns what waits now.
 func (rd *Reads) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
-	err := rd.db.conclude.QueryRowContext(ctx, `SELECT
+	err := rd.db.Conclude.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
 		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, rd.rows.gate, rd.rows.fingerprint).Scan(&c.Letters, &c.Pending)
-	return c, wrap(err, "count what waits in the ledger")
+	return c, sqldb.Wrap(err, "count what waits in the ledger")
 }

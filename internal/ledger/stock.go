@@ -7,12 +7,13 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // A rows is the campaigns' rows, as this node may read and change them.
 type rows struct {
 	queries *queries
-	db      *db
+	db      *sqldb.DB
 	secret  firstcome.Secret // makes the codes
 	// fingerprint is that of the secret; empty: this process decides nothing.
 	fingerprint string
@@ -64,7 +65,7 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 
 // stock returns what decides the campaign's claims, and refuses a campaign that
 // another gate or another secret decides. For a retired one no gate decides.
-func (r *rows) stock(t *tx, id firstcome.CampaignID) (stock, error) {
+func (r *rows) stock(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	if s, ok := memoryOf(t).stocks[id]; ok {
 		return s, nil
 	}
@@ -78,11 +79,11 @@ func (r *rows) stock(t *tx, id firstcome.CampaignID) (stock, error) {
 	return s, err
 }
 
-func (r *rows) readStock(t *tx, id firstcome.CampaignID) (stock, error) {
-	row := t.row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+r.db.dialect.forUpdate, id)
+func (r *rows) readStock(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
+	row := t.Row(`SELECT `+stockColumns+` FROM campaigns WHERE id = ?`+r.db.Dialect.ForUpdate, id)
 	s, err := r.scanStock(id, row)
-	if err == nil && r.db.dialect.shared {
-		s.clock, err = r.db.now(t)
+	if err == nil && r.db.Dialect.Shared {
+		s.clock, err = r.db.Now(t)
 		s.recallQuarantine()
 	}
 	return s, err
@@ -114,7 +115,7 @@ func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 }
 
 // rowToChange returns the campaign's row as it is in the database, and forgets it: the caller is about to change it.
-func (r *rows) rowToChange(t *tx, id firstcome.CampaignID) (stock, error) {
+func (r *rows) rowToChange(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	delete(memoryOf(t).stocks, id)
 	return r.readStock(t, id)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/flow"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -54,7 +54,7 @@ func rowsOf(page, heading string, each func(section string, cells []string)) {
 // the name in the first lines of queries.
 func place(name string) (n int, database string) {
 	switch kind, _, _ := strings.Cut(name, ":"); {
-	case !ledger.OnServer(name):
+	case !sqldb.OnServer(name):
 		return 0, "SQLite"
 	case kind == "postgres":
 		return 2, "PostgreSQL"

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // putTerms makes the terms of a version effective. At soldOutAt nothing was left for the first time; at the zero time that has not happened.
-func putTerms(t *tx, id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
-	_, err := t.change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
+func putTerms(t *sqldb.Tx, id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
+	_, err := t.Change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
 		pace = ?, waitlist = ? WHERE id = ?`,
 		quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt), version, micros(soldOutAt),
 		paceColumn(terms.Pace), terms.Waitlist, string(id))
@@ -30,8 +31,8 @@ func (r *rows) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Tim
 	return s.SoldOut(s.inForce, now)
 }
 
-func payloadOf(t *tx, id firstcome.CampaignID, version int64) (payload string, err error) {
-	err = t.row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
+func payloadOf(t *sqldb.Tx, id firstcome.CampaignID, version int64) (payload string, err error) {
+	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
 	return payload, err
 }
 
@@ -44,7 +45,7 @@ func (rd *Reads) Terms(ctx context.Context, id firstcome.CampaignID, version int
 // terms is Terms.
 func (r *rows) terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
-	err := r.db.conclude.QueryRowContext(ctx, `SELECT payload FROM changes
+	err := r.db.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes
 		WHERE campaign_id = ? AND version <= ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, id, version).Scan(&payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return firstcome.Terms{}, firstcome.ErrNoCampaign
@@ -95,7 +96,7 @@ func storedTermsOf(t firstcome.Terms) storedTerms {
 
 func encodeTerms(t firstcome.Terms) (string, error) {
 	text, err := json.Marshal(storedTermsOf(t))
-	return string(text), wrap(err, "the benefit is not JSON")
+	return string(text), sqldb.Wrap(err, "the benefit is not JSON")
 }
 
 func decodeTerms(payload string) (firstcome.Terms, error) {

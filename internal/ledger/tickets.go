@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // lined tells whether claims of the campaign join a line.
@@ -11,7 +12,7 @@ func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
 
 // ticketsOf returns the tickets with which claimants are in line. It asks only about campaigns that have a line: for all
 // others it costs nothing.
-func ticketsOf(t *tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
+func ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
 	for _, c := range all {
@@ -46,7 +47,7 @@ var lookTicketsSQLiteQueries = inEveryWidth(`SELECT campaign_id, user_id, ticket
 	ON user_id = claim.column1 AND campaign_id = claim.column2 AND generation = claim.column3 WHERE ended_at IS NULL`, `(?,?,?)`)
 
 // lookTicketsSQLite is queries.lookTickets.
-func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
+func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	var args []any
 	for _, c := range all {
 		for _, user := range c.users {
@@ -59,7 +60,7 @@ func lookTicketsSQLite(t *tx, all []*claims, each eachTicket) error {
 }
 
 // lookTicketsMySQL is queries.lookTickets.
-func lookTicketsMySQL(t *tx, all []*claims, each eachTicket) error {
+func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		for _, user := range users {
 			args = append(args, string(user))
@@ -71,7 +72,7 @@ func lookTicketsMySQL(t *tx, all []*claims, each eachTicket) error {
 }
 
 // lookTicketsPostgreSQL is queries.lookTickets.
-func lookTicketsPostgreSQL(t *tx, all []*claims, each eachTicket) error {
+func lookTicketsPostgreSQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		return `SELECT campaign_id, user_id, ticket FROM unnest(?::text[]) AS claimant CROSS JOIN LATERAL (SELECT * FROM tickets
 			WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND generation = ? AND ended_at IS NULL LIMIT 1) AS waits`,
@@ -89,7 +90,7 @@ func texts(users []firstcome.UserID) []string {
 }
 
 // ticketsInChunks asks a query for each chunk of users.
-func ticketsInChunks(t *tx, all []*claims, each eachTicket, of func(*claims, []firstcome.UserID) (query string, args []any)) error {
+func ticketsInChunks(t *sqldb.Tx, all []*claims, each eachTicket, of func(*claims, []firstcome.UserID) (query string, args []any)) error {
 	for _, c := range all {
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
 			query, args := of(c, users)
@@ -103,9 +104,9 @@ func ticketsInChunks(t *tx, all []*claims, each eachTicket, of func(*claims, []f
 }
 
 // forTickets calls each with the tickets that a query finds.
-func forTickets(t *tx, each eachTicket, query string, args ...any) error {
-	rows, err := t.query(query, args...)
-	return eachRow(rows, err, func(take scan) error {
+func forTickets(t *sqldb.Tx, each eachTicket, query string, args ...any) error {
+	rows, err := t.Query(query, args...)
+	return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		var id firstcome.CampaignID
 		var user firstcome.UserID
 		var number int64
@@ -125,17 +126,17 @@ const (
 var insertTicketsSQLiteQueries = inEveryWidth(`INSERT OR ROLLBACK INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket)
 
 // insertTicketsSQLite is queries.insertTickets.
-func insertTicketsSQLite(t *tx, tickets []ticket) error {
+func insertTicketsSQLite(t *sqldb.Tx, tickets []ticket) error {
 	return inWidths(len(tickets), func(from, width int) error {
-		_, err := t.change(insertTicketsSQLiteQueries[width], ticketArgs(tickets[from:from+width])...)
+		_, err := t.Change(insertTicketsSQLiteQueries[width], ticketArgs(tickets[from:from+width])...)
 		return err
 	})
 }
 
 // insertTicketsMySQL is queries.insertTickets.
-func insertTicketsMySQL(t *tx, tickets []ticket) error {
+func insertTicketsMySQL(t *sqldb.Tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
-		_, err := t.change(repeated(`INSERT INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket, len(tickets)), ticketArgs(tickets)...)
+		_, err := t.Change(repeated(`INSERT INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket, len(tickets)), ticketArgs(tickets)...)
 		return err
 	})
 }
@@ -149,7 +150,7 @@ func ticketArgs(tickets []ticket) []any {
 }
 
 // insertTicketsPostgreSQL is queries.insertTickets.
-func insertTicketsPostgreSQL(t *tx, tickets []ticket) error {
+func insertTicketsPostgreSQL(t *sqldb.Tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		n := len(tickets)
 		campaigns, users := make([]string, n), make([]string, n)
@@ -157,14 +158,14 @@ func insertTicketsPostgreSQL(t *tx, tickets []ticket) error {
 		for k, given := range tickets {
 			campaigns[k], generations[k], numbers[k], users[k], at[k] = string(given.campaign), given.generation, given.number, string(given.user), given.at
 		}
-		_, err := t.change(`INSERT INTO tickets (`+ticketColumns+`)
+		_, err := t.Change(`INSERT INTO tickets (`+ticketColumns+`)
 			SELECT * FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::bigint[])`, campaigns, generations, numbers, users, at)
 		return err
 	})
 }
 
 // flushLines writes what became of tickets and lines in the transaction.
-func flushLines(t *tx) error {
+func flushLines(t *sqldb.Tx) error {
 	if len(memoryOf(t).joins) > 0 {
 		if err := memoryOf(t).queries.insertTickets(t, memoryOf(t).joins); err != nil {
 			return err
@@ -183,7 +184,7 @@ func flushLines(t *tx) error {
 
 // endTickets writes which tickets ended. Whoever was still in line between the first and the last ticket that got a coupon
 // got one too, so one statement ends that range. The others are few.
-func endTickets(t *tx) error {
+func endTickets(t *sqldb.Tx) error {
 	var first, last *ticket
 	served := int64(0)
 	for k := range memoryOf(t).ends {
@@ -210,8 +211,8 @@ const endRangeQuery = `UPDATE tickets SET ended_at = ?, outcome = ?
 	WHERE campaign_id = ? AND generation = ? AND ticket >= ? AND ticket <= ? AND ended_at IS NULL`
 
 // endRange ends the tickets from first to last that have not ended.
-func endRange(t *tx, first, last *ticket, want int64) error {
-	ended, err := t.change(endRangeQuery,
+func endRange(t *sqldb.Tx, first, last *ticket, want int64) error {
+	ended, err := t.Change(endRangeQuery,
 		first.at, first.outcome, string(first.campaign), first.generation, first.number, last.number)
 	if err == nil && ended != want {
 		err = fmt.Errorf("%d tickets from %d to %d have not ended, and %d were to end: see firstcome audit", ended, first.number, last.number, want)
@@ -219,8 +220,8 @@ func endRange(t *tx, first, last *ticket, want int64) error {
 	return err
 }
 
-func insertPast(t *tx, p pastLine) error {
-	_, err := t.change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
+func insertPast(t *sqldb.Tx, p pastLine) error {
+	_, err := t.Change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(p.campaign), p.line.Generation, p.line.LastTicket, p.line.ServedThrough, p.line.Served, p.line.Waiting, p.reason, p.at)
 	return err

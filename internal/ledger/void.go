@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Void takes a coupon back: its stock returns, its number is never given again,
@@ -15,15 +16,15 @@ import (
 // earlier change has to reach the gate first.
 func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
-	err := cs.rows.change(ctx, id, func(t *tx, s stock) (err error) {
+	err := cs.rows.change(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
 		voided, err = cs.void(t, s, actor, number, reason)
 		return err
 	})
-	return voided, wrap(err, "void number %d of %s", number, id)
+	return voided, sqldb.Wrap(err, "void number %d of %s", number, id)
 }
 
 // void is Void in its transaction.
-func (cs *Campaigns) void(t *tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
+func (cs *Campaigns) void(t *sqldb.Tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
 	c, err := couponAt(t, s.ID, number)
 	if errors.Is(err, firstcome.ErrNoCoupon) && cs.rows.remote() {
 		err = notRecorded(t, s, number)
@@ -45,12 +46,12 @@ func (cs *Campaigns) void(t *tx, s stock, actor string, number int64, reason str
 		return c, err
 	}
 	c.VoidedAt = made.At
-	_, err = t.change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
+	_, err = t.Change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
 		made.At.UnixMicro(), reason, string(s.ID), number)
 	if err != nil {
 		return c, err
 	}
-	_, err = t.change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, after.inForce, s.position+1, string(s.ID))
+	_, err = t.Change(`UPDATE campaigns SET in_force = ?, position = ? WHERE id = ?`, after.inForce, s.position+1, string(s.ID))
 	if err != nil {
 		return c, err
 	}
@@ -73,10 +74,10 @@ type storedVoid struct {
 
 // addVoidFact adds the fact that a number was voided, after the run of those
 // issued since the last void, which is written only now.
-func addVoidFact(t *tx, s stock, number int64) error {
+func addVoidFact(t *sqldb.Tx, s stock, number int64) error {
 	memoryOf(t).touched[s.ID] = true
 	var last int64 // position that a run holds
-	err := t.row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
+	err := t.Row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}

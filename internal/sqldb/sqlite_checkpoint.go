@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -34,15 +34,15 @@ func (w *writer) startCheckpoints() (stop func()) {
 	w.checkpoints = checkpointer{w.db.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { w.checkpoints.run(ctx) })
+	running.Go(func() { w.checkpoints.Run(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
 	}
 }
 
-// run copies the log each time begin says so, until ctx ends.
-func (c *checkpointer) run(ctx context.Context) {
+// Run copies the log each time begin says so, until ctx ends.
+func (c *checkpointer) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -86,7 +86,7 @@ func (w *writer) written(failed bool) {
 func (w *writer) finishCheckpoint() {
 	w.log = log{}
 	if w.conn != nil {
-		_, _ = w.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
+		_, _ = w.conn.Exec(`PRAGMA wal_checkpoint(PASSIVE)`)
 	}
 }
 

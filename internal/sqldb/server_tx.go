@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -34,7 +34,7 @@ const (
 type serverTx struct {
 	ctx     context.Context
 	tx      *sql.Tx
-	dialect *dialect
+	dialect *Dialect
 }
 
 // classifyConnection says what an error means that is not a message of the server.
@@ -42,52 +42,52 @@ func classifyConnection(err error) verdict {
 	var network net.Error
 	switch {
 	case err == nil:
-		return notOurs
-	case errors.As(err, &network), errors.Is(err, errUnknown), errors.Is(err, errDriver), errors.Is(err, errStandby),
+		return NotOurs
+	case errors.As(err, &network), errors.Is(err, ErrUnknown), errors.Is(err, errDriver), errors.Is(err, errStandby),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, sql.ErrConnDone), errors.Is(err, sql.ErrTxDone), errors.Is(err, driver.ErrBadConn),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unreachable
 	}
-	return notOurs
+	return NotOurs
 }
 
 // errDriver marks what a statement ended with, beside what the server sends, so
 // that it is not taken for a job's own answer.
 var errDriver = errors.New("the connection to the ledger failed")
 
-func (s *serverTx) exec(query string, args ...any) (int64, error) {
-	r, err := s.tx.ExecContext(s.ctx, s.dialect.rebind(query), args...)
+func (s *serverTx) Exec(query string, args ...any) (int64, error) {
+	r, err := s.tx.ExecContext(s.ctx, s.dialect.Rebind(query), args...)
 	if err != nil {
 		return 0, s.dialect.explain(query, err)
 	}
 	return r.RowsAffected()
 }
 
-func (s *serverTx) row(query string, args ...any) *row {
+func (s *serverTx) Row(query string, args ...any) *row {
 	return &row{
-		row:     s.tx.QueryRowContext(s.ctx, s.dialect.rebind(query), args...),
+		row:     s.tx.QueryRowContext(s.ctx, s.dialect.Rebind(query), args...),
 		explain: func(err error) error { return s.dialect.explain(query, err) },
 	}
 }
 
-func (s *serverTx) query(query string, args ...any) (*sql.Rows, error) {
-	rows, err := s.tx.QueryContext(s.ctx, s.dialect.rebind(query), args...)
+func (s *serverTx) Query(query string, args ...any) (*sql.Rows, error) {
+	rows, err := s.tx.QueryContext(s.ctx, s.dialect.Rebind(query), args...)
 	return rows, s.dialect.explain(query, err)
 }
 
 // explain says which right is missing, if that is what an error of a query is about.
-func (d *dialect) explain(query string, err error) error {
+func (d *Dialect) explain(query string, err error) error {
 	switch {
-	case err == nil || !d.shared:
+	case err == nil || !d.Shared:
 		return err
-	case d.classify(err) == notOurs:
+	case d.Classify(err) == NotOurs:
 		return fmt.Errorf("%w: %w", errDriver, err)
 	case !d.denied(err):
 		return err
 	}
 	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-	if strings.Contains(query, d.forUpdate) {
+	if strings.Contains(query, d.ForUpdate) {
 		verb += " and UPDATE"
 	}
 	return fmt.Errorf("the ledger's database user lacks the right to %s: grant SELECT, INSERT and UPDATE on all tables of the ledger: %w", verb, err)
@@ -96,17 +96,17 @@ func (d *dialect) explain(query string, err error) error {
 // transact runs a job in a transaction of its own, and again as long as the server
 // says that it has rolled it back for another's sake. repeatable tells that the job, run again
 // after it was committed, finds what it did: then it is run again too where the outcome is unknown.
-func (d *db) transact(ctx context.Context, repeatable bool, do func(*tx) error) error {
+func (d *DB) transact(ctx context.Context, repeatable bool, do func(*Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
 	defer cancel()
 	started := time.Now()
 	t, err := d.attempts(ctx, repeatable, do)
-	ours := d.dialect.classify(err) != notOurs
-	if d.onCommit != nil && (ours || err == nil && t.writes > 0) {
-		d.onCommit(1, time.Since(started), err)
+	ours := d.Dialect.Classify(err) != NotOurs
+	if d.OnCommit != nil && (ours || err == nil && t.writes > 0) {
+		d.OnCommit(1, time.Since(started), err)
 	}
 	if err == nil {
-		t.local.committed()
+		t.Local.Committed()
 	} else if ours {
 		err = fmt.Errorf("write to the ledger: %w", err)
 	}
@@ -114,17 +114,17 @@ func (d *db) transact(ctx context.Context, repeatable bool, do func(*tx) error) 
 }
 
 // attempts runs a job until it is committed, or refused for good, or ctx ends.
-func (d *db) attempts(ctx context.Context, repeatable bool, do func(*tx) error) (*tx, error) {
+func (d *DB) attempts(ctx context.Context, repeatable bool, do func(*Tx) error) (*Tx, error) {
 	lost, refusals := 0, 0
 	for backoff := time.Millisecond; ; backoff = min(2*backoff, maxBackoff) {
 		t, err := d.attempt(ctx, do)
 		if err == nil || ctx.Err() != nil {
 			return t, err
 		}
-		unknown := errors.Is(err, errUnknown)
-		switch d.dialect.classify(err) {
+		unknown := errors.Is(err, ErrUnknown)
+		switch d.Dialect.Classify(err) {
 		case again:
-		case refused:
+		case Refused:
 			// Another node's row may have come between what the job read and what it wrote:
 			// the second run reads that row.
 			if refusals++; refusals > 1 {
@@ -147,29 +147,29 @@ func (d *db) attempts(ctx context.Context, repeatable bool, do func(*tx) error) 
 	}
 }
 
-// errUnknown says that COMMIT was sent and not answered.
-var errUnknown = errors.New("whether it was committed is unknown")
+// ErrUnknown says that COMMIT was sent and not answered.
+var ErrUnknown = errors.New("whether it was committed is unknown")
 
 // readCommitted begins every transaction that writes.
 func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
 
 // attempt runs a job in one transaction. Isolation is the transaction's own, so that
 // no default of the server changes what it reads.
-func (d *db) attempt(ctx context.Context, do func(*tx) error) (*tx, error) {
-	began, err := d.write.BeginTx(ctx, readCommitted())
+func (d *DB) attempt(ctx context.Context, do func(*Tx) error) (*Tx, error) {
+	began, err := d.Write.BeginTx(ctx, readCommitted())
 	if err != nil {
-		return nil, d.dialect.explain("BEGIN", err)
+		return nil, d.Dialect.explain("BEGIN", err)
 	}
-	t := &tx{statements: &serverTx{ctx, began, d.dialect}, dialect: d.dialect, local: d.local()}
+	t := &Tx{Statements: &serverTx{ctx, began, d.Dialect}, Dialect: d.Dialect, Local: d.Local()}
 	if err = do(t); err != nil {
 		_ = began.Rollback()
 		return t, err
 	}
 	err = began.Commit()
-	switch d.dialect.classify(err) {
-	case notOurs, unreachable:
+	switch d.Dialect.Classify(err) {
+	case NotOurs, unreachable:
 		if err != nil {
-			err = fmt.Errorf("%w: %w", errUnknown, err)
+			err = fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 	}
 	return t, err

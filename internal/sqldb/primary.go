@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"database/sql"
@@ -12,11 +12,11 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// sqLite is the dialect of SQLite: one process decides, and it has one writer. It prepares a statement anew whenever an argument that is
+// SQLite is the dialect of SQLite: one process decides, and it has one writer. It prepares a statement anew whenever an argument that is
 // a LIMIT is bound anew, unless that is part of an expression.
-var sqLite = dialect{
-	name: "sqlite", limit: `LIMIT ? + 0`, clock: `NULL`,
-	classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
+var SQLite = Dialect{
+	name: "sqlite", Limit: `LIMIT ? + 0`, Clock: `NULL`,
+	Classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
 	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`},
 }
 
@@ -33,7 +33,7 @@ func openSQLite(path string) (write, read, checkpoints *sql.DB, err error) {
 		"temp_store(MEMORY)",  // statement journals need no file
 		"foreign_keys(FALSE)", // the writer reads the campaign in the same transaction
 	}
-	writing := dsn(path, url.Values{"_pragma": append(common,
+	writing := DSN(path, url.Values{"_pragma": append(common,
 		"journal_mode(WAL)",     // readers do not wait for the writer
 		"synchronous(FULL)",     // a commit is on the disk when it returns
 		"wal_autocheckpoint(0)", // see checkpointer
@@ -46,7 +46,7 @@ func openSQLite(path string) (write, read, checkpoints *sql.DB, err error) {
 		return nil, nil, nil, errors.Join(err, write.Close())
 	}
 	checkpoints.SetMaxOpenConns(1)
-	read, err = sql.Open("sqlite", dsn(path, url.Values{"_pragma": append(common, "query_only(TRUE)")}))
+	read, err = sql.Open("sqlite", DSN(path, url.Values{"_pragma": append(common, "query_only(TRUE)")}))
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, write.Close(), checkpoints.Close())
 	}
@@ -55,7 +55,7 @@ func openSQLite(path string) (write, read, checkpoints *sql.DB, err error) {
 	return write, read, checkpoints, nil
 }
 
-func dsn(path string, options url.Values) string {
+func DSN(path string, options url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}).String()
 }
 
@@ -70,14 +70,14 @@ func isOther(err error) bool {
 func classifySQLite(err error) verdict {
 	var e *sqlite.Error
 	switch {
-	case errors.Is(err, errUnknown), errors.Is(err, errDriver), errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
+	case errors.Is(err, ErrUnknown), errors.Is(err, errDriver), errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
 		return unreachable
-	case errors.Is(err, errRowMoved):
-		return refused
+	case errors.Is(err, ErrRowMoved):
+		return Refused
 	case !errors.As(err, &e):
-		return notOurs
+		return NotOurs
 	case e.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT:
-		return refused
+		return Refused
 	}
 	return unreachable
 }
@@ -90,6 +90,6 @@ func codeSQLite(err error) string {
 	return ""
 }
 
-// errRowMoved says that somebody else wrote a campaign's row: it is not the one that this process remembers. The
+// ErrRowMoved says that somebody else wrote a campaign's row: it is not the one that this process remembers. The
 // transaction is rolled back, and its claims are decided again by the row in the file.
-var errRowMoved = errors.New("the campaign's row was changed by somebody else")
+var ErrRowMoved = errors.New("the campaign's row was changed by somebody else")

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -58,7 +58,7 @@ type exam struct {
 	doctor.Findings
 	ctx context.Context
 	db  *sql.DB
-	d   *dialect
+	d   *Dialect
 }
 
 // unknown adds a warning that something could not be read.
@@ -107,7 +107,7 @@ func (e *exam) reach(name string) bool {
 func (e *exam) settings(query string) (map[string]string, error) {
 	rows, err := e.db.QueryContext(e.ctx, query)
 	all := map[string]string{}
-	return all, eachRow(rows, err, func(take scan) error {
+	return all, EachRow(rows, err, func(take Scan) error {
 		var name, value string
 		err := take(&name, &value)
 		all[strings.ToLower(name)] = value
@@ -143,7 +143,7 @@ func (e *exam) clock() {
 	const what = "the ledger's clock"
 	err := e.Clock(what, "set both with NTP: the server's clock opens and closes campaigns, where the ledger decides", func() (time.Time, error) {
 		var at int64
-		err := e.db.QueryRowContext(e.ctx, `SELECT `+e.d.clock).Scan(&at)
+		err := e.db.QueryRowContext(e.ctx, `SELECT `+e.d.Clock).Scan(&at)
 		return time.UnixMicro(at), err
 	})
 	if err != nil {
@@ -202,7 +202,7 @@ func (e *exam) rights() {
 		switch {
 		case e.d.denied(err):
 			missing = append(missing, right.name)
-		case err != nil && e.d.classify(err) == unreachable:
+		case err != nil && e.d.Classify(err) == unreachable:
 			e.Add(doctor.Fail, what, "the primary, with room for writes: is this a replica?", "%s: %v", right.name, err)
 			return
 		}

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"cmp"
@@ -13,16 +13,16 @@ import (
 // once and must do the same each time.
 type job struct {
 	ctx  context.Context
-	work shared          // done in one transaction with other callers' work; nil: do is
-	do   func(*tx) error // other work, in a transaction of its own
+	work Shared          // done in one transaction with other callers' work; nil: do is
+	do   func(*Tx) error // other work, in a transaction of its own
 	err  error
 	done chan struct{}
 }
 
-// A shared is work that one transaction may do for several callers.
-type shared interface {
-	key() string    // what it is about, such as a campaign: the work of one key keeps its order
-	outcome() error // why nothing was done for this caller, though the transaction is committed
+// A Shared is work that one transaction may do for several callers.
+type Shared interface {
+	Key() string    // what it is about, such as a campaign: the work of one key keeps its order
+	Outcome() error // why nothing was done for this caller, though the transaction is committed
 }
 
 const (
@@ -36,31 +36,31 @@ const (
 	aloneFor = time.Second
 )
 
-// update runs do in a transaction of its own and returns when the commit is on the disk. If ctx ends first,
+// Update runs do in a transaction of its own and returns when the commit is on the disk. If ctx ends first,
 // the transaction may still be committed.
-func (d *db) update(ctx context.Context, do func(*tx) error) error {
-	if d.dialect.shared {
+func (d *DB) Update(ctx context.Context, do func(*Tx) error) error {
+	if d.Dialect.Shared {
 		return d.transact(ctx, false, do)
 	}
 	return d.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
 }
 
-// share has the writer do work in one transaction with that of other callers, and returns when the commit is on the disk.
-func (d *db) share(ctx context.Context, work shared) error {
+// Share has the writer do work in one transaction with that of other callers, and returns when the commit is on the disk.
+func (d *DB) Share(ctx context.Context, work Shared) error {
 	return d.await(&job{ctx: ctx, work: work, done: make(chan struct{})})
 }
 
-// repeat is update for a do that may run again after it was committed and then finds that its work is done.
+// Repeat is update for a do that may run again after it was committed and then finds that its work is done.
 // On a server it runs again if the outcome of a commit is unknown.
-func (d *db) repeat(ctx context.Context, do func(*tx) error) error {
-	if d.dialect.shared {
+func (d *DB) Repeat(ctx context.Context, do func(*Tx) error) error {
+	if d.Dialect.Shared {
 		return d.transact(ctx, true, do)
 	}
-	return d.update(ctx, do)
+	return d.Update(ctx, do)
 }
 
 // await hands a job to the writer and returns when the job is done.
-func (d *db) await(j *job) error {
+func (d *DB) await(j *job) error {
 	select {
 	case d.jobs <- j:
 	case <-d.done:
@@ -84,20 +84,20 @@ func (d *db) await(j *job) error {
 	}
 }
 
-// run writes until ctx ends. Then it finishes the waiting jobs and returns.
-func (d *db) run(ctx context.Context) error {
+// Run writes until ctx ends. Then it finishes the waiting jobs and returns.
+func (d *DB) Run(ctx context.Context) error {
 	defer close(d.done)
-	if d.dialect.shared {
-		return d.watch(ctx)
+	if d.Dialect.Shared {
+		return d.Watch(ctx)
 	}
-	w := &writer{db: d, tx: &tx{dialect: d.dialect, local: d.local()}, late: time.NewTimer(gatherFor), alone: map[string]time.Time{}}
+	w := &writer{db: d, tx: &Tx{Dialect: d.Dialect, Local: d.Local()}, late: time.NewTimer(gatherFor), alone: map[string]time.Time{}}
 	w.late.Stop()
 	defer w.disconnect()
 	stop := w.startCheckpoints()
 	defer stop()
 	for j := w.next(ctx); j != nil; j = w.next(ctx) {
 		if j.work == nil {
-			w.change(j)
+			w.Change(j)
 		} else {
 			w.claim(w.gather(j))
 		}
@@ -107,12 +107,12 @@ func (d *db) run(ctx context.Context) error {
 
 // A writer is the state of db.run.
 type writer struct {
-	db     *db
-	tx     *tx
+	db     *DB
+	tx     *Tx
 	conn   *connection // nil if there is none
 	left   *job        // arrived while claims were gathered, and shares no transaction
 	jobs   []*job      // gathered
-	works  []shared    // of a transaction
+	works  []Shared    // of a transaction
 	before int         // how many jobs the previous transaction gathered
 	late   *time.Timer // ends the wait for that many
 	// alone says until when a campaign's claims share no transaction.
@@ -188,11 +188,11 @@ func (w *writer) claim(jobs []*job) {
 	if len(w.alone) > 0 {
 		now := time.Now() // one instant for all, so that the claims of a campaign stay in order
 		jobs = slices.DeleteFunc(jobs, func(j *job) bool {
-			is := now.Before(w.alone[j.work.key()])
+			is := now.Before(w.alone[j.work.Key()])
 			if is {
 				alone = append(alone, j)
 			} else {
-				delete(w.alone, j.work.key())
+				delete(w.alone, j.work.Key())
 			}
 			return is
 		})
@@ -218,14 +218,14 @@ func (w *writer) together(jobs []*job) {
 		answer(jobs, nil)
 		return
 	}
-	first := w.works[0].key()
-	remembered := w.tx.local.remembers(first)
-	err := w.transaction(len(w.works), func(t *tx) error { return w.db.together(t, w.works) })
+	first := w.works[0].Key()
+	remembered := w.tx.Local.Remembers(first)
+	err := w.transaction(len(w.works), func(t *Tx) error { return w.db.Together(t, w.works) })
 	if err == nil || w.unknown(err) {
 		answer(jobs, err)
 		return
 	}
-	w.tx.local.drop(first)
+	w.tx.Local.Drop(first)
 	switch half := len(jobs) / 2; {
 	case half > 0:
 		w.together(jobs[:half])
@@ -238,14 +238,14 @@ func (w *writer) together(jobs []*job) {
 	}
 }
 
-// change runs a job that is not a claim in a transaction of its own, so that a refusal concerns no other job. A
+// Change runs a job that is not a claim in a transaction of its own, so that a refusal concerns no other job. A
 // job that the schema refuses runs a second time: then a recording looks for the reason.
-func (w *writer) change(j *job) {
+func (w *writer) Change(j *job) {
 	err := nobodyWaits(j.ctx)
 	if err == nil {
 		err = w.transaction(1, j.do)
 	}
-	if w.db.dialect.classify(err) == refused {
+	if w.db.Dialect.Classify(err) == Refused {
 		err = w.transaction(1, j.do)
 	}
 	answer([]*job{j}, err)
@@ -256,12 +256,12 @@ func answer(jobs []*job, err error) {
 	for _, j := range jobs {
 		j.err = cmp.Or(j.err, err)
 		if j.err == nil && j.work != nil {
-			j.err = j.work.outcome()
+			j.err = j.work.Outcome()
 		}
 		close(j.done)
 	}
 }
 
 func nobodyWaits(ctx context.Context) error {
-	return wrap(ctx.Err(), "nobody waits for the ledger any more")
+	return Wrap(ctx.Err(), "nobody waits for the ledger any more")
 }

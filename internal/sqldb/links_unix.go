@@ -1,6 +1,6 @@
 //go:build unix
 
-package ledger
+package sqldb
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -30,13 +30,13 @@ func (e *exam) file(path string) {
 		e.Add(doctor.OK, what, "", "there is none yet: the first start of serve makes %s", path)
 		return
 	}
-	l, err := openSharedDB(e.ctx, path)
+	l, err := OpenShared(e.ctx, path)
 	if err != nil {
 		e.Add(doctor.Fail, what, "the message says what to do", "%v", err)
 		return
 	}
-	defer func() { _ = l.close() }() // it was only read
-	wrong, err := l.verify(e.ctx)
+	defer func() { _ = l.Close() }() // it was only read
+	wrong, err := l.Verify(e.ctx)
 	switch {
 	case err != nil:
 		e.Add(doctor.Fail, what, "restore a backup", "%v", err)
@@ -49,10 +49,10 @@ func (e *exam) file(path string) {
 }
 
 // journalMode adds whether commits go to a write-ahead log.
-func (e *exam) journalMode(l *db) {
+func (e *exam) journalMode(l *DB) {
 	const what = "WAL"
 	var mode string
-	err := l.read.QueryRowContext(e.ctx, `PRAGMA journal_mode`).Scan(&mode)
+	err := l.Read.QueryRowContext(e.ctx, `PRAGMA journal_mode`).Scan(&mode)
 	switch {
 	case err != nil:
 		e.Add(doctor.Fail, what, "restore a backup", "%v", err)

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (c *impatient) SetDeadline(at time.Time) error {
 
 // openServer opens the ledger on a server, and migrates it if migrates is set. concludes and reads say how
 // long the connections of these pools wait, and which servers they accept.
-func openServer(ctx context.Context, name string, migrates bool, concludes, reads patience) (*db, error) {
+func openServer(ctx context.Context, name string, migrates bool, concludes, reads patience) (*DB, error) {
 	d, err := connectServer(name, concludes, reads)
 	if err != nil {
 		return nil, err
@@ -74,18 +74,18 @@ func openServer(ctx context.Context, name string, migrates bool, concludes, read
 	check, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
 	if migrates {
-		err = migrateServer(check, d.dialect, name)
-	} else if err = reach(check, d.conclude.db); err == nil {
-		err = checkVersion(check, d.dialect, d.conclude.db)
+		err = migrateServer(check, d.Dialect, name)
+	} else if err = reach(check, d.Conclude.DB); err == nil {
+		err = checkVersion(check, d.Dialect, d.Conclude.DB)
 	}
 	if err == nil {
-		err = d.dialect.schema.check(check, d.conclude.db)
+		err = d.Dialect.schema.check(check, d.Conclude.DB)
 	}
 	if err == nil {
 		err = d.identify(check, migrates)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), d.dialect.advised(err)), d.close())
+		return nil, errors.Join(fmt.Errorf("open the ledger %s: %w", Masked(name), d.Dialect.advised(err)), d.Close())
 	}
 	return d, nil
 }
@@ -121,7 +121,7 @@ const (
 )
 
 // connectServer returns a database with its connection pools. Connections open at first use.
-func connectServer(name string, concludes, reads patience) (*db, error) {
+func connectServer(name string, concludes, reads patience) (*DB, error) {
 	u, err := parseServer(name)
 	if err != nil {
 		return nil, err
@@ -132,12 +132,12 @@ func connectServer(name string, concludes, reads patience) (*db, error) {
 		p    patience
 		most int
 	}{
-		{&d.write, deciding, serverWriters},
-		{&d.conclude.db, concludes, serverConcluders},
-		{&d.read.db, reads, serverReaders},
-		{&d.audits.db, patience{primary: reads.primary}, serverAuditors},
+		{&d.Write, deciding, serverWriters},
+		{&d.Conclude.DB, concludes, serverConcluders},
+		{&d.Read.DB, reads, serverReaders},
+		{&d.Audits.DB, patience{primary: reads.primary}, serverAuditors},
 	} {
-		db, err := d.dialect.open(u, p.p)
+		db, err := d.Dialect.open(u, p.p)
 		if err != nil {
 			return nil, err // the name is wrong: the first pool failed, and none is open
 		}

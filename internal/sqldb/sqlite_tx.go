@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 )
 
 // unknown reports whether an error leaves open if the transaction was committed.
-func (w *writer) unknown(err error) bool { return w.db.dialect.classify(err) == unreachable }
+func (w *writer) unknown(err error) bool { return w.db.Dialect.Classify(err) == unreachable }
 
 // transaction runs do, which is the work of so many jobs, and commits all of it or nothing.
-func (w *writer) transaction(jobs int, do func(*tx) error) error {
+func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 	started := time.Now()
-	err := w.begin()
+	err := w.Begin()
 	if err == nil {
 		err = do(w.tx)
 	}
@@ -30,51 +30,51 @@ func (w *writer) transaction(jobs int, do func(*tx) error) error {
 		w.disconnect()
 		err = fmt.Errorf("write to the ledger: %w", err)
 	}
-	if w.db.onCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
-		w.db.onCommit(jobs, time.Since(started), err)
+	if w.db.OnCommit != nil && (unknown || err == nil && w.tx.writes > 0) {
+		w.db.OnCommit(jobs, time.Since(started), err)
 	}
 	if err == nil {
-		w.tx.local.committed()
+		w.tx.Local.Committed()
 	}
 	w.written(unknown)
 	return err
 }
 
-func (w *writer) begin() error {
-	w.tx.begin()
+func (w *writer) Begin() error {
+	w.tx.Begin()
 	if w.conn == nil {
-		conn, err := w.db.write.Conn(context.Background())
+		conn, err := w.db.Write.Conn(context.Background())
 		if err != nil {
 			return fmt.Errorf("%w: %w", errDriver, err)
 		}
 		w.conn = &connection{conn: conn, prepared: map[string]*sql.Stmt{}}
-		w.tx.statements = w.conn
+		w.tx.Statements = w.conn
 	}
-	_, err := w.conn.exec(`BEGIN IMMEDIATE`)
+	_, err := w.conn.Exec(`BEGIN IMMEDIATE`)
 	return err
 }
 
 func (w *writer) commit() error {
-	_, err := w.conn.exec(`COMMIT`)
+	_, err := w.conn.Exec(`COMMIT`)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errUnknown, err)
+		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return err
 }
 
 // rollback ends a transaction, which SQLite may already have rolled back by itself.
 func (w *writer) rollback() {
-	w.tx.local.undone()
+	w.tx.Local.Undone()
 	if w.conn != nil {
-		_, _ = w.conn.exec(`ROLLBACK`)
+		_, _ = w.conn.Exec(`ROLLBACK`)
 	}
 }
 
 // disconnect closes the connection, and forgets all rows that were read through it.
 func (w *writer) disconnect() {
-	w.tx.local.forget()
+	w.tx.Local.Forget()
 	if w.conn != nil {
-		w.conn.close()
+		w.conn.Close()
 		w.conn = nil
 	}
 }
@@ -97,7 +97,7 @@ func (c *connection) prepare(query string) (*sql.Stmt, error) {
 	return s, err
 }
 
-func (c *connection) exec(query string, args ...any) (int64, error) {
+func (c *connection) Exec(query string, args ...any) (int64, error) {
 	s, err := c.prepare(query)
 	if err != nil {
 		return 0, err
@@ -109,7 +109,7 @@ func (c *connection) exec(query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-func (c *connection) row(query string, args ...any) *row {
+func (c *connection) Row(query string, args ...any) *row {
 	s, err := c.prepare(query)
 	if err != nil {
 		return &row{err: err}
@@ -117,7 +117,7 @@ func (c *connection) row(query string, args ...any) *row {
 	return &row{row: s.QueryRow(args...)}
 }
 
-func (c *connection) query(query string, args ...any) (*sql.Rows, error) {
+func (c *connection) Query(query string, args ...any) (*sql.Rows, error) {
 	s, err := c.prepare(query)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (c *connection) query(query string, args ...any) (*sql.Rows, error) {
 	return s.Query(args...)
 }
 
-// close closes the connection for good. A connection that is only returned to the pool would keep its state.
-func (c *connection) close() {
+// Close closes the connection for good. A connection that is only returned to the pool would keep its state.
+func (c *connection) Close() {
 	for _, s := range c.prepared {
 		_ = s.Close()
 	}

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -68,7 +68,7 @@ const adviceDevelopment = "make a new ledger: give serve another file or an empt
 
 // checkSums returns an error that says what to do if other migrations than this binary's made the ledger's
 // tables. has is the version of the ledger's schema.
-func checkSums(ctx context.Context, d *dialect, db *sql.DB, m *goose.Provider, has int64) error {
+func checkSums(ctx context.Context, d *Dialect, db *sql.DB, m *goose.Provider, has int64) error {
 	kept, err := keptSums(ctx, d, db)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func checkSums(ctx context.Context, d *dialect, db *sql.DB, m *goose.Provider, h
 
 // keptSums returns the checksums that the ledger keeps, by version. It returns none if the ledger has no
 // table for them.
-func keptSums(ctx context.Context, d *dialect, db *sql.DB) (map[int64]string, error) {
+func keptSums(ctx context.Context, d *Dialect, db *sql.DB) (map[int64]string, error) {
 	there, err := tablesOf(ctx, d, db)
 	if err != nil || !slices.Contains(there, "schema_checksums") {
 		return nil, err
@@ -102,12 +102,12 @@ func keptSums(ctx context.Context, d *dialect, db *sql.DB) (map[int64]string, er
 		return nil, fmt.Errorf("read which migrations made the ledger: %w", d.explain(query, err))
 	}
 	kept := map[int64]string{}
-	err = eachRow(rows, nil, func(take scan) error {
+	err = EachRow(rows, nil, func(take Scan) error {
 		var version int64
 		var sum string
 		err := take(&version, &sum)
 		kept[version] = sum
 		return err
 	})
-	return kept, wrap(err, "read which migrations made the ledger")
+	return kept, Wrap(err, "read which migrations made the ledger")
 }

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -14,56 +14,56 @@ type asked interface {
 
 // A reader runs queries on what it wraps. Queries have a ? for each argument, in every dialect.
 type reader[A asked] struct {
-	db A
-	d  *dialect
+	DB A
+	d  *Dialect
 }
 
 // QueryContext is that of sql.DB and of sql.Tx.
 func (r *reader[A]) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return r.db.QueryContext(ctx, r.d.rebind(query), args...)
+	return r.DB.QueryContext(ctx, r.d.Rebind(query), args...)
 }
 
 // QueryRowContext is that of sql.DB and of sql.Tx.
 func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return r.db.QueryRowContext(ctx, r.d.rebind(query), args...)
+	return r.DB.QueryRowContext(ctx, r.d.Rebind(query), args...)
 }
 
-// A pool holds the connections of one kind of reads.
-type pool struct{ reader[*sql.DB] }
+// A Pool holds the connections of one kind of reads.
+type Pool struct{ reader[*sql.DB] }
 
-// atOnce calls read with a snapshot of what was committed at one instant.
-func (p *pool) atOnce(ctx context.Context, read func(*snapshot) error) error {
+// AtOnce calls read with a snapshot of what was committed at one instant.
+func (p *Pool) AtOnce(ctx context.Context, read func(*Snapshot) error) error {
 	o := &sql.TxOptions{ReadOnly: true}
-	if p.d.shared {
+	if p.d.Shared {
 		o.Isolation = sql.LevelRepeatableRead
 	}
-	tx, err := p.db.BeginTx(ctx, o)
+	tx, err := p.DB.BeginTx(ctx, o)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // it was only read
-	return read(&snapshot{tx, p.d})
+	return read(&Snapshot{tx, p.d})
 }
 
 // Close is that of sql.DB.
-func (p *pool) Close() error { return p.db.Close() }
+func (p *Pool) Close() error { return p.DB.Close() }
 
-// A snapshot is a read-only transaction of a pool.
-type snapshot = reader[*sql.Tx]
+// A Snapshot is a read-only transaction of a pool.
+type Snapshot = reader[*sql.Tx]
 
-// wrap adds to an error what was attempted. Nil stays nil.
-func wrap(err error, what string, args ...any) error {
+// Wrap adds to an error what was attempted. Nil stays nil.
+func Wrap(err error, what string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), err)
 }
 
-// A scan is the Scan method of sql.Rows.
-type scan func(into ...any) error
+// A Scan is the Scan method of sql.Rows.
+type Scan func(into ...any) error
 
-// eachRow calls do with the scan of every row of a query's answer, until do returns an error.
-func eachRow(rows *sql.Rows, err error, do func(scan) error) error {
+// EachRow calls do with the scan of every row of a query's answer, until do returns an error.
+func EachRow(rows *sql.Rows, err error, do func(Scan) error) error {
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,9 @@ func eachRow(rows *sql.Rows, err error, do func(scan) error) error {
 	return rows.Err()
 }
 
-// allRows returns what read returns for each row of a query's answer.
-func allRows[V any](rows *sql.Rows, err error, read func(scan) (V, error)) (all []V, _ error) {
-	err = eachRow(rows, err, func(take scan) error {
+// AllRows returns what read returns for each row of a query's answer.
+func AllRows[V any](rows *sql.Rows, err error, read func(Scan) (V, error)) (all []V, _ error) {
+	err = EachRow(rows, err, func(take Scan) error {
 		v, err := read(take)
 		if err == nil {
 			all = append(all, v)
@@ -89,8 +89,8 @@ func allRows[V any](rows *sql.Rows, err error, read func(scan) (V, error)) (all 
 	return all, err
 }
 
-// one reads a row of one column.
-func one[V any](take scan) (v V, err error) {
+// One reads a row of one column.
+func One[V any](take Scan) (v V, err error) {
 	err = take(&v)
 	return v, err
 }

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"cmp"
@@ -14,29 +14,29 @@ import (
 
 // identify reads the ledger's name. If there is none and may is set, it makes one. If several nodes do so at
 // once, the schema lets one succeed.
-func (d *db) identify(ctx context.Context, may bool) error {
-	found, err := d.readIdentity(ctx, d.conclude.db)
+func (d *DB) identify(ctx context.Context, may bool) error {
+	found, err := d.readIdentity(ctx, d.Conclude.DB)
 	if err != nil || found || !may {
 		return err
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // which never fails
-	_, insert := d.write.ExecContext(ctx, d.dialect.rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), hex.EncodeToString(random[:]))
-	if found, err = d.readIdentity(ctx, d.write); err != nil || found {
+	_, insert := d.Write.ExecContext(ctx, d.Dialect.Rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), hex.EncodeToString(random[:]))
+	if found, err = d.readIdentity(ctx, d.Write); err != nil || found {
 		return err
 	}
-	return fmt.Errorf("say which ledger this is: %w", d.dialect.explain(`INSERT`, insert))
+	return fmt.Errorf("say which ledger this is: %w", d.Dialect.explain(`INSERT`, insert))
 }
 
-func (d *db) readIdentity(ctx context.Context, db *sql.DB) (found bool, err error) {
-	err = db.QueryRowContext(ctx, `SELECT ledger FROM identity`).Scan(&d.identity)
+func (d *DB) readIdentity(ctx context.Context, db *sql.DB) (found bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT ledger FROM identity`).Scan(&d.Identity)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("read which ledger this is: %w", cmp.Or(d.dialect.lacking(ctx, db, err), d.dialect.explain(`SELECT`, err)))
-	case !isIdentity(d.identity):
-		return false, fmt.Errorf("the ledger is called %q, and a ledger's name is 1 to %d letters of English, digits, - and _: give it one, UPDATE identity SET ledger = 'staging-2026'", d.identity, maxIdentity)
+		return false, fmt.Errorf("read which ledger this is: %w", cmp.Or(d.Dialect.lacking(ctx, db, err), d.Dialect.explain(`SELECT`, err)))
+	case !isIdentity(d.Identity):
+		return false, fmt.Errorf("the ledger is called %q, and a ledger's name is 1 to %d letters of English, digits, - and _: give it one, UPDATE identity SET ledger = 'staging-2026'", d.Identity, maxIdentity)
 	}
 	return true, nil
 }
@@ -54,7 +54,7 @@ func isIdentity(name string) bool {
 
 // lacking returns an error that says what to do if the identity could not be read because its table is
 // missing. The schema's version is this binary's then, but the table is not there.
-func (d *dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
+func (d *Dialect) lacking(ctx context.Context, db *sql.DB, err error) error {
 	if d.denied(err) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -66,9 +66,9 @@ var tables = []table{
 // versionTable is goose's: it has the versions of the schema.
 const versionTable = "goose_db_version"
 
-func migrationsOf(d *dialect) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+d.name) }
+func migrationsOf(d *Dialect) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+d.name) }
 
-func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
+func migrator(d *Dialect, db *sql.DB) (*goose.Provider, error) {
 	dir, err := migrationsOf(d)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func migrator(d *dialect, db *sql.DB) (*goose.Provider, error) {
 }
 
 // migrateServer is migrate with connections of its own.
-func migrateServer(ctx context.Context, d *dialect, name string) error {
+func migrateServer(ctx context.Context, d *Dialect, name string) error {
 	u, err := parseServer(name)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func migrateServer(ctx context.Context, d *dialect, name string) error {
 // database is current, no right but to read is needed. It refuses a database that is somebody else's. On SQLite and
 // PostgreSQL each step is one transaction, on MySQL its statements may run again: so one that is killed goes on
 // where it was.
-func migrate(ctx context.Context, d *dialect, db *sql.DB) error {
+func migrate(ctx context.Context, d *Dialect, db *sql.DB) error {
 	there, err := tablesOf(ctx, d, db)
 	if err != nil {
 		return err
@@ -159,15 +159,15 @@ func foreigners(there []string) []string {
 	return foreign[:min(len(foreign), 5)]
 }
 
-func tablesOf(ctx context.Context, d *dialect, db *sql.DB) ([]string, error) {
+func tablesOf(ctx context.Context, d *Dialect, db *sql.DB) ([]string, error) {
 	rows, err := db.QueryContext(ctx, d.schema.tables)
-	return allRows(rows, err, one[string])
+	return AllRows(rows, err, One[string])
 }
 
 var errOlderSchema = errors.New("run firstcome migrate")
 
 // checkVersion returns an error that says what to do if this binary may not serve on the schema.
-func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
+func checkVersion(ctx context.Context, d *Dialect, db *sql.DB) error {
 	m, err := migrator(d, db)
 	if err != nil {
 		return err
@@ -175,9 +175,9 @@ func checkVersion(ctx context.Context, d *dialect, db *sql.DB) error {
 	var has sql.NullInt64
 	if err := db.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&has); err != nil {
 		switch {
-		case !d.shared && !isOther(err):
+		case !d.Shared && !isOther(err):
 			return fmt.Errorf("read the ledger's schema: %w. The user needs the right to write the file and its directory, where SQLite keeps FILE-wal and FILE-shm: also to read", err)
-		case d.shared && (d.classify(err) != broken || d.advice(err) != "" || d.denied(err)):
+		case d.Shared && (d.Classify(err) != broken || d.advice(err) != "" || d.denied(err)):
 			return d.explain(`SELECT`, err) // the database was not reached, or not this far
 		}
 		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
@@ -208,7 +208,7 @@ var idColumns = map[string]int64{
 func checkColumns(ctx context.Context, db *sql.DB, query, collation, advice string) error {
 	rows, err := db.QueryContext(ctx, query)
 	var errs []error
-	err = eachRow(rows, err, func(take scan) error {
+	err = EachRow(rows, err, func(take Scan) error {
 		var table, column, has string
 		var length int64
 		if err := take(&table, &column, &has, &length); err != nil {

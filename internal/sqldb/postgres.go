@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -22,12 +22,12 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// postgreSQL is the dialect of PostgreSQL from 13 on.
-var postgreSQL = dialect{
-	name: "postgres", limit: `LIMIT ?`, shared: true, numbered: true, forUpdate: ` FOR UPDATE`,
+// PostgreSQL is the dialect of PostgreSQL from 13 on.
+var PostgreSQL = Dialect{
+	name: "postgres", Limit: `LIMIT ?`, Shared: true, numbered: true, ForUpdate: ` FOR UPDATE`,
 	// Not now(): that is the time at which the transaction began, before it had its locks.
-	clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
-	classify: classifyPostgreSQL, code: codePostgreSQL, advise: advisePostgreSQL,
+	Clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
+	Classify: classifyPostgreSQL, code: codePostgreSQL, advise: advisePostgreSQL,
 	damagedCodes: []string{"XX001", "XX002"}, // data_corrupted, index_corrupted
 	lockedCodes:  []string{"55P03"},          // lock_not_available, which is lock_timeout's
 	deniedCodes:  []string{"42501"},          // insufficient_privilege
@@ -192,7 +192,7 @@ func classifyPostgreSQL(err error) verdict {
 	}
 	switch e.Code[:2] {
 	case "23": // integrity constraint violation
-		return refused
+		return Refused
 	case "08", // connection exception
 		"57", // operator intervention: shutting down, starting up, cancelled
 		"53", // insufficient resources

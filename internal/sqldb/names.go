@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"errors"
@@ -17,12 +17,12 @@ func OnServer(name string) bool {
 	return found && serverDialect(scheme) != nil
 }
 
-func serverDialect(scheme string) *dialect {
+func serverDialect(scheme string) *Dialect {
 	switch scheme {
 	case "mysql", "mariadb":
-		return &mySQL
+		return &MySQL
 	case "postgres", "postgresql":
-		return &postgreSQL
+		return &PostgreSQL
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// mySQL is the dialect of MariaDB from 10.6 on and MySQL from 8.0.16 on, which check
+// MySQL is the dialect of MariaDB from 10.6 on and MySQL from 8.0.16 on, which check
 // the CHECKs of a table.
-var mySQL = dialect{
-	name: "mysql", limit: `LIMIT ?`, shared: true, forUpdate: ` FOR UPDATE`,
+var MySQL = Dialect{
+	name: "mysql", Limit: `LIMIT ?`, Shared: true, ForUpdate: ` FOR UPDATE`,
 	// Not now(6): that is the time at which the statement began.
-	clock:    `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
-	classify: classifyMySQL, code: codeMySQL, advise: adviseMySQL,
+	Clock:    `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
+	Classify: classifyMySQL, code: codeMySQL, advise: adviseMySQL,
 	damagedCodes: []string{"1034", "1194", "1712", "1877"},                 // ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT, ER_TABLE_CORRUPT
 	lockedCodes:  []string{"1205"},                                         // ER_LOCK_WAIT_TIMEOUT
 	deniedCodes:  []string{"1044", "1045", "1142", "1143", "1227", "1370"}, // for a database, at all, for a table, a column, a privilege, a routine
@@ -131,7 +131,7 @@ func classifyMySQL(err error) verdict {
 		1264, 1265, 1366, 1406, // out of range, cut, of another form, too long
 		1452,       // no such row in the table referred to
 		3819, 4025: // a CHECK: MySQL's, MariaDB's
-		return refused
+		return Refused
 	case 1037, 1038, 1040, 1041, 1203, 1226, // out of memory, connections or a user's share of them
 		1047, 1158, 1159, 1160, 1161, // a node of a cluster that is not ready, the network
 		1053, 1077, 1079, 1927, 3024, 1317, 1969, 1021, 1114, // shutting down, killed, timed out, disk full

@@ -1,4 +1,4 @@
-package ledger
+package sqldb
 
 import (
 	"cmp"
@@ -13,23 +13,23 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// A dialect is what one kind of database wants otherwise than the others. All
+// A Dialect is what one kind of database wants otherwise than the others. All
 // SQL elsewhere is the same for all of them, with ? where an argument stands.
-type dialect struct {
+type Dialect struct {
 	name string // of the directory of its migrations
-	// shared tells that other nodes decide in the same database: nothing of a
+	// Shared tells that other nodes decide in the same database: nothing of a
 	// campaign is known from an earlier transaction, or for longer than one.
-	shared   bool
+	Shared   bool
 	numbered bool // arguments are $1, $2, … instead of ?
-	// forUpdate has a SELECT wait for the rows and keep them until the transaction ends.
-	forUpdate string
-	// limit is a LIMIT by an argument.
-	limit string
-	// clock is an expression: the server's clock, in microseconds. NULL: the process's
+	// ForUpdate has a SELECT wait for the rows and keep them until the transaction ends.
+	ForUpdate string
+	// Limit is a LIMIT by an argument.
+	Limit string
+	// Clock is an expression: the server's clock, in microseconds. NULL: the process's
 	// clock is the gate's.
-	clock string
-	// classify says what an error of the driver means, by its code.
-	classify func(error) verdict
+	Clock string
+	// Classify says what an error of the driver means, by its code.
+	Classify func(error) verdict
 	// code returns that of an error of the database; empty: it is none.
 	code func(error) string
 	// These are codes of errors: a row or a page is there and cannot be read; another transaction
@@ -48,7 +48,7 @@ type dialect struct {
 }
 
 // open returns connections to the database that a URL names, which open when first used.
-func (d *dialect) open(u *url.URL, p patience) (*sql.DB, error) {
+func (d *Dialect) open(u *url.URL, p patience) (*sql.DB, error) {
 	connector, err := d.connector(u, p)
 	if err != nil {
 		return nil, err
@@ -57,27 +57,27 @@ func (d *dialect) open(u *url.URL, p patience) (*sql.DB, error) {
 }
 
 // advised adds to an error of opening a ledger what to do about it.
-func (d *dialect) advised(err error) error {
+func (d *Dialect) advised(err error) error {
 	if advice := d.advice(err); advice != "" {
 		return fmt.Errorf("%w: %s", err, advice)
 	}
 	return err
 }
 
-func (d *dialect) damaged(err error) bool   { return slices.Contains(d.damagedCodes, d.code(err)) }
-func (d *dialect) rowLocked(err error) bool { return slices.Contains(d.lockedCodes, d.code(err)) }
-func (d *dialect) denied(err error) bool    { return slices.Contains(d.deniedCodes, d.code(err)) }
+func (d *Dialect) Damaged(err error) bool   { return slices.Contains(d.damagedCodes, d.code(err)) }
+func (d *Dialect) RowLocked(err error) bool { return slices.Contains(d.lockedCodes, d.code(err)) }
+func (d *Dialect) denied(err error) bool    { return slices.Contains(d.deniedCodes, d.code(err)) }
 
-func (d *dialect) advice(err error) string { return cmp.Or(trust.Advice(err), d.advise(err)) }
+func (d *Dialect) advice(err error) string { return cmp.Or(trust.Advice(err), d.advise(err)) }
 
 // A verdict says what an error of a statement means for its transaction.
 type verdict int
 
 const (
 	// notOurs: it is no error of the database, but what a job answers.
-	notOurs verdict = iota
+	NotOurs verdict = iota
 	// refused: the schema does not take what was written.
-	refused
+	Refused
 	// again: the server has rolled the transaction back, or will; run it again.
 	again
 	// unreachable: the connection or the server is in trouble. If COMMIT was sent,
@@ -87,8 +87,8 @@ const (
 	broken
 )
 
-// rebind returns the query as the database wants its arguments marked.
-func (d *dialect) rebind(query string) string {
+// Rebind returns the query as the database wants its arguments marked.
+func (d *Dialect) Rebind(query string) string {
 	if !d.numbered {
 		return query
 	}
