@@ -592,7 +592,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuilt campaign is noted as created after its switch",
-		file: "internal/redis/recovery.go", old: "	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = rec.conn.note(ctx, k) }()\n",
+		file: "internal/redis/recovery.go", old: "	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = errors.Is(rec.conn.note(ctx, k), nil) }()\n",
 		pkg: "./internal/redis", test: "TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched",
 	},
 	{
