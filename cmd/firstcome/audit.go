@@ -18,29 +18,29 @@ import (
 
 type auditCmd struct {
 	Ledger   ledgerName  `placeholder:"sqlite:FILE" help:"The ledger to read (default: ${ledger}, unless there is a server)."`
-	Gate     gateName    `placeholder:"URL" help:"Compare the gate with the ledger too: redis://HOST:PORT/DB, or rediss:// with TLS. FIRSTCOME_GATE keeps the password out of sight."`
-	Journal  journalName `placeholder:"URL" help:"With --gate: the topic that coupons pass behind it, as serve has it: kafka://HOST:PORT/TOPIC. FIRSTCOME_JOURNAL keeps the password out of sight."`
-	Facts    topicURL    `placeholder:"URL" help:"Read a topic of Kafka whole, and hold its facts against the ledger: kafka://HOST:PORT/TOPIC. FIRSTCOME_FACTS keeps the password out of sight."`
-	Server   serverURL   `placeholder:"URL" help:"Ask a server to audit instead. Its API key, of the role operator or admin, is read from FIRSTCOME_KEY."`
-	PrintSQL bool        `help:"Print the queries that the audit runs on the tables of a campaign, with :campaign for its id unless one is named, and read nothing." name:"print-sql"`
+	Gate     gateName    `placeholder:"URL" help:"Also compare the gate with the ledger: redis://HOST:PORT/DB, or rediss:// with TLS. If the URL has a password, set FIRSTCOME_GATE instead."`
+	Journal  journalName `placeholder:"URL" help:"With --gate: the topic between gate and ledger, if serve has a --journal: kafka://HOST:PORT/TOPIC. If the URL has a password, set FIRSTCOME_JOURNAL instead."`
+	Facts    topicURL    `placeholder:"URL" help:"Also read a whole Kafka topic, and check its facts against the ledger: kafka://HOST:PORT/TOPIC. If the URL has a password, set FIRSTCOME_FACTS instead."`
+	Server   serverURL   `placeholder:"URL" help:"Ask a server to audit instead. The API key in FIRSTCOME_KEY must have the role operator or admin."`
+	PrintSQL bool        `help:"Print the SQL queries of the audit, and read nothing. If no campaign is named, :campaign stands for its id." name:"print-sql"`
 	outputFlag
-	SecretFile string `placeholder:"FILE" help:"The secret of the coupon codes, to check these too (default: the one beside the ledger, if it can be read)."`
-	Campaign   string `arg:"" optional:"" help:"The campaign (default: all, and the ledger's file itself)."`
+	SecretFile string `placeholder:"FILE" help:"File with the secret of the coupon codes, to check the codes too (default: the secret beside the ledger, if it can be read)."`
+	Campaign   string `arg:"" optional:"" help:"The campaign (default: all campaigns, and the ledger's file itself)."`
 
-	flags []string // those on the command line
+	flags []string // names of the flags on the command line
 }
 
-// Help says what differs.
+// Help explains how the ways to audit differ.
 func (*auditCmd) Help() string {
-	return `With --ledger it reads the tables, beside whoever serves them, and checks the file too; with --gate
-besides, it compares who holds a coupon at the gate with the ledger and what is on its way to it; with --facts
-besides, it reads the topic whole: each fact that was published is there, in order, and says what the ledger says. With
---server it asks a node to audit each campaign, by the tables and the gate that the node has: from anywhere, and
-through whatever stands between. It does not check the file, nor what is of no campaign. Where FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, it reads the ledger.`
+	return `With --ledger, the audit reads the tables, also while servers use them, and checks the ledger's file. With --gate as
+well, it compares the gate's holders with the coupons in the ledger and in the journal. With --facts as well, it reads
+the whole topic: each published fact must be there, in order, and agree with the ledger. With --server, it asks a node
+to audit each campaign with the node's own tables and gate. That works from anywhere, also through proxies, but checks
+neither the file nor rows without a campaign. If FIRSTCOME_LEDGER and FIRSTCOME_SERVER are both set, the audit reads the
+ledger.`
 }
 
-// BeforeResolve notes the flags: kong calls it when it has read the command line, and then reads
-// the environment.
+// BeforeResolve notes the flags. kong calls it after reading the command line and before reading the environment.
 func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 	for _, p := range line.Path {
 		if p.Flag != nil {
@@ -50,26 +50,26 @@ func (c *auditCmd) BeforeResolve(line *kong.Context) error {
 	return nil
 }
 
-// check chooses between the ledger, with its gate, and a server. A flag takes precedence over the environment, and there
-// the ledger over the server.
+// check chooses between the ledger, with its gate, and a server. A flag takes precedence over the environment. In the environment, the ledger
+// takes precedence over the server.
 func (c *auditCmd) check(terminal) []error {
 	ledgerIsFlag, serverIsFlag := slices.Contains(c.flags, "ledger"), slices.Contains(c.flags, "server")
 	gateIsFlag, secretIsFlag := slices.Contains(c.flags, "gate") && c.Gate.url() != "", slices.Contains(c.flags, "secret-file")
 	factsIsFlag := slices.Contains(c.flags, "facts") && c.Facts != ""
 	switch {
 	case serverIsFlag && ledgerIsFlag:
-		return []error{errors.New("--server: stands beside --ledger: name the one to audit")}
+		return []error{errors.New("--server: cannot be combined with --ledger: name only the one to audit")}
 	case serverIsFlag && gateIsFlag:
-		return []error{errors.New("--gate: a server compares the gate that it has: name the ledger with --ledger instead of --server, or audit the server without --gate")}
+		return []error{errors.New("--gate: a server compares its own gate: name the ledger with --ledger instead of --server, or audit the server without --gate")}
 	case serverIsFlag && factsIsFlag:
 		return []error{errors.New("--facts: a server reads no topic: name the ledger with --ledger instead of --server")}
 	case serverIsFlag && secretIsFlag:
-		return []error{errors.New("--secret-file: a server checks the codes with its own secret: leave it out, or name the ledger with --ledger instead of --server")}
+		return []error{errors.New("--secret-file: a server checks the codes with its own secret: leave --secret-file out, or name the ledger with --ledger instead of --server")}
 	case serverIsFlag:
 		c.Ledger = ""
 	case ledgerIsFlag || gateIsFlag || factsIsFlag || secretIsFlag:
 		c.Server = ""
-	case c.Ledger != "": // both are variables: the tables also show what is of no campaign
+	case c.Ledger != "": // both are environment variables: only the tables show rows without a campaign
 		c.Server = ""
 	}
 	if c.Ledger == "" && c.Server == "" {
@@ -80,21 +80,21 @@ func (c *auditCmd) check(terminal) []error {
 
 // An auditReport is what audit prints.
 type auditReport struct {
-	Ledger    string              `json:"ledger,omitempty"` // one of these
-	Server    string              `json:"server,omitempty"`
+	Ledger    string              `json:"ledger,omitempty"` // empty if Server is set
+	Server    string              `json:"server,omitempty"` // empty if Ledger is set
 	Codes     bool                `json:"codes_checked"`
 	Campaigns []audit.Report      `json:"campaigns"`
-	Gates     []audit.GateReport  `json:"gates,omitempty"` // the campaigns as their gate has them
-	Topic     []audit.TopicReport `json:"topic,omitempty"` // and as a topic has their facts
-	File      []string            `json:"file"`            // what is wrong with the ledger's file
-	Other     audit.Breaches      `json:"other,omitzero"`  // and with what belongs to no campaign
+	Gates     []audit.GateReport  `json:"gates,omitempty"` // campaigns compared with their gate
+	Topic     []audit.TopicReport `json:"topic,omitempty"` // campaigns compared with their facts in the topic
+	File      []string            `json:"file"`            // damage to the ledger's file or tables
+	Other     audit.Breaches      `json:"other,omitzero"`  // breaches in rows without a campaign
 	Breaches  int64               `json:"breaches"`
 }
 
-// errBreach says that a promise is broken: what was printed says which.
+// errBreach means that a promise is broken. The printed report says which one.
 var errBreach = errors.New("a promise is broken")
 
-// Run audits, also while claims are decided.
+// Run audits the ledger or the server, also while claims are being decided.
 func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 	if c.PrintSQL {
 		return c.printSQL(t)
@@ -122,7 +122,7 @@ func (c *auditCmd) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// secret returns the secret to check codes with; nil if there is none, or the server has it.
+// secret returns the secret to check codes with. It returns nil if there is none, or if a server audits with its own.
 func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 	if c.Server != "" {
 		return nil, nil
@@ -135,17 +135,17 @@ func (c *auditCmd) secret(t terminal) (*firstcome.Secret, error) {
 	return &secret, err
 }
 
-// auditLedger audits by the tables.
+// auditLedger audits the ledger's tables.
 func (c *auditCmd) auditLedger(ctx context.Context, t terminal, report *auditReport, secret *firstcome.Secret) error {
 	report.Ledger = sqldb.Masked(c.Ledger.path())
 	open := ledger.OpenCopy
 	if c.Gate.url() != "" || c.Facts != "" {
-		open = ledger.OpenShared // a standby that lags has less than gate and topic
+		open = ledger.OpenShared // a replica that lags has less than gate and topic
 	}
 	return readOpened(ctx, c.Ledger.path(), open, func(l *ledger.Ledger) error { return c.auditTables(ctx, t, l, report, secret) })
 }
 
-// auditTables is auditLedger of an open ledger.
+// auditTables audits the tables of an open ledger.
 func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger, report *auditReport, secret *firstcome.Secret) error {
 	ids, err := c.campaigns(ctx, l, report)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *auditCmd) auditTables(ctx context.Context, t terminal, l *ledger.Ledger
 	return err
 }
 
-// campaigns returns the ids of the campaigns to audit, also of those whose row is gone.
+// campaigns returns the ids of the campaigns to audit, including campaigns whose row is gone.
 func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger, report *auditReport) ([]firstcome.CampaignID, error) {
 	ids, err := l.Books().Campaigns(ctx)
 	if errors.Is(err, audit.ErrUnreadable) {
@@ -185,7 +185,7 @@ func (c *auditCmd) campaigns(ctx context.Context, l *ledger.Ledger, report *audi
 	return []firstcome.CampaignID{id}, nil
 }
 
-// auditOther adds what is wrong with the ledger beside its campaigns.
+// auditOther adds damage to the ledger, and breaches in rows without a campaign.
 func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
 	wrong, err := l.Verify(ctx)
 	if err != nil {
@@ -197,13 +197,13 @@ func (r *auditReport) auditOther(ctx context.Context, l *ledger.Ledger) error {
 	return err
 }
 
-// damaged adds what is wrong with the ledger's file, or with tables.
+// damaged adds damage to the ledger's file or tables.
 func (r *auditReport) damaged(wrong ...string) {
 	r.File = append(r.File, wrong...)
 	r.Breaches += int64(len(wrong))
 }
 
-// audit adds the campaigns' reports.
+// audit adds a report of each campaign, which one makes.
 func (r *auditReport) audit(ctx context.Context, t terminal, ids []firstcome.CampaignID, one func(firstcome.CampaignID, *atomic.Int64) (audit.Report, error)) error {
 	var read atomic.Int64
 	done := showProgress(ctx, t, "audit: coupons read", func() course { return course{done: read.Load()} })

@@ -12,10 +12,9 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// auditGate compares the campaigns that a gate beside the ledger decides with the ledger, and reads only. It skips
-// campaigns that the gate has forgotten because they ended long ago, and those that were never made there. A ledger
-// that moved to another Redis has campaigns of two gates: with one that decides some of them, it is no breach that
-// another one decided those which are closed.
+// auditGate compares the ledger's campaigns with the gate beside the ledger that decides them. It only reads. It skips retired campaigns, and
+// campaigns that were never created at the gate. A ledger that moved to another Redis has campaigns of two gates: if this gate decides some
+// campaigns, closed campaigns of the other gate are not a breach.
 func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID, secret *firstcome.Secret) error {
 	gate, err := c.Gate.kind().inspect(ctx, c.Gate.url(), l, func(ctx context.Context, id firstcome.CampaignID) (string, error) {
 		campaign, err := l.Reads.Campaign(ctx, id)
@@ -40,7 +39,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 		defer topic.Close()
 	}
 	for _, c := range all {
-		campaign, err := l.Reads.Campaign(ctx, c.ID) // again: it may have been retired meanwhile
+		campaign, err := l.Reads.Campaign(ctx, c.ID) // read again, because it may have been retired since
 		if err != nil {
 			return err
 		}
@@ -63,20 +62,20 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 	return nil
 }
 
-// An auditedGate is a gate as an audit reads it.
+// An auditedGate is a gate whose data an audit reads.
 type auditedGate interface {
-	Name() string // as campaigns have it
+	Name() string // the gate's name in the ledger's campaigns
 	audited() audit.GateSource
 }
 
-// atGates returns the campaigns that gates beside the ledger decide, without those that are retired. It reports a campaign
-// whose gate cannot be told.
+// atGates returns the campaigns that gates beside the ledger decide, except retired ones. It reports a campaign whose data in the
+// ledger cannot be read.
 func (r *auditReport) atGates(ctx context.Context, l *ledger.Ledger, ids []firstcome.CampaignID) (all []ledger.Status, err error) {
 	for n, id := range ids {
 		campaign, err := l.Reads.Campaign(ctx, id)
 		switch {
 		case err != nil && r.Campaigns[n].Breaches.Total > 0:
-			r.addGate(audit.NotCompared(id, "what the ledger says of it cannot be used: %v", err))
+			r.addGate(audit.NotCompared(id, "its data in the ledger cannot be read: %v", err))
 		case err != nil:
 			return nil, err
 		case campaign.Remote() && campaign.RetiredAt.IsZero():
@@ -91,22 +90,22 @@ func (r *auditReport) addGate(one audit.GateReport) {
 	r.Breaches += one.Breaches.Total
 }
 
-// errUnmade says that a campaign has not come to its gate yet.
-var errUnmade = errors.New("the campaign is being made")
+// errUnmade means that a campaign has not been created at its gate yet.
+var errUnmade = errors.New("the campaign is being created")
 
-// compareWithGate compares one campaign. The topic is the one that coupons pass behind the gate; nil: they pass none.
+// compareWithGate compares one campaign with its gate. topic is the topic between gate and ledger, or nil if there is none.
 func compareWithGate(ctx context.Context, l audit.Source, gate auditedGate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
-	advice := fmt.Sprintf("name its gate with --gate, or bring that Redis back with its data; if that is gone, and this one is to decide: firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", campaign.ID)
+	advice := fmt.Sprintf("name its gate with --gate, or restore that Redis with its data; if it is gone and this Redis should take over, run firstcome gate rebuild %s; see docs/runbooks/FirstcomeGateLost.md", campaign.ID)
 	switch {
 	case campaign.Gate != gate.Name() && gate.Name() == "":
-		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis has no name: it was emptied, or never was a gate; %s", campaign.Gate, advice), nil
+		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis has no name: it was emptied, or was never a gate; %s", campaign.Gate, advice), nil
 	case campaign.Gate != gate.Name():
 		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis is %s: %s", campaign.Gate, gate.Name(), advice), nil
 	case campaign.Applied == 0:
 		return audit.GateReport{}, errUnmade
 	}
 	of := gate.audited()
-	if topic != nil { // entries move there from the gate's journal, so that is read first
+	if topic != nil { // entries move from the gate's journal to the topic, so the gate's journal is read first
 		atGate := of.Journal
 		of.Journal = func(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) error {
 			return errors.Join(atGate(ctx, id, each), topic.Unrecorded(ctx, id, campaign.Marker, each))

@@ -20,7 +20,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A counter is a campaign, drop, with a line at a gate on Redis, and a ledger beside it.
+// A counter is the campaign drop with a waiting line, at a gate on Redis, and its ledger.
 type counter struct {
 	*scene
 	gate *redis.Redis
@@ -45,7 +45,7 @@ func newCounter(t *testing.T) *counter {
 	return c
 }
 
-// bring brings the gate the changes that it lacks.
+// bring applies the changes that the gate lacks.
 func (c *counter) bring() {
 	pending, err := c.Campaigns.Pending(c.t.Context(), "drop")
 	stage.Must(c.t, err)
@@ -68,7 +68,7 @@ func (c *counter) compared() (lines []string) {
 	return lines
 }
 
-// someone has somebody join, leave or get a coupon past the line.
+// someone lets a user join the line, leave it, or get a coupon directly.
 func (c *counter) someone(random *rand.Rand) {
 	ctx, user := c.t.Context(), firstcome.UserID(fmt.Sprint("u", random.IntN(2000)))
 	var err error
@@ -85,8 +85,7 @@ func (c *counter) someone(random *rand.Rand) {
 	}
 }
 
-// operate voids a coupon, pauses the campaign or lets it go on, and raises its quantity when it is sold out, which ends a
-// generation.
+// operate voids a coupon, pauses or resumes the campaign, and raises the quantity after it is sold out, which ends a generation.
 func (c *counter) operate(n int64) {
 	if _, err := c.Campaigns.Void(c.t.Context(), "op", "drop", n, "sold"); err != nil && !errors.Is(err, firstcome.ErrNoCoupon) && !errors.Is(err, firstcome.ErrNotRecorded) {
 		c.t.Error(err)
@@ -108,8 +107,8 @@ func (c *counter) state() gate.State {
 	return s
 }
 
-// TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse audits again and again while people join and leave, are served and
-// get coupons past the line, and an operator changes the campaign.
+// TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse audits repeatedly while users join and leave, are served, and get coupons directly, and while an
+// operator changes the campaign.
 func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 	const audits, generations = 25, 4
 	c := newCounter(t)

@@ -12,17 +12,18 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// audits is how many campaigns a node audits at once.
+// audits is the most campaigns that a node audits at once.
 const audits = 1
 
 // An auditor audits campaigns for a node, one at a time.
 type auditor struct {
 	*base
-	remote  *remoteGate   // nil: the ledger decides
-	running chan struct{} // full while as many campaigns are audited as may be
+	remote  *remoteGate   // nil if the ledger decides
+	running chan struct{} // one element per running audit
 }
 
-// audit is what the API asks for. It audits if nothing else of this node does. A gate that does not answer hinders only its own part.
+// audit audits a campaign for the API. It returns api.ErrAuditRunning while this node audits another campaign. If the gate does not answer, only
+// the gate's part of the report fails.
 func (a *auditor) audit(ctx context.Context, id firstcome.CampaignID) (found api.Audited, err error) {
 	select {
 	case a.running <- struct{}{}:
@@ -43,7 +44,7 @@ func (a *auditor) audit(ctx context.Context, id firstcome.CampaignID) (found api
 	return found, err
 }
 
-// prove is what the console asks for. It waits until nothing else of this node audits.
+// prove audits a campaign for the console. It waits until this node audits nothing else.
 func (a *auditor) prove(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (proof console.Proof, err error) {
 	select {
 	case a.running <- struct{}{}:
@@ -60,13 +61,13 @@ func (a *auditor) prove(ctx context.Context, id firstcome.CampaignID, read *atom
 	return proof, err
 }
 
-// readPrimary opens the ledger once more. This node may read lists from a standby that lags: that has less than the gate.
+// readPrimary opens the ledger once more, at its primary. This node may read lists from a replica, and a replica that lags has less than the gate.
 func (a *auditor) readPrimary(ctx context.Context, read func(*ledger.Ledger) error) error {
 	return readOpened(ctx, a.flags.Ledger.path(), ledger.OpenShared, read)
 }
 
-// auditGate compares what this node's gate has of a campaign with the ledger. It returns nil if there is nothing to compare. A campaign that
-// is closed may have been decided by an earlier gate.
+// auditGate compares a campaign at this node's gate with the ledger. It returns nil if there is nothing to compare. An earlier gate may have decided
+// a closed campaign.
 func (a *auditor) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.CampaignID) (*audit.GateReport, error) {
 	if a.remote == nil {
 		return nil, nil

@@ -15,17 +15,17 @@ func (r *auditReport) print(t terminal) {
 		fmt.Fprintln(t.out, "the file:", wrong)
 	}
 	if r.Other.Total > 0 {
-		fmt.Fprintf(t.out, "of no campaign: %s\n", counted(r.Other.Total, "breach", "es"))
+		fmt.Fprintf(t.out, "without a campaign: %s\n", counted(r.Other.Total, "breach", "es"))
 		printBreaches(t, r.Other)
 	}
 	for _, c := range r.Campaigns {
 		fmt.Fprintf(t.out, "%s: %s, %d in force, %d voided, %s, %s\n", c.Campaign, counted(c.Coupons, "coupon", "s"),
 			c.InForce, c.Voided, counted(c.Facts, "fact", "s"), counted(c.Breaches.Total, "breach", "es"))
 		if c.Lines > 0 {
-			fmt.Fprintf(t.out, "  %s of its waiting line lost by its gate: whoever was in line lost their place\n", counted(c.Lines, "generation", "s"))
+			fmt.Fprintf(t.out, "  %s of its waiting line lost by its gate: the users in line lost their places\n", counted(c.Lines, "generation", "s"))
 		}
 		if c.Lost > 0 {
-			fmt.Fprintf(t.out, "  %s lost by its gate, and never given again: %s\n", counted(c.Lost, "number", "s"), whoWasTold(c.LostTold > 0))
+			fmt.Fprintf(t.out, "  %s lost by its gate, and never assigned again: %s\n", counted(c.Lost, "number", "s"), whoWasTold(c.LostTold > 0))
 		}
 		printBreaches(t, c.Breaches)
 	}
@@ -57,14 +57,14 @@ func (r *auditReport) print(t terminal) {
 	switch {
 	case r.Codes:
 	case sqldb.OnServer(r.Ledger):
-		fmt.Fprintln(t.out, "The codes were not checked: set FIRSTCOME_SECRET, or name their secret with --secret-file.")
+		fmt.Fprintln(t.out, "The codes were not checked: set FIRSTCOME_SECRET, or name the file of the secret with --secret-file.")
 	default:
-		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger; name it with --secret-file.")
+		fmt.Fprintln(t.out, "The codes were not checked: there is no secret beside the ledger. Name its file with --secret-file.")
 	}
 	fmt.Fprintf(t.out, "verdict: %s in %s\n", counted(r.Breaches, "breach", "es"), counted(int64(len(r.Campaigns)), "campaign", "s"))
 }
 
-// counted returns a number and what is counted, with the ending of more than one.
+// counted returns a number and the counted noun, with the ending of the plural unless n is 1.
 func counted(n int64, one, ending string) string {
 	if n == 1 {
 		ending = ""
@@ -85,7 +85,7 @@ func printBreaches(t terminal, b audit.Breaches) {
 	}
 }
 
-// breachLine is a breach as people read it: the promise, the query that found it, and its text.
+// breachLine returns a breach as a line of text: the promise, the query that found the breach, and its description.
 func breachLine(b audit.Breach) string {
 	if b.Query == "" {
 		return b.Promise + ": " + b.Text

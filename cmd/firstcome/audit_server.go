@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/audit"
 )
 
-// maxPage is how many items a server gives at once.
+// maxPage is the most items that a server returns at once.
 const maxPage = 500
 
 // auditServer asks a server to audit its campaigns, or one.
@@ -43,7 +43,7 @@ func (c *auditCmd) auditServer(ctx context.Context, t terminal, report *auditRep
 	return nil
 }
 
-// auditInTurn asks a server to audit a campaign, again while the server audits another one.
+// auditInTurn asks a server to audit a campaign, and asks again while the server audits another campaign.
 func auditInTurn(ctx context.Context, calls *client.Client, id string) (client.Audit, error) {
 	for {
 		found, err := calls.Operator().Audit(ctx, id)
@@ -59,7 +59,7 @@ func auditInTurn(ctx context.Context, calls *client.Client, id string) (client.A
 	}
 }
 
-// addServed adds what a server found.
+// addServed adds a server's report.
 func (r *auditReport) addServed(found *client.Audit) {
 	one := audit.Report{
 		Campaign: firstcome.CampaignID(found.CampaignID), Coupons: found.Coupons, InForce: found.InForce, Voided: found.Voided, Facts: found.Facts,
@@ -76,7 +76,7 @@ func (r *auditReport) addServed(found *client.Audit) {
 	}
 }
 
-// breachesOf returns breaches on the wire as an audit has them.
+// breachesOf converts breaches from the API.
 func breachesOf(b client.Breaches) audit.Breaches {
 	found := audit.Breaches{Total: b.Total, Count: b.Count}
 	for _, one := range b.Shown {

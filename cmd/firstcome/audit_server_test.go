@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestANodeAuditsOneCampaignAtATime: the API says so, and the console waits.
+// TestANodeAuditsOneCampaignAtATime expects that the API refuses a second audit, and that the console waits.
 func TestANodeAuditsOneCampaignAtATime(t *testing.T) {
 	name := services.Ledgers[services.SQLite](t)
 	stage.Must(t, decider(t, name).Campaigns.Create(t.Context(), "op", "c", stage.Terms(1)))

@@ -26,7 +26,7 @@ func auditing(t *testing.T, l *ledger.Ledger, of ...firstcome.CampaignID) *audit
 	return report
 }
 
-// decider opens a ledger to decide in it, until the test ends.
+// decider opens a ledger that decides claims until the test ends.
 func decider(t *testing.T, name string) *ledger.Ledger {
 	l, err := ledger.Open(t.Context(), name, ledger.Options{Secret: plantSecret})
 	stage.Must(t, err)
@@ -34,8 +34,8 @@ func decider(t *testing.T, name string) *ledger.Ledger {
 	return l
 }
 
-// TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided audits again and again while coupons are issued and voided,
-// terms change, and the campaign is paused and goes on.
+// TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided audits repeatedly while coupons are issued and voided, terms change, and the campaign is
+// paused and resumed.
 func TestTheAuditFindsNoBreachWhileClaimsAndChangesAreDecided(t *testing.T) {
 	const clients, audits, coupons = 3, 15, 3000
 	for _, kind := range kinds(t) {
@@ -119,7 +119,7 @@ func TestAPageThatCannotBeReadIsABreachOfItsCampaignAndEndsNothingElse(t *testin
 	}
 }
 
-// spoilPage overwrites the beginning of the page of a file that has a text.
+// spoilPage overwrites the beginning of the file's page that contains a text.
 func spoilPage(t *testing.T, name, text string) {
 	t.Helper()
 	const page = 4096

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// auditTopic reads a topic whole, and holds the campaigns' facts in it against the ledger.
+// auditTopic reads a whole topic, and checks the campaigns' facts in it against the ledger.
 func (c *auditCmd) auditTopic(ctx context.Context, t terminal, l *ledger.Ledger, report *auditReport, ids []firstcome.CampaignID) error {
 	var read atomic.Int64
 	done := showProgress(ctx, t, "audit: events of the topic read", func() course { return course{done: read.Load()} })

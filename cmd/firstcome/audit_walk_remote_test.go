@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// farTime is the clock of the gate, which goes on by itself.
+// farTime returns the time of the gate's clock, which advances by itself.
 func (w *walker) farTime() time.Time {
 	w.farNow = w.farNow.Add(time.Duration(w.rand.IntN(100)) * time.Millisecond)
 	return w.farNow
@@ -25,13 +25,13 @@ func (w *walker) farTime() time.Time {
 func (w *walker) farIssue() {
 	user := firstcome.UserID(fmt.Sprint("u", w.rand.IntN(12)))
 	decisions, err := w.far.Claim(w.t.Context(), w.id, []firstcome.UserID{user})
-	if !errors.Is(err, firstcome.ErrNoCampaign) { // the gate has not heard of it
+	if !errors.Is(err, firstcome.ErrNoCampaign) { // the gate does not have the campaign yet
 		stage.Must(w.t, err)
 		w.said("far claim of %s: %v", user, decisions[0].Outcome)
 	}
 }
 
-// farRecord records or buries some of what is in the journal.
+// farRecord records some of the journal's coupons, or makes dead letters of them.
 func (w *walker) farRecord() {
 	g := w.far.Course(w.id)
 	if g == nil || len(g.Journal) == 0 {
@@ -53,7 +53,7 @@ func (w *walker) farRecord() {
 	g.Journal = slices.Delete(g.Journal, k, k+1)
 }
 
-// farApply brings the gate what it lacks.
+// farApply applies the changes that the gate lacks.
 func (w *walker) farApply() {
 	pending, err := w.Campaigns.Pending(w.t.Context(), w.id)
 	stage.Must(w.t, err)
@@ -134,8 +134,8 @@ func (w *walker) farEnd() {
 	}
 }
 
-// TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway audits after every few steps of a walk of a gate beside the
-// ledger, whose clock is another one: coupons come late, in any order, and as dead letters, and changes wait for the gate.
+// TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway audits after every few steps of a random walk with a gate beside the ledger. The gate has its
+// own clock. Coupons reach the ledger late, in any order, or as dead letters, and changes wait for the gate.
 func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
 	w := newWalker(t)
 	name := services.Ledgers[services.SQLite](t)
@@ -160,7 +160,7 @@ func TestTheAuditFindsNoBreachWhateverTheOrderAtAGateFarAway(t *testing.T) {
 	})
 }
 
-// farBegin makes a campaign at a gate whose clock is up to two seconds before or behind the ledger's.
+// farBegin creates a campaign at a gate whose clock is up to two seconds ahead of the ledger's, or behind.
 func (w *walker) farBegin(round int) {
 	w.far = stage.NewGate(0)
 	w.far.Clock, w.farNow = w.farTime, w.now.Add(time.Duration(w.rand.IntN(4000)-2000)*time.Millisecond)

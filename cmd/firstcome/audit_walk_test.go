@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A walker does what operators and claimants do, in any order, by a clock that jumps.
+// A walker acts as operators and claiming users, in random order, with a clock that jumps.
 type walker struct {
 	*scene
 	rand *rand.Rand
@@ -33,7 +33,7 @@ func newWalker(t *testing.T) *walker {
 	return w
 }
 
-// tick is the ledger's clock: it stands still, goes on and goes back.
+// tick is the ledger's clock, which stops, advances or goes back.
 func (w *walker) tick() time.Time {
 	switch w.rand.IntN(12) {
 	case 0:
@@ -45,7 +45,7 @@ func (w *walker) tick() time.Time {
 	return w.now
 }
 
-// allowed passes over what is refused.
+// allowed ignores errors that mean a refusal.
 func (w *walker) allowed(err error) {
 	w.t.Helper()
 	for _, known := range []error{
@@ -62,12 +62,12 @@ func (w *walker) allowed(err error) {
 	}
 }
 
-// said logs a step, for whoever has to find out how a breach came about.
+// said logs a step, so that a developer can see how a breach came about.
 func (w *walker) said(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...)+" at "+w.now.Format("05.000"))
 }
 
-// edge is an end of a window about now, or none.
+// edge returns a time near now for the opening or closing of a window, or none.
 func (w *walker) edge() time.Time {
 	if w.rand.IntN(4) == 0 {
 		return time.Time{}
@@ -120,7 +120,7 @@ func (w *walker) step() {
 	}
 }
 
-// begin makes the campaign of a round.
+// begin creates the campaign of a round.
 func (w *walker) begin(round int, terms firstcome.Terms) {
 	w.id, w.log = firstcome.CampaignID(fmt.Sprint("c", round)), nil
 	w.create(w.id, terms)
@@ -134,7 +134,7 @@ func (w *walker) sound(reader *ledger.Ledger) {
 	}
 }
 
-// TestTheAuditFindsNoBreachWhateverTheOrder audits after every few steps of a walk where the ledger decides.
+// TestTheAuditFindsNoBreachWhateverTheOrder audits after every few steps of a random walk in which the ledger decides.
 func TestTheAuditFindsNoBreachWhateverTheOrder(t *testing.T) {
 	for _, kind := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A giver is a node with its own --backlog. All givers of a test know which numbers were given to whom.
+// A giver is a node with its own --backlog. All givers of a test share a record of which user got which number.
 type giver struct {
 	*rewind
 	given map[int64]firstcome.UserID
@@ -40,7 +40,7 @@ func (g *giver) gives(prefix string, users int) (fresh []firstcome.Coupon, soldO
 	return fresh, soldOut
 }
 
-// keeps records the coupons of the journal's first entries, and settles them.
+// keeps records the coupons of the journal's first entries, and acknowledges the entries.
 func (g *giver) keeps(coupons []firstcome.Coupon, entries int) {
 	g.t.Helper()
 	drained, err := g.ledger.Recorder.Record(g.t.Context(), flow.Batch{Campaign: "c", Epoch: g.epoch, Coupons: coupons})
@@ -48,8 +48,8 @@ func (g *giver) keeps(coupons []firstcome.Coupon, entries int) {
 	g.settle(drained, g.entries()[:entries]...)
 }
 
-// TestF64ABacklogThatDiffersBetweenNodesHarmsNobody has a node with a backlog of 10 beside one with 50, at one gate and one ledger. What the wide
-// one gave above the narrow one's limit is lost with the gate, by number, whichever of them rebuilds, and nobody else is given it.
+// TestF64ABacklogThatDiffersBetweenNodesHarmsNobody runs a node with a backlog of 10 and a node with 50 at the same gate and ledger. The gate loses
+// numbers that the node with 50 issued above the limit of the node with 10. Whichever node rebuilds, these numbers are lost, and no other user gets them.
 func TestF64ABacklogThatDiffersBetweenNodesHarmsNobody(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		for _, rebuilds := range []string{"the narrow one rebuilds", "the wide one rebuilds"} {
@@ -71,7 +71,7 @@ func TestF64ABacklogThatDiffersBetweenNodesHarmsNobody(t *testing.T) {
 				stage.Same(t, "how many are given below the ceiling of the one that recorded", 45, len(third))
 				none, _ := narrow.gives("d-", 5)
 				stage.Same(t, "how many the narrow one gives, where 50 wait for the ledger", 0, len(none))
-				narrow.keeps(second, 1) // its own grant ends sooner, and lowers nothing
+				narrow.keeps(second, 1) // its own grant is smaller, and does not lower the other
 
 				narrow.do("FLUSHALL")
 				by := narrow

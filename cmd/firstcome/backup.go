@@ -18,11 +18,11 @@ type backupCmd struct {
 }
 
 func (c *backupCmd) Help() string {
-	return `A ledger of SQLite only; a database on a server is backed up by its own tools. The file is a ledger
-itself: to restore it, stop the server, move the ledger, FILE-wal and FILE-shm away, put the file in
-the ledger's place, and start the server. Nothing that was issued after it is known then: read what
-docs/operate.md says of that first. Keep the secret of the coupon
-codes (FILE.secret) with the backup: without it the campaigns in it cannot be decided.`
+	return `backup copies a ledger on SQLite only. Back up a database on a server with the database's own tools. The new file is
+itself a ledger. To restore it: stop the server, move the ledger, FILE-wal and FILE-shm away, put the file in the
+ledger's place, and start the server. The restored ledger does not know the coupons that were issued after the backup:
+read docs/operate.md about them first. Keep the secret of the coupon codes (FILE.secret) with the backup: without the
+secret, no claim on its campaigns can be decided.`
 }
 
 func (c *backupCmd) Run(ctx context.Context, t terminal) error {
@@ -38,7 +38,7 @@ func (c *backupCmd) Run(ctx context.Context, t terminal) error {
 		return fmt.Errorf("make the backup durable: %w", err)
 	}
 	return c.print(t, map[string]any{"file": c.File, "bytes": size(c.File)}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s has the ledger, %d bytes.\n", c.File, size(c.File))
+		fmt.Fprintf(w, "%s is a copy of the ledger, %d bytes.\n", c.File, size(c.File))
 	})
 }
 
@@ -50,8 +50,7 @@ func size(file string) int64 {
 	return info.Size()
 }
 
-// syncFile makes a file and its name durable, readable by its owner only: the
-// coupon codes in it are worth money.
+// syncFile makes a file and its name durable, and readable only by its owner: the coupon codes in it are worth money.
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

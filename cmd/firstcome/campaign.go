@@ -17,27 +17,27 @@ import (
 type campaignCmd struct {
 	Create campaignCreateCmd `cmd:"" help:"Create a campaign."`
 	List   campaignListCmd   `cmd:"" help:"List the campaigns."`
-	Show   campaignShowCmd   `cmd:"" help:"Show a campaign with its counters. Where people are in line it watches for a second how fast they are served."`
+	Show   campaignShowCmd   `cmd:"" help:"Show a campaign with its counters. If users are in line, measure for a second how fast the line is served."`
 	Update campaignUpdateCmd `cmd:"" help:"Change terms of a campaign. Coupons keep the terms under which they were issued."`
-	Pause  campaignPauseCmd  `cmd:"" help:"Have claims answered with paused, until resume."`
-	Resume campaignResumeCmd `cmd:"" help:"End a pause."`
-	Close  campaignCloseCmd  `cmd:"" help:"Close a campaign, for good."`
+	Pause  campaignPauseCmd  `cmd:"" help:"Pause a campaign: until it is resumed, claims are answered with paused."`
+	Resume campaignResumeCmd `cmd:"" help:"Resume a paused campaign."`
+	Close  campaignCloseCmd  `cmd:"" help:"Close a campaign permanently."`
 }
 
-// termsFlags are a campaign's terms; what is absent is not set.
+// termsFlags are a campaign's terms. An absent flag sets nothing.
 type termsFlags struct {
 	Quantity   quantity       `placeholder:"N" help:"Coupons that may be in force at once, or unlimited."`
-	OpensAt    timeOrNone     `placeholder:"TIME" help:"First instant at which a coupon is issued, like 2026-12-24T10:00:00+09:00, or \"2026-12-24 10:00\" with --tz, or none."`
-	ClosesAt   timeOrNone     `placeholder:"TIME" help:"First instant at which none is issued any more, or none."`
-	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"Answer a claim when its coupon is recorded, or when it is decided."`
-	Pace       paceOrNone     `placeholder:"N" help:"Have claims wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them; or none, which is no line."`
-	Waitlist   yesOrNo        `placeholder:"yes" help:"yes: who waits stays in line when every coupon is in force; or no."`
-	Benefit    jsonText       `placeholder:"JSON" help:"What a coupon is good for: any JSON, like {\"percent_off\":10}."`
+	OpensAt    timeOrNone     `placeholder:"TIME" help:"Time from which coupons are issued, like 2026-12-24T10:00:00+09:00, or \"2026-12-24 10:00\" with --tz, or none."`
+	ClosesAt   timeOrNone     `placeholder:"TIME" help:"Time from which no coupon is issued any longer, or none."`
+	Answer     string         `enum:",recorded,decided" default:"" placeholder:"recorded" help:"When to answer a claim: recorded, once its coupon is in the ledger, or decided, once the claim is decided."`
+	Pace       paceOrNone     `placeholder:"N" help:"Let users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides; or none for no line."`
+	Waitlist   yesOrNo        `placeholder:"yes" help:"yes: users in line keep waiting when all coupons are in force; no: the line ends."`
+	Benefit    jsonText       `placeholder:"JSON" help:"The benefit of a coupon: any JSON, like {\"percent_off\":10}."`
 	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
 }
 
-// check gives instants without a zone the zone of --tz, and returns what is wrong with them.
+// check applies the zone of --tz to times without a zone, and returns their errors.
 func (f *termsFlags) check(zone zoneName) (errs []error) {
 	for _, one := range []struct {
 		flag string
@@ -50,7 +50,7 @@ func (f *termsFlags) check(zone zoneName) (errs []error) {
 	return errs
 }
 
-// changes returns the terms that are set, as the API names them.
+// changes returns the terms that are set, by their names in the API.
 func (f termsFlags) changes() map[string]any {
 	changes, coupon := map[string]any{}, map[string]any{}
 	set := func(into map[string]any, field, value string) {
@@ -78,14 +78,14 @@ func (f termsFlags) changes() map[string]any {
 type campaignCreateCmd struct {
 	serverFlags
 	termsFlags
-	Name string `placeholder:"TEXT" help:"What people call it (default: its id)."`
+	Name string `placeholder:"TEXT" help:"The campaign's name for people (default: its id)."`
 	ID   string `arg:"" help:"The campaign's id: lower-case letters, digits and hyphens."`
 }
 
 func (c *campaignCreateCmd) check(terminal) []error {
 	errs := c.termsFlags.check(c.TZ)
 	if c.Quantity == "" {
-		errs = append(errs, errors.New("--quantity: say how many coupons there are, or unlimited"))
+		errs = append(errs, errors.New("--quantity: give the number of coupons, or unlimited"))
 	}
 	return errs
 }
@@ -135,20 +135,20 @@ func (c *campaignShowCmd) Run(ctx context.Context, t terminal) error {
 	}
 	return c.print(t, campaign, func(w io.Writer) {
 		c.writeCampaign(w, campaign)
-		if err == nil { // else its gate is lost, or does not answer: the state says so
+		if err == nil { // otherwise the gate is lost or does not answer, as the state shows
 			c.writeLine(w, line, rate)
 		}
 	})
 }
 
 const (
-	// rateOver is for how long a line is watched to tell how fast it is served.
+	// rateOver is how long a line is watched to measure how fast it is served.
 	rateOver = time.Second
-	// unknownRate is shown where nobody can tell.
+	// unknownRate is shown if the rate could not be measured.
 	unknownRate = "-"
 )
 
-// rate watches a line for a second, and returns how fast it is served.
+// rate watches a line for rateOver, and returns how fast it is served.
 func (c *campaignShowCmd) rate(ctx context.Context, calls *client.Client, before client.Line) string {
 	select {
 	case <-ctx.Done():
@@ -162,8 +162,7 @@ func (c *campaignShowCmd) rate(ctx context.Context, calls *client.Client, before
 	return rateBetween(before, after)
 }
 
-// rateBetween returns how many tickets a second ended at the head of a line between two looks at it: most were served, some
-// may have been left.
+// rateBetween returns how many tickets a second ended at the head of a line between two reads of it. Most were served; some users may have left.
 func rateBetween(before, after client.Line) string {
 	took := after.ServerTime.Sub(before.ServerTime.Time)
 	if took <= 0 || after.Generation != before.Generation {
@@ -175,8 +174,8 @@ func rateBetween(before, after client.Line) string {
 type campaignUpdateCmd struct {
 	oneCampaign
 	termsFlags
-	Name      string `placeholder:"TEXT" help:"What people call it."`
-	IfVersion int64  `default:"0" placeholder:"N" help:"Change it only if this is still its version (default: in any case)."`
+	Name      string `placeholder:"TEXT" help:"The campaign's name for people."`
+	IfVersion int64  `default:"0" placeholder:"N" help:"Change the campaign only if this is still its version (default: at any version)."`
 }
 
 // check refuses a command that changes nothing.
@@ -209,31 +208,31 @@ func (c *campaignResumeCmd) Run(ctx context.Context, t terminal) error {
 
 type campaignCloseCmd struct {
 	oneCampaign
-	Yes bool `variable:"none" help:"Close it without asking."`
+	Yes bool `variable:"none" help:"Close the campaign without asking."`
 }
 
-// Run closes a campaign, if the caller confirms that it is this one.
+// Run closes a campaign, if the caller confirms by typing its id.
 func (c *campaignCloseCmd) Run(ctx context.Context, t terminal) error {
 	if !c.Yes {
-		if err := t.confirm(ctx, "A campaign that is closed never issues again.", c.ID); err != nil {
+		if err := t.confirm(ctx, "A closed campaign never issues a coupon again.", c.ID); err != nil {
 			return err
 		}
 	}
 	return answered(t, c.printCampaign)(c.client(t).Close(ctx, c.ID))
 }
 
-// oneCampaign is what a command about one campaign takes.
+// oneCampaign has the flags and the argument of a command about one campaign.
 type oneCampaign struct {
 	serverFlags
 	ID string `arg:"" help:"The campaign's id."`
 }
 
-// printCampaign prints one campaign.
+// printCampaign prints a campaign as text or JSON.
 func (f serverFlags) printCampaign(t terminal, c client.Campaign) error {
 	return f.print(t, c, func(w io.Writer) { f.writeCampaign(w, c) })
 }
 
-// writeCampaign writes what the API says of a campaign.
+// writeCampaign writes a campaign as lines of text.
 func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nstate\t%s\nversion\t%d\n", c.ID, cell(c.Name), stateText(c), c.Version)
 	remaining := countText(c.Remaining)
@@ -260,7 +259,7 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	}
 }
 
-// writeLine writes who is next in line, how fast it is served, and how the last generation ended.
+// writeLine writes how fast a line is served, which ticket is next, and how the last generation ended.
 func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 	if l.Waiting > 0 {
 		fmt.Fprintf(w, "serving rate\t%s\n", rate)
@@ -274,7 +273,7 @@ func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 	}
 }
 
-// stateText returns a campaign's state, and what is the matter with its gate.
+// stateText returns a campaign's state, and the trouble with its gate if there is any.
 func stateText(c client.Campaign) string {
 	switch c.GateState {
 	case "unverified":
@@ -284,9 +283,9 @@ func stateText(c client.Campaign) string {
 	case "mismatch":
 		return c.State + " (the server has another gate or ledger)"
 	case "ahead":
-		return c.State + " (the ledger is older than the gate: firstcome gate reconcile " + c.ID + ")"
+		return c.State + " (the ledger is older than the gate: run firstcome gate reconcile " + c.ID + ")"
 	case "behind":
-		return c.State + " (the gate is in an epoch that has ended, so another Redis came in its place; if this one is to decide: firstcome gate rebuild " + c.ID + ")"
+		return c.State + " (the gate's epoch has ended, because another Redis replaced it; if this Redis should decide, run firstcome gate rebuild " + c.ID + ")"
 	case "unknown":
 		return c.State + " (the gate does not answer)"
 	}
@@ -301,7 +300,7 @@ func paceText(p *client.Pace) string {
 	return strconv.FormatInt(*p.PerSecond, 10) + " a second"
 }
 
-// countText returns a count; nil is unknown.
+// countText returns a count as text, or - if it is unknown.
 func countText(n *int64) string {
 	if n == nil {
 		return "-"

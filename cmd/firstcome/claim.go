@@ -13,23 +13,23 @@ import (
 
 type claimCmd struct {
 	serverFlags
-	Follow   bool   `variable:"none" help:"If the campaign has a waiting line, wait in it, and say how far it is."`
+	Follow   bool   `variable:"none" help:"If the campaign has a waiting line, wait in it, and print the user's place."`
 	Campaign string `arg:"" help:"The campaign's id."`
-	User     string `arg:"" optional:"" help:"The user's id; absent where FIRSTCOME_KEY is a user's own token."`
+	User     string `arg:"" optional:"" help:"The user's id. It may be left out if FIRSTCOME_KEY is the user's own token."`
 }
 
 func (c *claimCmd) Help() string {
-	return `The exit status is 0 if the user has a coupon now, also one from before, or a place in line, and 1 for a refusal.
-Asking again is safe.`
+	return `The exit status is 0 if the user now has a coupon, new or earlier, or a place in line, and 1 if the claim is refused.
+Claiming again is safe.`
 }
 
-// check requires a user where the key cannot be a user's own token.
+// check requires a user, unless the key may be a user's own token.
 func (c *claimCmd) check(t terminal) []error {
 	if c.User == "" && c.Follow {
-		return []error{errors.New("<user>: say whose place is to be followed")}
+		return []error{errors.New("<user>: name the user whose place to follow")}
 	}
 	if c.User == "" && t.variable(keyVariable) == "" {
-		return []error{errors.New("<user>: say who claims; only with a user's own token in FIRSTCOME_KEY may it be absent")}
+		return []error{errors.New("<user>: name the user who claims; leave it out only with the user's own token in FIRSTCOME_KEY")}
 	}
 	return nil
 }
@@ -46,12 +46,12 @@ func (c *claimCmd) Run(ctx context.Context, t terminal) error {
 	return c.printAnswer(t, answer)
 }
 
-// follow waits in line, and says how far it is.
+// follow waits in line until the place ends, and prints each place on the way.
 func (f serverFlags) follow(ctx context.Context, t terminal, calls *client.Client, campaign, user string, from client.Place) (client.Answer, error) {
 	return calls.Follow(ctx, campaign, user, from, func(p client.Place) { fmt.Fprintln(t.err, placeText(&p)) })
 }
 
-// printAnswer prints what a user has of a campaign. Neither a coupon nor a place is an error.
+// printAnswer prints a user's coupon or place. It returns an error if the user has neither.
 func (f serverFlags) printAnswer(t terminal, answer client.Answer) error {
 	err := f.print(t, answer, func(w io.Writer) {
 		if answer.Place != nil {
@@ -67,7 +67,7 @@ func (f serverFlags) printAnswer(t terminal, answer client.Answer) error {
 	return err
 }
 
-// placeText says where somebody stands in line.
+// placeText describes a place in line.
 func placeText(p *client.Place) string {
 	text := fmt.Sprintf("waiting: ticket %d of generation %d, at most %d ahead", p.Ticket, p.Generation, p.Ahead)
 	if p.ETASeconds != nil {
@@ -82,7 +82,7 @@ func placeText(p *client.Place) string {
 	return text
 }
 
-// whyRefused returns what a server says of a refusal besides its outcome.
+// whyRefused returns the details that a server adds to a refusal.
 func whyRefused(p *client.Problem) string {
 	if p == nil || p.Detail == "" {
 		return ""
@@ -118,11 +118,11 @@ func answered[T any](t terminal, print func(terminal, T) error) func(T, error) e
 	}
 }
 
-// explain adds to an error of the server what to do about it.
+// explain adds advice to a server's error.
 func explain(err error) error {
 	var unreached *net.OpError
 	if errors.As(err, &unreached) && unreached.Op == "dial" {
-		return fmt.Errorf("%w. Is a server running there? firstcome serve starts one, and --server names it", err)
+		return fmt.Errorf("%w. Is a server running there? Start one with firstcome serve, or name another with --server", err)
 	}
 	var p *client.Problem
 	if !errors.As(err, &p) {
@@ -130,7 +130,7 @@ func explain(err error) error {
 	}
 	switch p.Status {
 	case 401:
-		return fmt.Errorf("%w. Set FIRSTCOME_KEY; firstcome key create makes a key", err)
+		return fmt.Errorf("%w. Set FIRSTCOME_KEY; firstcome key create creates a key", err)
 	case 503, 429:
 		return fmt.Errorf("%w (in %v)", err, p.RetryAfter)
 	}

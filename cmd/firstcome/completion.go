@@ -13,7 +13,7 @@ type completionCmd struct {
 }
 
 func (c *completionCmd) Help() string {
-	return `Put the line of your shell into its start-up file:
+	return `Put the line for your shell into the shell's start-up file:
 
     bash:  source <(firstcome completion bash)
     zsh:   source <(firstcome completion zsh)
@@ -25,12 +25,12 @@ func (c *completionCmd) Run(t terminal) error {
 	return err
 }
 
-// completing is how the scripts ask firstcome what may follow the words of a command line. It is
-// not a command, so nothing in the environment keeps it from answering.
+// completing is the word with which the scripts ask firstcome for completions. It is not a command of cli, so it answers even if an environment
+// variable is wrong.
 const completing = "__complete"
 
-// completionScripts are what the shells source. To bash the = of --output=json is a word of its own.
-// Where there is nothing to choose from, the shells complete the names of files.
+// completionScripts are the scripts that the shells source. bash treats the = of --output=json as a word of its own. If firstcome prints no
+// completions, the shells complete file names.
 var completionScripts = map[string]string{
 	"bash": `_firstcome() {
   local here="${COMP_WORDS[COMP_CWORD]}"
@@ -56,7 +56,7 @@ complete -c firstcome -n 'not count (__firstcome) >/dev/null' -F
 `,
 }
 
-// complete prints what may follow the words of a command line: a line each, with its help after a tab.
+// complete prints the words that may come next on a command line, one a line, each with its help after a tab.
 func complete(t terminal, words []string) error {
 	k, err := kong.New(new(cli), vars())
 	if err != nil {
@@ -85,7 +85,7 @@ func complete(t terminal, words []string) error {
 	return nil
 }
 
-// flagBefore returns the flag that is the last of the words and takes a value, or nil.
+// flagBefore returns the flag that is the last of words, if it takes a value, or nil.
 func flagBefore(node *kong.Node, words []string) *kong.Flag {
 	for _, f := range flagsOf(node) {
 		names := []string{"--" + f.Name, "-" + string(f.Short)}
@@ -96,12 +96,12 @@ func flagBefore(node *kong.Node, words []string) *kong.Flag {
 	return nil
 }
 
-// valuesOf returns the values that a flag or an argument may have, if these are a few words.
+// valuesOf returns the values that a flag or an argument may have, if they are an enumeration.
 func valuesOf(v *kong.Value) []string {
 	return strings.FieldsFunc(v.Enum, func(r rune) bool { return r == ',' })
 }
 
-// printWords prints words with the first sentence of a help text.
+// printWords prints words, each with the first sentence of help.
 func printWords(t terminal, words []string, help string) {
 	help, _, _ = strings.Cut(help, ". ")
 	for _, word := range words {

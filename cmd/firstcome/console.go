@@ -20,10 +20,10 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// consoleConnections are the console's own, where it has an address of its own: a crowd of claims cannot take them.
+// consoleConnections is the most connections to a console with an address of its own. Claims cannot use them up.
 const consoleConnections = 256
 
-// openConsole makes the console, beside the API's surface or for a listener of its own, as --console says.
+// openConsole creates the console, on the API's listener or for a listener of its own, as --console says.
 func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	own, beside := n.flags.Console.own() != "", n.flags.Console.beside(n.flags.Listen)
 	if !own && !beside {
@@ -43,7 +43,8 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	api.Handler = besideAPI(pages, api.Handler)
 }
 
-// examine looks at the ledger, the gate and this machine, as firstcome doctor does. It takes nothing that this node has.
+// examine checks the ledger, the gate, the topics and this machine, like firstcome doctor. The checks of ledger, gate and topics open connections of
+// their own.
 func (b *base) examine(ctx context.Context) (found doctor.Findings) {
 	path := b.flags.Ledger.path()
 	found = append(found, sqldb.Examine(ctx, path)...)
@@ -67,7 +68,7 @@ func (b *base) examine(ctx context.Context) (found doctor.Findings) {
 	return found
 }
 
-// shown returns what the node knows of the way from its gate to the ledger; nil: the ledger decides.
+// shown returns the journal for the console to show. It returns nil if the ledger decides.
 func (r *remoteGate) shown() *console.Journal {
 	if r == nil {
 		return nil
@@ -88,7 +89,7 @@ func (r *remoteGate) shown() *console.Journal {
 	return j
 }
 
-// breaker returns the state of this node's recorder's breaker, empty if it has none.
+// breaker returns the state of the circuit breaker of this node's recorder, or an empty string if the node has no recorder.
 func (r *remoteGate) breaker() string {
 	if r == nil || r.recorder == nil {
 		return ""
@@ -96,7 +97,7 @@ func (r *remoteGate) breaker() string {
 	return r.recorder.Stats().Breaker
 }
 
-// relayBreaker is the same of its relay.
+// relayBreaker returns the state of the circuit breaker of this node's relay, or an empty string if the node has no relay.
 func (r *remoteGate) relayBreaker() string {
 	if r == nil || r.relay == nil {
 		return ""
@@ -104,13 +105,13 @@ func (r *remoteGate) relayBreaker() string {
 	return r.relay.Stats().Breaker
 }
 
-// self is what this node says of itself.
+// self describes this node.
 func (n *node) self() figures.Node {
-	host, _ := os.Hostname() // without a name the address has to do
+	host, _ := os.Hostname() // without a host name, Listen alone names the node
 	return figures.Node{Host: host, Listen: n.whereabouts(), Role: n.flags.Role, Version: thisBuild().Version, StartedAt: time.Now()}
 }
 
-// besideAPI serves the console's paths, and the API's all others.
+// besideAPI sends requests for the console's paths to pages, and all others to api.
 func besideAPI(pages, api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.Path; path == console.Root || strings.HasPrefix(path, console.Root+"/") {
@@ -121,12 +122,12 @@ func besideAPI(pages, api http.Handler) http.Handler {
 	})
 }
 
-// turnAway answers a person for whose connection there is no room.
+// turnAway answers a connection above the limit.
 func turnAway(w http.ResponseWriter) {
 	http.Error(w, "The console has no room for another connection. Try again in a moment.", http.StatusServiceUnavailable)
 }
 
-// consoleURL returns where people find the console, or off.
+// consoleURL returns the URL of the console, or off.
 func (n *node) consoleURL() string {
 	at := n.console
 	if n.pages == nil {
@@ -138,7 +139,7 @@ func (n *node) consoleURL() string {
 	return n.flags.url(at) + console.Root
 }
 
-// url returns where this machine reaches a listener.
+// url returns the URL at which this machine reaches a listener.
 func (c *serveCmd) url(at net.Listener) string {
 	scheme := "http://"
 	if c.files.tls != nil {
@@ -147,7 +148,7 @@ func (c *serveCmd) url(at net.Listener) string {
 	return scheme + listenAddress(at.Addr().String()).here()
 }
 
-// observers hear how claims end: the metrics, and the counts of each campaign.
+// observers passes each outcome of a claim to the metrics and to the campaign's counts.
 type observers struct {
 	*ops.Monitor
 	counter *figures.Counter
@@ -163,7 +164,7 @@ func (o observers) Decided(id firstcome.CampaignID, outcome firstcome.Outcome) {
 	o.counter.Decided(id, outcome)
 }
 
-// Served is flow.DispatchLimits.OnServe.
+// Served implements flow.DispatchLimits.OnServe.
 func (o observers) Served(id firstcome.CampaignID, served gate.Served, took time.Duration, err error) {
 	o.Monitor.Served(id, served, took, err)
 	o.counter.Served(id, len(served.Coupons))

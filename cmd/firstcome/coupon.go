@@ -15,19 +15,19 @@ import (
 )
 
 type couponCmd struct {
-	List   couponListCmd   `cmd:"" help:"List coupons of a campaign: a user's, a code's, or all."`
+	List   couponListCmd   `cmd:"" help:"List coupons of a campaign: the coupons of a user, the coupon with a code, or all."`
 	Show   couponShowCmd   `cmd:"" help:"Show one coupon by its number or its code."`
-	Void   couponVoidCmd   `cmd:"" help:"Take a coupon back: its stock returns, and its user may claim again."`
-	Issue  couponIssueCmd  `cmd:"" help:"Issue coupons to users directly, in the order given, also before the opening and in a pause."`
-	Export couponExportCmd `cmd:"" help:"Write all coupons of a campaign, as they are at one instant, as CSV or JSON lines."`
+	Void   couponVoidCmd   `cmd:"" help:"Void a coupon: its stock returns, and its user may claim again."`
+	Issue  couponIssueCmd  `cmd:"" help:"Issue coupons to users directly, in the order given, even before the campaign opens or while it is paused."`
+	Export couponExportCmd `cmd:"" help:"Write a snapshot of all coupons of a campaign, as CSV or JSON lines."`
 }
 
 type couponListCmd struct {
 	oneCampaign
-	User   userName   `variable:"none" placeholder:"USER" help:"Only this user's."`
-	Code   couponCode `variable:"none" placeholder:"CODE" help:"Only that with this code, as people type it."`
-	Voided bool       `variable:"none" help:"Voided ones too."`
-	Limit  count      `variable:"none" default:"100" help:"At most so many (default: 100). For all of them see coupon export."`
+	User   userName   `variable:"none" placeholder:"USER" help:"List only coupons of this user."`
+	Code   couponCode `variable:"none" placeholder:"CODE" help:"List only the coupon with this code, in any spelling that the server accepts."`
+	Voided bool       `variable:"none" help:"Also list voided coupons."`
+	Limit  count      `variable:"none" default:"100" help:"The most coupons to list (default: 100). To get all coupons, use coupon export."`
 }
 
 func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
@@ -51,7 +51,7 @@ func (c *couponListCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if more {
-		fmt.Fprintf(t.err, "There may be more: raise --limit, or take all with firstcome coupon export %s\n", c.ID)
+		fmt.Fprintf(t.err, "There may be more coupons: raise --limit, or get all with firstcome coupon export %s\n", c.ID)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (c *couponShowCmd) Run(ctx context.Context, t terminal) error {
 type couponVoidCmd struct {
 	oneCampaign
 	Number int64  `arg:"" help:"The coupon's number."`
-	Reason string `required:"" variable:"none" placeholder:"TEXT" help:"Why, for the audit log."`
+	Reason string `required:"" variable:"none" placeholder:"TEXT" help:"The reason, for the audit log."`
 }
 
 func (c *couponVoidCmd) Run(ctx context.Context, t terminal) error {
@@ -93,18 +93,19 @@ type couponIssueCmd struct {
 	oneCampaign
 	Users  []string `arg:"" optional:"" help:"The users' ids."`
 	File   string   `variable:"none" placeholder:"FILE" help:"A file of users' ids: CSV, text between tabs, or one id a line; - reads standard input."`
-	Column string   `variable:"none" placeholder:"NAME" help:"Of the file: the heading of the column that has the ids, or its number (default: the one headed user_id or the like)."`
-	Reason string   `variable:"none" placeholder:"TEXT" help:"Why, for the audit log."`
-	Exact  bool     `variable:"none" help:"Of the file: each line is an id as it is, with blanks, quotes and commas."`
+	Column string   `variable:"none" placeholder:"NAME" help:"With --file: the heading or the number of the column with the ids (default: the column headed user_id or similar)."`
+	Reason string   `variable:"none" placeholder:"TEXT" help:"The reason, for the audit log."`
+	Exact  bool     `variable:"none" help:"With --file: take each whole line as an id, including blanks, quotes and commas."`
 }
 
 func (c *couponIssueCmd) Help() string {
-	return `No other claim comes in between up to 1,000 users. The exit status is 0 if each of them has a coupon now, also
-one from before, and 1 if one was refused. Asking again is safe: a user who has a coupon keeps it.
+	return `Up to 1,000 users are decided together, with no other claim in between. The exit status is 0 if each user now has a
+coupon, new or earlier, and 1 if a user was refused. Issuing again is safe: a user who has a coupon keeps it.
 
-The file may be CSV as Excel, Sheets, psql --csv and firstcome coupon export write it, or text between tabs as
-mysql --batch writes it. A line that is not plainly a user's id is told with its number, and nobody is issued a coupon. So
-is a first line that may be a heading, as email or login: say with --column that it is one, or with --exact that it is a user.`
+The file may be CSV, as written by Excel, Sheets, psql --csv and firstcome coupon export, or text between tabs, as
+written by mysql --batch. If a line is not clearly a user's id, the command reports the line's number and issues no
+coupon at all. This includes a first line that may be a heading, like email or login: use --column if it is a heading,
+or --exact if it is a user's id.`
 }
 
 // issueChunk is the most users that one call takes.
@@ -131,7 +132,7 @@ func (c *couponIssueCmd) Run(ctx context.Context, t terminal) error {
 		}
 		users = users[len(some):]
 	}
-	// Answers are shown even if a later call failed.
+	// Show the answers even if a later call failed.
 	if shown := c.printIssued(t, answers); err == nil {
 		err = shown
 	}
@@ -141,15 +142,14 @@ func (c *couponIssueCmd) Run(ctx context.Context, t terminal) error {
 	return explain(err)
 }
 
-// An issued is what one user got.
+// An issued is the outcome for one user.
 type issued struct {
 	User    string         `json:"user_id"`
 	Outcome string         `json:"outcome"`
 	Coupon  *client.Coupon `json:"coupon"`
 }
 
-// users returns the ids from the arguments and from the file. It reports a mistake with its line,
-// before anybody is issued a coupon.
+// users returns the ids from the arguments and from the file. It reports each mistake with its line, before any coupon is issued.
 func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 	users := c.Users
 	var errs []error
@@ -162,7 +162,7 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 		check("<users>", user)
 	}
 	if c.Exact && c.Column != "" || c.File == "" && (c.Exact || c.Column != "") {
-		errs = append(errs, errors.New("--column and --exact are each for a --file, and not for the same"))
+		errs = append(errs, errors.New("--column and --exact need --file, and cannot be combined"))
 	}
 	if c.File != "" {
 		in, err := c.open(t)
@@ -180,7 +180,7 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 		users = append(users, ids...)
 	}
 	if len(users) == 0 && len(errs) == 0 {
-		errs = append(errs, errors.New("<users>: say who is issued a coupon, or name a file of them with --file"))
+		errs = append(errs, errors.New("<users>: name the users to issue coupons to, or a file of users with --file"))
 	}
 	if len(errs) > 0 {
 		return nil, usageError{errors.Join(errs...)}
@@ -188,7 +188,7 @@ func (c *couponIssueCmd) users(t terminal) ([]string, error) {
 	return users, nil
 }
 
-// firstFew returns the first three of ids, for people.
+// firstFew returns the first three ids as text.
 func firstFew(ids []string) string {
 	const few = 3
 	text := strings.Join(ids[:min(few, len(ids))], ", ")
@@ -198,7 +198,7 @@ func firstFew(ids []string) string {
 	return text
 }
 
-// byteOrderMark is what editors and Excel on Windows write before UTF-8. It is not part of the text.
+// byteOrderMark is written before UTF-8 text by Excel and some editors on Windows. It is not part of the text.
 const byteOrderMark = "\ufeff"
 
 func (c *couponIssueCmd) open(t terminal) (io.ReadCloser, error) {
@@ -225,7 +225,7 @@ func (c *couponIssueCmd) printIssued(t terminal, answers []issued) error {
 	})
 }
 
-// printCoupons prints coupons as a table.
+// printCoupons prints coupons as a table or as JSON.
 func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
 	defer tellMasked(t, coupons)
 	return f.print(t, coupons, func(w io.Writer) {
@@ -236,7 +236,7 @@ func (f serverFlags) printCoupons(t terminal, coupons []client.Coupon) error {
 	})
 }
 
-// printCoupon prints one coupon.
+// printCoupon prints one coupon as text or as JSON.
 func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	defer tellMasked(t, []client.Coupon{c})
 	return f.print(t, c, func(w io.Writer) {
@@ -251,10 +251,10 @@ func (f serverFlags) printCoupon(t terminal, c client.Coupon) error {
 	})
 }
 
-// tellMasked says why ids and codes are masked. No code has an asterisk of its own.
+// tellMasked prints why ids and codes are masked, if they are. Only a masked code has an asterisk.
 func tellMasked(t terminal, coupons []client.Coupon) {
 	masked := func(c client.Coupon) bool { return strings.Contains(c.Code, "*") }
 	if slices.ContainsFunc(coupons, masked) {
-		fmt.Fprintln(t.err, "User ids and codes are masked: the role of this key sees them whole only where it asks by --user or by a code.")
+		fmt.Fprintln(t.err, "User ids and codes are masked: the role of this key sees them in full only in a search with --user or a code.")
 	}
 }

@@ -10,17 +10,17 @@ import (
 )
 
 type deadLetterCmd struct {
-	List   deadListCmd   `cmd:"" help:"List what the ledger would not take."`
+	List   deadListCmd   `cmd:"" help:"List dead letters: coupons and journal entries that the ledger refused."`
 	Causes deadCausesCmd `cmd:"" help:"Count the open dead letters by campaign and cause."`
-	Replay deadReplayCmd `cmd:"" help:"Record the coupon of a dead letter, or of all of a cause, once the cause is mended."`
-	Void   deadVoidCmd   `cmd:"" help:"Give a dead letter, or all of a cause, up for good: the stock returns, and the users may claim again."`
+	Replay deadReplayCmd `cmd:"" help:"Record the coupon of one dead letter, or of all with a cause, after the cause is fixed."`
+	Void   deadVoidCmd   `cmd:"" help:"Give up one dead letter, or all with a cause, permanently: the stock returns, and the users may claim again."`
 }
 
 type deadListCmd struct {
 	serverFlags
-	Campaign string `placeholder:"ID" help:"Only those of this campaign."`
-	Cause    string `placeholder:"CAUSE" help:"Only those of this cause, as dead-letter causes prints it."`
-	Resolved bool   `help:"Those too that were replayed or voided."`
+	Campaign string `placeholder:"ID" help:"List only dead letters of this campaign."`
+	Cause    string `placeholder:"CAUSE" help:"List only dead letters with this cause, as printed by dead-letter causes."`
+	Resolved bool   `help:"Also list dead letters that were replayed or voided."`
 }
 
 func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
@@ -43,7 +43,7 @@ func (c *deadListCmd) Run(ctx context.Context, t terminal) error {
 
 type deadCausesCmd struct {
 	serverFlags
-	Campaign string `placeholder:"ID" help:"Only those of this campaign."`
+	Campaign string `placeholder:"ID" help:"Count only dead letters of this campaign."`
 }
 
 func (c *deadCausesCmd) Run(ctx context.Context, t terminal) error {
@@ -57,19 +57,19 @@ func (c *deadCausesCmd) Run(ctx context.Context, t terminal) error {
 	})(c.client(t).Operator().DeadLetterCauses(ctx, c.Campaign))
 }
 
-// chosenLetters is what a command about one dead letter, or about all of a campaign and cause, takes.
+// chosenLetters has the flags of a command about one dead letter, or about all with a campaign and a cause.
 type chosenLetters struct {
 	serverFlags
-	ID       int64  `arg:"" optional:"" help:"The dead letter's id, as dead-letter list prints it."`
-	Campaign string `placeholder:"ID" help:"Instead of one: all open letters of this campaign and of --cause."`
-	Cause    string `placeholder:"CAUSE" help:"With --campaign: the cause, as dead-letter causes prints it, like over_quantity."`
-	Yes      bool   `variable:"none" help:"With --campaign: do it without asking."`
+	ID       int64  `arg:"" optional:"" help:"The dead letter's id, as printed by dead-letter list."`
+	Campaign string `placeholder:"ID" help:"Instead of an id: all open dead letters of this campaign with the cause in --cause."`
+	Cause    string `placeholder:"CAUSE" help:"With --campaign: the cause, as printed by dead-letter causes, like over_quantity."`
+	Yes      bool   `variable:"none" help:"With --campaign: do not ask for confirmation."`
 }
 
 // check returns an error unless the flags name one letter, or a campaign and a cause.
 func (c *chosenLetters) check(terminal) []error {
 	if many := c.Campaign != "" && c.Cause != ""; (c.ID != 0) == many || !many && (c.Campaign != "" || c.Cause != "" || c.Yes) {
-		return []error{errors.New("name one dead letter by its id, or all of a cause with --campaign and --cause")}
+		return []error{errors.New("name one dead letter by its id, or all with a cause by --campaign and --cause")}
 	}
 	return nil
 }
@@ -82,12 +82,12 @@ func (c *deadReplayCmd) Run(ctx context.Context, t terminal) error {
 	if c.ID != 0 {
 		return answered(t, c.printLetter)(calls.Operator().ReplayDeadLetter(ctx, c.ID))
 	}
-	return c.all(ctx, t, calls, "They are recorded.", calls.Operator().ReplayDeadLetters)
+	return c.all(ctx, t, calls, "These dead letters will be recorded.", calls.Operator().ReplayDeadLetters)
 }
 
 type deadVoidCmd struct {
 	chosenLetters
-	Reason string `required:"" placeholder:"TEXT" help:"Why, for the audit log."`
+	Reason string `required:"" placeholder:"TEXT" help:"The reason, for the audit log."`
 }
 
 func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
@@ -96,12 +96,12 @@ func (c *deadVoidCmd) Run(ctx context.Context, t terminal) error {
 	if c.ID != 0 {
 		return answered(t, c.printLetter)(calls.Operator().VoidDeadLetter(ctx, c.ID, c.Reason))
 	}
-	return c.all(ctx, t, calls, "They are given up for good.", func(ctx context.Context, of client.LetterChoice) (client.ResolvedLetters, error) {
+	return c.all(ctx, t, calls, "These dead letters will be given up permanently.", func(ctx context.Context, of client.LetterChoice) (client.ResolvedLetters, error) {
 		return calls.Operator().VoidDeadLetters(ctx, of, c.Reason)
 	})
 }
 
-// all resolves the letters of a campaign and cause that are open now, a call after the other, if the caller confirms it.
+// all resolves the dead letters of a campaign and cause that are open now, one call after another, if the caller confirms.
 func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Client, what string, resolve func(context.Context, client.LetterChoice) (client.ResolvedLetters, error)) error {
 	const few = 3
 	of := client.LetterChoice{CampaignID: c.Campaign, CauseCode: c.Cause}
@@ -141,7 +141,7 @@ func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Clien
 			}
 		}
 	}
-	// The letters done so far are shown even if a later call failed.
+	// Show the letters that are resolved so far, even if a later call failed.
 	shown := c.print(t, total, func(w io.Writer) {
 		fmt.Fprintf(w, "%s resolved, %d refused as before, %d not tried.\n", counted(int64(total.Done), "dead letter", "s"), len(total.Refused), total.Remaining)
 	})
@@ -149,14 +149,14 @@ func (c *chosenLetters) all(ctx context.Context, t terminal, calls *client.Clien
 	case err == nil && total.Stopped != nil:
 		err = errors.New(*total.Stopped)
 	case err == nil && len(total.Refused) > 0:
-		err = fmt.Errorf("the ledger refuses %s as before, and they stay open: see firstcome dead-letter list", counted(int64(len(total.Refused)), "dead letter", "s"))
+		err = fmt.Errorf("the ledger still refuses %s: see firstcome dead-letter list", counted(int64(len(total.Refused)), "dead letter", "s"))
 	case err == nil:
 		err = shown
 	}
 	return explain(err)
 }
 
-// printLetter says what became of a dead letter.
+// printLetter prints the state of a dead letter.
 func (c *chosenLetters) printLetter(t terminal, d client.DeadLetter) error {
 	return c.print(t, d, func(w io.Writer) { fmt.Fprintf(w, "Dead letter %d is %s.\n", d.ID, letterState(d)) })
 }
@@ -168,7 +168,7 @@ func letterState(d client.DeadLetter) string {
 	return *d.ResolvedBy
 }
 
-// orNone returns the text of a value, - where there is none.
+// orNone returns a value as text, or - if value is nil.
 func orNone[T any](value *T) string {
 	if value == nil {
 		return "-"

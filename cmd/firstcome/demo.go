@@ -26,23 +26,22 @@ type demoCmd struct {
 	Coupons     count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
 	Concurrency count      `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
 	Repeat      count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
-	Pace        paceOrNone `placeholder:"N" help:"Have the users wait in line, and issue so many coupons a second to it; or unlimited, as fast as the gate takes them (default: there is no line)."`
-	Keep        bool       `help:"Leave the server and its console up afterwards, until Ctrl-C, and print their addresses."`
-	Watch       bool       `help:"Print the console's link first. The users come when somebody has opened it, in a wave of 40 s, so that it can be watched (with --pace: all at once, into the line). The server stays up, as with --keep."`
+	Pace        paceOrNone `placeholder:"N" help:"Let the users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides (default: no line)."`
+	Keep        bool       `help:"Afterwards, keep the server and its console running until Ctrl-C, and print their addresses."`
+	Watch       bool       `help:"First print a link to the console. Once a browser has opened the link, the users claim in a wave of 40 s, slow enough to watch (with --pace: all at once, into the line). The server keeps running, as with --keep."`
 }
 
-// demoCampaign is the id of the campaign that demo makes.
+// demoCampaign is the id of the campaign that demo creates.
 const demoCampaign = "demo"
 
-// demoAnswerWait lets a slow disk finish; a demonstration is not an SLO.
+// demoAnswerWait gives a slow disk time to finish. A demo has no latency objective.
 const demoAnswerWait = 30 * time.Second
 
-// Run starts a whole server on a temporary ledger, has users claim over HTTP, and
-// holds the answers and the ledger against the promises.
+// Run starts a whole server on a temporary ledger, lets users claim over HTTP, and checks the answers and the ledger against the promises.
 func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
 	dir, err := os.MkdirTemp("", "firstcome-demo-")
 	if err != nil {
-		return fmt.Errorf("make a place for the ledger: %w", err)
+		return fmt.Errorf("create a directory for the ledger: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	n, err := newNode(ctx, demoServe(filepath.Join(dir, "demo.db")), slog.New(slog.DiscardHandler),
@@ -62,16 +61,16 @@ func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
 	return errors.Join(err, <-ended)
 }
 
-// demoServe is serve on a ledger of the demonstration's own.
+// demoServe returns the serve command for the demo's ledger at path.
 func demoServe(path string) *serveCmd {
 	c := &serveCmd{Listen: "127.0.0.1:0", Ops: opsOff, AnswerWait: demoAnswerWait, ShutdownGrace: demoAnswerWait}
 	c.Ledger = ledgerName("sqlite:" + path)
 	return c
 }
 
-// show has the users claim, audits, and prints it all on one screen.
+// show lets the users claim, audits the result, and prints everything on one screen.
 func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
-	fmt.Fprintf(t.out, "%d users ask for %d coupons at http://%s, every coupon fsynced in SQLite before its answer.\n\n",
+	fmt.Fprintf(t.out, "%d users claim %d coupons at http://%s. Every coupon is fsynced in SQLite before its answer.\n\n",
 		c.Users, c.Coupons, n.address())
 	terms := firstcome.Terms{Name: fmt.Sprintf("The first %s get one", humanize.Comma(int64(c.Coupons))), Quantity: int64(c.Coupons), Answer: firstcome.Recorded, Benefit: []byte(`{"percent_off":10}`)}
 	if c.paced() {
@@ -134,13 +133,13 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 	})
 }
 
-// paced tells whether the users wait in line.
+// paced reports whether the users wait in line.
 func (c *demoCmd) paced() bool { return c.Pace != "" && c.Pace != "null" }
 
 func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
 	issued, soldOut, already := r.Coupons(), r.Outcomes["sold_out"], r.Outcomes["already_issued"]
 	rest := r.Claims - r.Outcomes["issued"] - soldOut - already
-	if r.Line != nil { // who claimed again while in line has one place
+	if r.Line != nil { // a user who claimed again while in line has one place
 		rest -= r.Outcomes["waiting"] - r.Line.Followed + r.Line.Ends["issued"] + r.Line.Ends["sold_out"]
 		soldOut += r.Line.Ends["sold_out"]
 	}
@@ -168,11 +167,11 @@ func verdictWords(v load.Verdict) string {
 	return fmt.Sprintf("%d breaches", v.Breaches.Total)
 }
 
-// keep leaves the server up until ctx ends.
+// keep keeps the server running until ctx ends.
 func keep(ctx context.Context, t terminal, n *node, ended chan error) error {
 	base := "http://" + n.address()
 	fmt.Fprintf(t.out, `
-The console is at %s until Ctrl-C: look at what happened, prove it, or steer it.
+The console is at %s until Ctrl-C: see what happened, verify it, or manage the campaign.
 The server is at %s. Try:
   curl %s/v1/campaigns/%s
   curl -X POST -H 'Content-Type: application/json' -d '{"user_id":"user-1"}' %s/v1/campaigns/%s/claims

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// moveEvery is how often a terminal shows how the line moved, more often than a server reads its line anew; elsewhere
-	// a line of text a second is enough.
+	// moveEvery is how often a terminal redraws the line. This is more often than a server reads its line. Without a terminal, a line of text
+	// every writeEvery is enough.
 	moveEvery  = 200 * time.Millisecond
 	writeEvery = time.Second
 	barWidth   = 40
@@ -23,16 +23,16 @@ const (
 // A lineShow shows how a waiting line moves.
 type lineShow struct {
 	out      io.Writer
-	redraws  bool // on a terminal: in place
+	redraws  bool // in place, on a terminal
 	coupons  int64
 	began    time.Time
 	shown    bool
 	latest   sight
-	earlier  sight   // a second or so before
-	previous []sight // of the last second
+	earlier  sight   // about a second before latest
+	previous []sight // the sights of about the last second
 }
 
-// A sight is a line at an instant of the show.
+// A sight is a line at a time after the show began.
 type sight struct {
 	at time.Duration
 	client.Line
@@ -58,7 +58,7 @@ func showLine(ctx context.Context, t terminal, server, id string, coupons int64)
 				return
 			case <-ticks.C:
 			}
-			if l, err := reader.Line(ctx, id); err == nil { // else the next look shows it
+			if l, err := reader.Line(ctx, id); err == nil { // on an error, the next tick tries again
 				show.see(sight{time.Since(show.began), l})
 			}
 		}
@@ -73,11 +73,11 @@ func showLine(ctx context.Context, t terminal, server, id string, coupons int64)
 func newLineShow(out io.Writer, redraws bool, coupons int64) *lineShow {
 	return &lineShow{
 		out: out, redraws: redraws, coupons: coupons, began: time.Now(),
-		previous: []sight{{Line: client.Line{Serving: 1}}}, // nobody has been served
+		previous: []sight{{Line: client.Line{Serving: 1}}}, // no ticket has been served
 	}
 }
 
-// see shows a sight, unless the generation is over: then its people have gone.
+// see shows a sight, unless the first generation has ended: then no user of the demo is in line.
 func (s *lineShow) see(now sight) {
 	if now.Generation > 1 {
 		return
@@ -101,17 +101,17 @@ func (s *lineShow) see(now sight) {
 	}
 }
 
-// end leaves the last sight on the screen, and an empty line behind it.
+// end leaves the last sight on the screen, followed by an empty line.
 func (s *lineShow) end() {
 	if s.latest.at > 0 {
 		fmt.Fprintln(s.out)
 	}
 }
 
-// served is how many tickets have come to their turn.
+// served returns how many tickets have been served.
 func (s *lineShow) served() int64 { return s.latest.Serving - 1 }
 
-// perSecond is how many tickets a second were served lately.
+// perSecond returns how many tickets a second were served in about the last second.
 func (s *lineShow) perSecond() float64 {
 	passed := (s.latest.at - s.earlier.at).Seconds()
 	if passed == 0 {
@@ -120,7 +120,7 @@ func (s *lineShow) perSecond() float64 {
 	return float64(s.latest.Serving-s.earlier.Serving) / passed
 }
 
-// newest says how many people are before the one who joined last, and for how long.
+// newest describes the place of the user who joined last: how many users are ahead, and how long the wait is.
 func (s *lineShow) newest() string {
 	ahead := max(0, s.latest.LastTicket-s.latest.Serving)
 	text := fmt.Sprintf("%d ahead", ahead)
@@ -130,13 +130,13 @@ func (s *lineShow) newest() string {
 	return text
 }
 
-// text is a sight in one line.
+// text returns the latest sight as a line of text.
 func (s *lineShow) text() string {
-	return fmt.Sprintf("%4.1f s: serving ticket %d of %d, %d of %d coupons issued, %d waiting, the last one has %s, %.0f a second",
+	return fmt.Sprintf("%4.1f s: serving ticket %d of %d, %d of %d coupons issued, %d waiting, the last user has %s, %.0f a second",
 		s.latest.at.Seconds(), s.latest.Serving, s.latest.LastTicket, min(s.served(), s.coupons), s.coupons, s.latest.Waiting, s.newest(), s.perSecond())
 }
 
-// rows are a sight on a screen.
+// rows returns the latest sight as the rows of a screen.
 func (s *lineShow) rows() []string {
 	row := func(name, format string, args ...any) string {
 		return fmt.Sprintf("%20s  ", name) + fmt.Sprintf(format, args...)
@@ -147,20 +147,20 @@ func (s *lineShow) rows() []string {
 		row("issued", "%s%s %d of %d", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), issued, s.coupons),
 		row("serving", "ticket %d of %d", s.latest.Serving, s.latest.LastTicket),
 		row("waiting", "%d", s.latest.Waiting),
-		row("the last one has", "%s", s.newest()),
-		row("pace", "%s, lately %.0f a second", paceText(s.latest.Pace), s.perSecond()),
+		row("the last user has", "%s", s.newest()),
+		row("pace", "%s, recently %.0f a second", paceText(s.latest.Pace), s.perSecond()),
 	}
 }
 
-// printLine prints how people fared in line.
+// printLine prints how long users waited in line, how exact the estimated times were, and whether the pace was kept.
 func printLine(w io.Writer, l *load.Line) {
 	if l == nil {
 		return
 	}
 	in := l.InLine
-	fmt.Fprintf(w, "%20s  p50 %.2f  p95 %.2f  p99 %.2f  max %.2f s until they knew their coupon\n", "time in line", in.P50/1000, in.P95/1000, in.P99/1000, in.Max/1000)
+	fmt.Fprintf(w, "%20s  p50 %.2f  p95 %.2f  p99 %.2f  max %.2f s until users saw their coupon\n", "time in line", in.P50/1000, in.P95/1000, in.P99/1000, in.Max/1000)
 	if l.ETA != nil {
-		fmt.Fprintf(w, "%20s  %s\n", "truth", l.ETA)
+		fmt.Fprintf(w, "%20s  %s\n", "estimates", l.ETA)
 	}
 	fmt.Fprintf(w, "%20s  %s\n\n", "pace kept", l.PaceKept())
 }

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// watchedFor is how long the users take to come if people watch.
+	// watchedFor is how long the wave of users takes with --watch.
 	watchedFor = 40 * time.Second
-	// leastRate is how many come a second in any case: a few users need no 40 s.
+	// leastRate is the least number of users a second: a few users need no 40 s.
 	leastRate = 50
-	// inviteWait is how long nobody has to open the link before the users come all the same.
+	// inviteWait is how long the users wait for a browser to open the link. Then they come anyway.
 	inviteWait = 5 * time.Minute
-	// breath is between the first look and the first users: the page is there, and shows a campaign of which nothing is issued.
+	// breath is the time between the opening of the page and the first users. The page then shows a campaign without coupons.
 	breath = 2 * time.Second
 )
 
 var errInterrupted = errors.New("interrupted: the temporary ledger is removed")
 
-// demoLink returns where people watch the demonstration.
+// demoLink returns the URL of the demo's campaign in the console.
 func demoLink(n *node) string { return n.consoleURL() + "/campaigns/" + demoCampaign }
 
-// invite prints where to watch, and returns when somebody does.
+// invite prints the link, and returns when a browser has opened it, or after inviteWait.
 func invite(ctx context.Context, t terminal, n *node) error {
-	fmt.Fprintf(t.out, "Watch it here:  %s\nThe users come when that page is open, or in %.0f minutes. Ctrl-C ends it.\n\n", demoLink(n), inviteWait.Minutes())
+	fmt.Fprintf(t.out, "Watch it here:  %s\nThe users come when that page is open, or in %.0f minutes. Ctrl-C ends the demo.\n\n", demoLink(n), inviteWait.Minutes())
 	looks := time.NewTicker(100 * time.Millisecond)
 	defer looks.Stop()
 	begin := time.After(inviteWait)
@@ -44,7 +44,7 @@ func invite(ctx context.Context, t terminal, n *node) error {
 	}
 }
 
-// rate returns how many claims are sent a second; 0: as many as the connections carry.
+// rate returns how many claims are sent a second, or 0 for as many as the connections carry.
 func (c *demoCmd) rate() float64 {
 	if !c.Watch || c.paced() {
 		return 0
@@ -52,11 +52,11 @@ func (c *demoCmd) rate() float64 {
 	return max(leastRate, float64(c.Users)*float64(c.Repeat)/watchedFor.Seconds())
 }
 
-// tail is where the wave is cut, in times of its crest: after it 4 of 100 would come.
+// tail is when the wave is cut off, in multiples of the time to its crest. 4 of 100 claims would come later.
 const tail = 5
 
-// wave returns when each of all claims is sent, as a crowd comes that heard of a drop: more and more, and then a long tail. The crest
-// is at a fifth of the time; nil: rate says it.
+// wave returns when each claim is sent. The claims come like a crowd that heard of a drop: more and more until the crest, at a fifth of the time, then
+// in a long tail. It returns nil if rate is 0.
 func (c *demoCmd) wave() func(n int64) time.Duration {
 	if c.rate() == 0 {
 		return nil
@@ -77,5 +77,5 @@ func (c *demoCmd) wave() func(n int64) time.Duration {
 	}
 }
 
-// cameBy returns the share of an endless wave that has come by an instant, in times of its crest.
+// cameBy returns the share of an endless wave that has come by a time, given in multiples of the time to the crest.
 func cameBy(at float64) float64 { return 1 - (1+at)*math.Exp(-at) }

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// printed hands on what a command prints, line by line.
+// printed passes on a command's output, line by line.
 func printed(t *testing.T, from io.Reader) (next func(with string) string) {
 	t.Helper()
 	lines := make(chan string, 1000)
@@ -102,7 +102,7 @@ func TestADemonstrationThatNobodyWatchesCanBeInterrupted(t *testing.T) {
 		c := &demoCmd{Users: 40, Coupons: 20, Concurrency: 4, Repeat: 1, Watch: true}
 		ended <- c.Run(ctx, terminal{out: printing, err: io.Discard})
 	}()
-	next("Ctrl-C ends it.")
+	next("Ctrl-C ends the demo.")
 	stop()
 	if err := <-ended; !errors.Is(err, errInterrupted) {
 		t.Errorf("it ended with %v", err)

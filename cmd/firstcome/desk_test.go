@@ -21,7 +21,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A desk is a ledger and a gate, and what recorders and operators do there by hand.
+// A desk is a ledger and a gate. Its methods act as recorders and operators.
 type desk struct {
 	*node
 	t     *testing.T
@@ -29,16 +29,16 @@ type desk struct {
 	name  string // of the ledger
 	clock func() time.Time
 	far   *redis.Redis // the remote gate
-	limit int64        // how many coupons of a campaign may wait for the ledger; 0: as many as by default
+	limit int64        // the most coupons of a campaign that may wait for the ledger, or 0 for the default
 }
 
-// newDesk returns a desk of a node at a Redis, and makes campaigns. The clock is that of ledger and gate, nil: their own.
+// newDesk returns a desk of a node at a Redis, and creates campaigns. The clock is for ledger and gate, which use their own if it is nil.
 func newDesk(t *testing.T, url, name string, clock func() time.Time, campaigns ...firstcome.CampaignID) *desk {
 	t.Helper()
 	return (&desk{t: t, url: url, name: name, clock: clock}).open(campaigns...)
 }
 
-// open is newDesk.
+// open opens the desk for newDesk.
 func (d *desk) open(campaigns ...firstcome.CampaignID) *desk {
 	t, url := d.t, d.url
 	t.Helper()
@@ -67,7 +67,7 @@ func (d *desk) opened(url string) *redis.Redis {
 	return gate
 }
 
-// reaches brings to the gate what an operator did in the ledger.
+// reaches applies an operator's changes in the ledger to the gate.
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
 	d.t.Helper()
 	stage.Must(d.t, did)
@@ -85,7 +85,7 @@ func (d *desk) issue(id firstcome.CampaignID, users ...firstcome.UserID) (coupon
 	return coupons
 }
 
-// batch returns coupons of the campaign c as a recorder has them.
+// batch returns coupons of the campaign c as a recorder's batch.
 func batch(coupons ...firstcome.Coupon) flow.Batch {
 	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
@@ -128,7 +128,7 @@ func (d *desk) void() {
 	d.reaches(letter.Campaign, d.ledger.Recorder.VoidLetter(d.t.Context(), "op", letter.ID, "a trial"))
 }
 
-// settle tells the gate what became of entries, and is done with them.
+// settle reports the ledger's answer about entries to the gate, and acknowledges the entries.
 func (d *desk) settle(drained flow.Drained, entries ...string) {
 	d.t.Helper()
 	marker, err := d.marker(d.t.Context(), "c")
@@ -174,7 +174,7 @@ func (d *desk) keys(id firstcome.CampaignID) []string {
 	return keys
 }
 
-// A rewind is a desk whose gate can be taken back to what it was.
+// A rewind is a desk whose gate can be taken back to an earlier state.
 type rewind struct {
 	*desk
 	waiter  *flow.Waiter
@@ -196,7 +196,7 @@ func newRewind(t *testing.T) *rewind {
 	return r
 }
 
-// keep keeps the gate's keys as they are.
+// keep saves the gate's keys.
 func (r *rewind) keep() {
 	r.kept = r.keys("c")
 	for _, key := range r.kept {
@@ -204,8 +204,8 @@ func (r *rewind) keep() {
 	}
 }
 
-// back takes the gate back to what was kept, as one whose append-only file lost its tail. From then on it is asked by a node that it has told
-// nothing: one that knows better decides nothing there.
+// back takes the gate back to the saved keys, like a Redis whose append-only file lost its tail. A new node then asks the gate: a node with answers from
+// after keep would decide nothing there.
 func (r *rewind) back() {
 	r.far = r.opened(r.url)
 	r.remote.gate = servingRedis(r.far)
@@ -215,7 +215,7 @@ func (r *rewind) back() {
 	}
 }
 
-// drain records what is in the journal until the end of the test, and returns when that is done.
+// drain runs a recorder until the end of the test, and returns when the journal is empty.
 func (r *rewind) drain() {
 	r.t.Helper()
 	journal := r.far.Journal.Consumer(redis.ConsumerOptions{
@@ -226,7 +226,7 @@ func (r *rewind) drain() {
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 
-// settleByHand is done with what is in the journal, as a recorder.
+// settleByHand acknowledges the journal's entries, as a recorder does.
 func (r *rewind) settleByHand(drained flow.Drained) {
 	r.t.Helper()
 	r.settle(drained, r.entries()...)
@@ -244,14 +244,14 @@ func (r *rewind) entries() (ids []string) {
 	return ids
 }
 
-// recorded waits until a coupon is recorded, and returns what the waiter says.
+// recorded waits until a coupon is recorded, and returns the waiter's answer.
 func recorded(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return waiter.Wait(ctx, c)
 }
 
-// wait waits for a coupon, and expects what the waiter says.
+// wait waits for a coupon, and expects an answer of the waiter.
 func (r *rewind) wait(c firstcome.Coupon, want error) {
 	r.t.Helper()
 	if err := recorded(r.t, r.waiter, c); !errors.Is(err, want) {
@@ -259,7 +259,7 @@ func (r *rewind) wait(c firstcome.Coupon, want error) {
 	}
 }
 
-// truth expects that whoever waits for these coupons is told whether the ledger has them.
+// truth expects that waiting callers are told whether the ledger has these coupons.
 func (r *rewind) truth(recorded bool, coupons ...firstcome.Coupon) {
 	r.t.Helper()
 	for _, c := range coupons {
@@ -272,7 +272,7 @@ func (r *rewind) truth(recorded bool, coupons ...firstcome.Coupon) {
 	}
 }
 
-// truthAtGate expects that the gate calls none of these coupons recorded.
+// truthAtGate expects that the gate reports none of these coupons as recorded.
 func (r *rewind) truthAtGate(coupons ...firstcome.Coupon) {
 	r.t.Helper()
 	has, err := r.remote.gate.Has(r.t.Context(), "c", coupons)

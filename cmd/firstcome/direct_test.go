@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild has Redis issue before the opening and in a pause. Then it loses the holders, with a
-// coupon in its journal only, and is rebuilt. A coupon that does not say so before the opening is a breach.
+// TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild issues coupons on Redis directly, before the opening and in a pause. Then Redis loses the holders,
+// while one coupon is only in its journal, and is rebuilt. A coupon from before the opening that is not marked as direct is a breach.
 func TestF61WhatIsIssuedDirectlyStaysSoThroughARebuild(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}

@@ -15,9 +15,9 @@ import (
 )
 
 func (c *doctorCmd) Help() string {
-	return `It reads the flags and the environment of serve, and takes nothing that a running server has. It looks at
-this machine, at the database of the ledger, at Redis and at the topic of --facts, and needs no more rights there than serve does.
-A FAIL says that serve would not start or would not keep a promise; the exit status is then 1.`
+	return `doctor reads the flags and the environment of serve. It checks this machine, the ledger's database, Redis and the
+Kafka topics, and needs no more rights there than serve. It disturbs no running server. A FAIL means that serve would
+not start or would break a promise; the exit status is then 1.`
 }
 
 type doctorCmd struct {
@@ -25,7 +25,7 @@ type doctorCmd struct {
 	outputFlag
 }
 
-// check leaves what does not fit together to the findings.
+// check returns no errors: examine reports the mistakes in serve's flags as findings.
 func (c *doctorCmd) check(terminal) []error { return nil }
 
 func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
@@ -44,7 +44,7 @@ func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// examine looks at the set-up of serve: first at ledger and gate, each by its own room, then at this machine.
+// examine checks the set-up of serve: ledger, gate and topics, each with the checks of its own package, then the campaigns, then this machine.
 func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findings) {
 	path := c.Ledger.path()
 	c.configuration(t, &found)
@@ -65,7 +65,7 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 	}
 	found = append(found, c.campaigns(ctx, t)...)
 	switch {
-	case c.SecretFile == "" && sqldb.OnServer(path): // there is none on this machine
+	case c.SecretFile == "" && sqldb.OnServer(path): // there is no secret file on this machine
 	case t.variable(secretVariable) != "":
 		found.Add(doctor.OK, "secret", "", "in FIRSTCOME_SECRET")
 	default:
@@ -79,7 +79,7 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 	return found
 }
 
-// recorders returns the name of the recorders of a topic, as far as ledger and secret can be read.
+// recorders returns the name of the recorders of the journal's topic, or an empty string if ledger or secret cannot be read.
 func (c *doctorCmd) recorders(ctx context.Context, t terminal) (name string) {
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
 		text, err := secretText(t, c.SecretFile, c.Ledger.path())
@@ -93,7 +93,7 @@ func (c *doctorCmd) recorders(ctx context.Context, t terminal) (name string) {
 	return name
 }
 
-// configuration says whether the flags of serve fit together.
+// configuration reports whether the flags of serve fit together.
 func (c *doctorCmd) configuration(t terminal, found *doctor.Findings) {
 	const what = "configuration"
 	errs := c.serveCmd.check(t)
@@ -105,9 +105,9 @@ func (c *doctorCmd) configuration(t terminal, found *doctor.Findings) {
 	}
 }
 
-// lastDecision returns when a campaign was last decided, zero if there is none.
+// lastDecision returns the time of the last decision in any campaign. It is zero if there is none, or if the ledger cannot be read.
 func lastDecision(ctx context.Context, path string) (last time.Time) {
-	_ = readLedger(ctx, path, func(l *ledger.Ledger) (err error) { // the ledger's own finding says why not
+	_ = readLedger(ctx, path, func(l *ledger.Ledger) (err error) { // the finding about the ledger has the error
 		last, err = l.Reads.LastDecision(ctx)
 		return err
 	})

@@ -14,8 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// campaigns says whether the ledger's campaigns are those that a node with this gate and secret decides. What cannot
-// be read of the ledger has been reported before.
+// campaigns reports whether a node with this gate and secret decides the ledger's campaigns. Earlier findings have the errors of reading the ledger.
 func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Findings) {
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
 		all, err := l.Reads.Campaigns(ctx, "", math.MaxInt32)
@@ -36,8 +35,8 @@ func (c *doctorCmd) campaigns(ctx context.Context, t terminal) (found doctor.Fin
 	return found
 }
 
-// gateCampaigns says whether Redis has those of the ledger's campaigns that a gate beside the ledger decides, and
-// whether the ledger has what Redis was told that it has. It reads only.
+// gateCampaigns reports whether Redis has the ledger's campaigns that a gate beside the ledger decides, and whether the ledger still has all coupons
+// that Redis was told are recorded. It only reads.
 func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []ledger.Status) (found doctor.Findings) {
 	const what = "the gate's campaigns"
 	markers := map[firstcome.CampaignID]string{}
@@ -46,12 +45,12 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	}
 	gate, err := at.kind().inspect(ctx, at.url(), l, func(_ context.Context, id firstcome.CampaignID) (string, error) { return markers[id], nil })
 	if err != nil {
-		return nil // the examination of the gate says it
+		return nil // the finding about the gate has the error
 	}
 	defer gate.Close()
 	masters, err := gate.Masters(ctx)
 	if err != nil {
-		masters = nil // who may not ask hears nothing of it
+		masters = nil // unknown, for example without the right to ask
 	}
 	own, wrong := 0, map[plight][]ill{}
 	for _, c := range all {
@@ -73,12 +72,12 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	}
 	const runbook = "docs/runbooks/FirstcomeGateLost.md"
 	this := "this Redis (which is " + gate.Name() + ")"
-	bring := "name their gate with --gate, or bring that Redis back with its data; if that is gone, and this one is to decide: " + orders("rebuild", wrong[elsewhere]) + "; see " + runbook
-	grade, leave := doctor.Warn, "nothing, if they are in the ledger: firstcome audit says so where --gate names theirs"
+	bring := "name their gate with --gate, or restore that Redis with its data; if it is gone and this Redis should take over: " + orders("rebuild", wrong[elsewhere]) + "; see " + runbook
+	grade, leave := doctor.Warn, "nothing, if all their coupons are in the ledger: check with firstcome audit and their gate in --gate"
 	if gate.Name() == "" {
-		this = "this Redis (which has no name: it was emptied, or never was a gate)"
-		bring += "; if this Redis is meant to be new, start serve once with --new-gate before"
-		grade, leave = doctor.Fail, bring // they keep it from getting a name
+		this = "this Redis (which has no name: it was emptied, or was never a gate)"
+		bring += "; if this Redis is a new one, first start serve once with --new-gate"
+		grade, leave = doctor.Fail, bring // these campaigns keep this Redis from getting a name
 	}
 	tell := func(all []ill, grade doctor.Grade, fix, text string) {
 		if len(all) > 0 {
@@ -87,31 +86,31 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	}
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
 	tell(wrong[past], grade, leave, "%d closed campaigns were decided by another gate than "+this)
-	tell(wrong[lost], doctor.Fail, "bring its data back; if it is gone, and this is the Redis that is to decide: "+orders("rebuild", wrong[lost])+"; see "+runbook, "Redis has lost %d campaigns")
-	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is at it. If none is: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and nothing of them is decided meanwhile")
-	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateLost.md",
-		"%d campaigns are not decided until a node has held them against the ledger")
-	tell(wrong[outlived], doctor.Fail, "see that all nodes reach the same Redis; if that is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeStaleEpoch.md",
-		"of %d campaigns Redis is in an epoch that has ended, so another one came in its place, and nothing of them is decided here")
+	tell(wrong[lost], doctor.Fail, "restore its data; if the data is gone and this Redis should decide: "+orders("rebuild", wrong[lost])+"; see "+runbook, "Redis has lost %d campaigns")
+	tell(wrong[rebuilding], doctor.Warn, "nothing, if a node is rebuilding them. Otherwise: "+orders("rebuild", wrong[rebuilding]), "%d campaigns are being rebuilt, and no claim on them is decided until then")
+	tell(wrong[unverified], doctor.Warn, "nothing, if a node runs: it verifies or rebuilds them within seconds. If the finding stays: "+orders("rebuild", wrong[unverified])+"; see docs/runbooks/FirstcomeGateLost.md",
+		"%d campaigns are not decided until a node has checked them against the ledger")
+	tell(wrong[outlived], doctor.Fail, "make sure that all nodes reach the same Redis; if it is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeStaleEpoch.md",
+		"the epoch of %d campaigns on this Redis has ended, because another Redis replaced it, so no claim on them is decided here")
 	found = append(found, lostNumbers(ctx, l, all)...)
-	tell(wrong[ahead], doctor.Fail, "bring the newer ledger back, or bring back what Redis has: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerRolledBack.md",
-		"of %d campaigns Redis knows more than the ledger "+l.Identity()+" has, so the ledger is older than it was")
+	tell(wrong[ahead], doctor.Fail, "restore the newer ledger, or copy the data of Redis into this one: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerRolledBack.md",
+		"Redis is ahead of the ledger "+l.Identity()+" in %d campaigns, so the ledger is older than it was")
 	return append(found, forgottenBy(ctx, l, gate)...)
 }
 
-// An ill campaign is one with a plight.
+// An ill is a campaign with a plight, and the details of it.
 type ill struct{ id, why string }
 
-// orders returns what to type for each campaign that a finding names, and for all of them if there are more.
+// orders returns the commands to type for the campaigns that a finding names, and for all if there are more.
 func orders(verb string, all []ill) string {
 	commands := textsOf(all[:min(len(all), namedCampaigns)], func(one ill) string { return "firstcome gate " + verb + " " + one.id })
 	if len(all) > namedCampaigns {
 		commands = append(commands, "or firstcome gate "+verb+" --all")
 	}
-	return strings.Join(commands, ", ") + ", beside a node"
+	return strings.Join(commands, ", ") + ", while a node runs"
 }
 
-// textsOf returns a text of each of some values.
+// textsOf returns the text that of returns for each value.
 func textsOf[V any](all []V, of func(V) string) (texts []string) {
 	for _, one := range all {
 		texts = append(texts, of(one))
@@ -119,7 +118,7 @@ func textsOf[V any](all []V, of func(V) string) (texts []string) {
 	return texts
 }
 
-// lostNumbers says what rebuilds of open campaigns have lost.
+// lostNumbers reports the numbers that rebuilds of open campaigns have lost.
 func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (found doctor.Findings) {
 	var numbers int64
 	var of []string
@@ -128,7 +127,7 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 			continue
 		}
 		ranges, err := l.Reads.Lost(ctx, c.ID)
-		if err != nil || len(ranges) == 0 { // the audit says what cannot be read
+		if err != nil || len(ranges) == 0 { // the audit reports ranges that cannot be read
 			continue
 		}
 		count := int64(0)
@@ -140,71 +139,71 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 		of = append(of, fmt.Sprintf("%s (%d, the last ones %d to %d)", c.ID, count, last.First, last.First+last.Count-1))
 	}
 	if len(of) > 0 {
-		found.Add(doctor.Warn, "lost numbers", "nothing: no number is given again. Whoever was answered \"recorded\": false with one may claim again; the audit log says when",
+		found.Add(doctor.Warn, "lost numbers", "nothing: lost numbers are never assigned again. Users who were answered with one and \"recorded\": false may claim again; the audit log has the times",
 			"rebuilds of gates lost %s: %s", counted(numbers, "number", "s"), someOf(of))
 	}
 	return found
 }
 
-// A plight is what is the matter with a campaign that a gate decides.
+// A plight is the trouble of a campaign that a gate beside the ledger decides.
 type plight int
 
 const (
 	fine       plight = iota
 	elsewhere         // another gate decides it
 	past              // another gate decided it, and it is closed
-	lost              // Redis had it
-	rebuilding        // its gate is made anew
+	lost              // Redis had it, and has lost all or a part of it
+	rebuilding        // its gate is being rebuilt
 	unverified        // its server is another run than the one that decided last
-	ahead             // the ledger has less of it than Redis was told
-	outlived          // Redis is in an epoch of it that has ended
+	ahead             // Redis is ahead of the ledger
+	outlived          // its epoch on Redis has ended
 )
 
-// An examinedGate is a gate as doctor asks it of campaigns.
+// An examinedGate is a gate whose campaigns doctor examines.
 type examinedGate interface {
 	gate.Counters
-	Name() string // as campaigns have it
+	Name() string // the gate's name in the ledger's campaigns
 	// Masters returns the runs of the servers that decide.
 	Masters(ctx context.Context) (map[string]bool, error)
 	// DecidedBy returns the run that decided a campaign last, and whether the campaign is frozen.
 	DecidedBy(ctx context.Context, id firstcome.CampaignID) (run string, frozen bool, err error)
-	// spoiled reports whether an error means that what the gate has of a campaign cannot be read.
+	// spoiled reports whether an error means that the gate's data of a campaign cannot be read.
 	spoiled(err error) bool
 }
 
-// plightOf tells what is the matter with a campaign, given the runs of the gate's servers; nil: nobody may know.
+// plightOf returns the plight of a campaign and its details. masters has the runs of the gate's servers, or is nil if they are unknown.
 func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters map[string]bool, c *ledger.Status) (is plight, why string, err error) {
 	if c.Gate != far.Name() {
 		return map[bool]plight{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
 	}
 	if c.Rebuilding {
-		return rebuilding, fmt.Sprintf("out of epoch %d", c.Epoch), nil
+		return rebuilding, fmt.Sprintf("from epoch %d", c.Epoch), nil
 	}
 	at, err := far.State(ctx, c.ID)
 	switch none := errors.Is(err, firstcome.ErrNoCampaign); {
-	case none && c.Applied == 0: // it is being made
+	case none && c.Applied == 0: // it is being created
 		return fine, "", nil
 	case none, far.spoiled(err):
 		return lost, err.Error(), nil
 	case err != nil:
 		return fine, "", err
 	}
-	// It is asked after Redis, because a campaign goes on meanwhile.
+	// Ask the ledger after Redis: the campaign may continue in between, so an intact ledger has at least as much.
 	has, err := l.Recorder.DrainedThrough(ctx, c.ID)
 	if err != nil {
 		return fine, "", err
 	}
 	if has < at.DrainedThrough {
-		return ahead, fmt.Sprintf("numbers up to %d, and the ledger has them up to %d", at.DrainedThrough, has), nil
+		return ahead, fmt.Sprintf("drained through number %d, the ledger only through %d", at.DrainedThrough, has), nil
 	}
 	now, err := l.Reads.Campaign(ctx, c.ID)
 	switch {
-	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // of terms that cannot be read the audit says so
-		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at %d of %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
-	case at.Epoch < c.Epoch: // which was read before
+	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // the audit reports terms that cannot be read
+		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at version %d of epoch %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
+	case at.Epoch < c.Epoch: // c was read before at
 		return map[bool]plight{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Lost:
-		return lost, "a part of it is gone", nil
+		return lost, "some of its keys are gone", nil
 	case masters == nil:
 		return fine, "", nil
 	}
@@ -219,15 +218,15 @@ func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters m
 	return fine, "", nil
 }
 
-// isClosed tells whether a campaign issues nothing any more, as the ledger knows it.
+// isClosed reports whether a campaign no longer issues coupons, by the ledger's terms and time.
 func isClosed(c *ledger.Status) bool {
 	return c.Closed || !c.ClosesAt.IsZero() && !c.Now.Before(c.ClosesAt)
 }
 
-// namedCampaigns is how many campaigns a finding names.
+// namedCampaigns is the most campaigns that a finding names.
 const namedCampaigns = 5
 
-// secretOf says whether the campaigns' codes are made with the secret of a fingerprint.
+// secretOf reports whether the campaigns' codes are made with the secret of a fingerprint.
 func secretOf(all []ledger.Status, fingerprint string) (found doctor.Findings) {
 	const what, fix = "the codes' secret", "give this node the secret of the others, with FIRSTCOME_SECRET or --secret-file: see operate.md, the secret"
 	others := map[doctor.Grade][]string{}
@@ -243,12 +242,12 @@ func secretOf(all []ledger.Status, fingerprint string) (found doctor.Findings) {
 	for _, grade := range []doctor.Grade{doctor.Fail, doctor.Warn} {
 		if ids := others[grade]; len(ids) > 0 {
 			slices.Sort(ids)
-			found.Add(grade, what, fix, "its fingerprint is %s, and this node decides nothing of %s with another: %s", fingerprint,
+			found.Add(grade, what, fix, "its fingerprint is %s, and this node decides no claim on %s with another secret: %s", fingerprint,
 				counted(int64(len(ids)), "campaign", "s"), someOf(ids))
 		}
 	}
 	if len(found) == 0 {
-		found.Add(doctor.OK, what, "", "its fingerprint is %s, as that of all campaigns", fingerprint)
+		found.Add(doctor.OK, what, "", "its fingerprint is %s, the same for all campaigns", fingerprint)
 	}
 	return found
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// runDoctor runs firstcome doctor on a ledger and a gate and returns its exit status and what it prints.
+// runDoctor runs firstcome doctor on a ledger and a gate, and returns its exit status and output.
 func runDoctor(t *testing.T, name, gate string) (status int, out string) {
 	t.Helper()
 	var both bytes.Buffer

@@ -13,7 +13,7 @@ import (
 
 const variablePrefix = "FIRSTCOME_"
 
-// Secrets are variables only, and no flags.
+// Secrets have variables, and no flags.
 const (
 	secretVariable    = "FIRSTCOME_SECRET"
 	keyVariable       = "FIRSTCOME_KEY"
@@ -24,8 +24,8 @@ func secretVariables() []string {
 	return []string{secretVariable, keyVariable, jwtSecretVariable}
 }
 
-// variables returns firstcome's variables in an environment. One that is empty
-// counts as not set, as compose files and units have it.
+// variables returns firstcome's variables in an environment. An empty variable counts as not set, because compose files and systemd units often set
+// variables to nothing.
 func variables(environ []string) map[string]string {
 	found := map[string]string{}
 	for _, line := range environ {
@@ -40,7 +40,7 @@ func variables(environ []string) map[string]string {
 // variable returns the value of one of an environment's variables, "" if it is not set.
 func (t terminal) variable(name string) string { return variables(t.env)[name] }
 
-// environment notes unknown variables, and bad values for the command's flags.
+// environment notes unknown variables, and variables with bad values for the command's flags.
 func (r *reader) environment(traced *kong.Context) {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		isOf := func(f *kong.Flag) bool { return hasVariable(f) && variableOf(f.Name) == name }
@@ -59,8 +59,7 @@ func (r *reader) environment(traced *kong.Context) {
 	}
 }
 
-// isKubernetes tells whether a variable is one of those that Kubernetes sets in
-// every pod beside a Service that is called firstcome.
+// isKubernetes reports whether a variable is one that Kubernetes sets in every pod in the namespace of a Service called firstcome.
 func isKubernetes(name string) bool {
 	rest := strings.TrimPrefix(name, variablePrefix)
 	return rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")
@@ -74,7 +73,7 @@ func allFlags(node *kong.Node) []*kong.Flag {
 	return flags
 }
 
-// flagsOf returns the flags of a command and of those above it.
+// flagsOf returns the flags of a command and of its parent commands.
 func flagsOf(node *kong.Node) []*kong.Flag {
 	return slices.Concat(node.AllFlags(false)...)
 }
@@ -84,8 +83,7 @@ func variableOf(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable tells whether a flag has a variable. A flag has none if another command
-// has a flag of the same name with another meaning.
+// hasVariable reports whether a flag has a variable. A flag has none if another command has a flag of the same name with another meaning.
 func hasVariable(f *kong.Flag) bool { return f.Name != "help" && f.Tag.Get("variable") != "none" }
 
 // resolve gives kong the value of a flag that is not on the command line.

@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A topicURL is the URL of a topic of Kafka; empty: none.
+// A topicURL is the URL of a Kafka topic, or empty for no topic.
 type topicURL string
 
 func (u *topicURL) UnmarshalText(text []byte) error {
@@ -26,7 +26,7 @@ func (u *topicURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the URL as it may be shown.
+// String returns the URL without user and password.
 func (u topicURL) String() string {
 	if u == "" {
 		return "off"
@@ -34,7 +34,7 @@ func (u topicURL) String() string {
 	return kafka.Shown(string(u))
 }
 
-// openFacts makes what publishes facts, if there is a topic. It connects to nothing: whoever claims does not need Kafka.
+// openFacts creates the publisher of facts, if there is a topic. It does not connect to Kafka, which claims do not need.
 func (n *node) openFacts() error {
 	url := n.flags.Facts
 	if url == "" {
@@ -48,7 +48,7 @@ func (n *node) openFacts() error {
 	return err
 }
 
-// published says how far the facts in the topic are behind those in the ledger. What cannot be read of the ledger has been reported before.
+// published reports how far the topic lags behind the facts in the ledger. Earlier findings have the errors of reading the ledger.
 func (c *doctorCmd) published(ctx context.Context) (found doctor.Findings) {
 	const what = "published facts"
 	_ = readLedger(ctx, c.Ledger.path(), func(l *ledger.Ledger) error {
@@ -57,41 +57,41 @@ func (c *doctorCmd) published(ctx context.Context) (found doctor.Findings) {
 			return err
 		}
 		found.Hold(lag.Ahead == 0, doctor.Fail, what, "see docs/runbooks/FirstcomeFactsAhead.md: the ledger is older than it was",
-			"%s of which the topic has facts that the ledger does not have", counted(lag.Ahead, "campaign", "s"))
+			"the topic has facts that the ledger lacks, of %s", counted(lag.Ahead, "campaign", "s"))
 		late := !lag.Since.IsZero() && time.Since(lag.Since) > lateFacts
-		found.Hold(!late, doctor.Warn, what, "nothing, before a node with --facts runs; else its log says why: see docs/runbooks/FirstcomeFactsLate.md",
-			"%s not noted as published", counted(lag.Facts, "fact", "s"))
+		found.Hold(!late, doctor.Warn, what, "nothing, if no node with --facts runs yet; otherwise read the node's log, and see docs/runbooks/FirstcomeFactsLate.md",
+			"%s not yet noted as published", counted(lag.Facts, "fact", "s"))
 		return nil
 	})
 	return found
 }
 
-// lateFacts is how old a fact that nobody published is when somebody is told.
+// lateFacts is the age from which doctor reports an unpublished fact.
 const lateFacts = time.Minute
 
 type factsCmd struct {
-	Replay factsReplayCmd `cmd:"" help:"Have facts published once more, from a position on."`
+	Replay factsReplayCmd `cmd:"" help:"Publish facts again, from a position on."`
 }
 
 type factsReplayCmd struct {
 	ledgerFlag
 	outputFlag
-	Facts    topicURL `required:"" placeholder:"kafka://HOST:PORT/TOPIC" help:"The topic, as serve has it. FIRSTCOME_FACTS keeps the password out of sight."`
-	All      bool     `help:"All facts of all campaigns: of a topic that was recreated, or that has lost some."`
-	From     int64    `default:"0" placeholder:"POSITION" help:"Of a campaign: the position of the first fact to publish (default: 1)."`
-	Campaign string   `arg:"" optional:"" help:"The campaign."`
+	Facts    topicURL `required:"" placeholder:"kafka://HOST:PORT/TOPIC" help:"The topic, as in serve --facts. If the URL has a password, set FIRSTCOME_FACTS instead."`
+	All      bool     `help:"Publish all facts of all campaigns again, for a topic that was recreated or has lost facts."`
+	From     int64    `default:"0" placeholder:"POSITION" help:"With a campaign: the position of the first fact to publish (default: 1)."`
+	Campaign string   `arg:"" optional:"" help:"The campaign whose facts to publish again."`
 }
 
 func (*factsReplayCmd) Help() string {
-	return `It writes to the ledger alone, also while nodes serve it; a node with --facts begins anew within a second. What the topic
-has already stays there, so consumers get facts again: they know them by their ids.`
+	return `replay writes only to the ledger, also while nodes serve it. Within a second, a node with --facts starts to publish from
+the position. Facts that the topic already has stay there, so consumers get them twice: the facts have the same ids.`
 }
 
-// check returns what does not fit together.
+// check returns an error if the flags do not fit together.
 func (c *factsReplayCmd) check(terminal) []error {
 	switch {
 	case c.All && (c.Campaign != "" || c.From != 0):
-		return []error{errors.New("--all is all campaigns from their first facts on: leave CAMPAIGN and --from out")}
+		return []error{errors.New("--all means all campaigns from their first facts on: leave CAMPAIGN and --from out")}
 	case !c.All && c.Campaign == "":
 		return []error{errors.New("name a CAMPAIGN, or --all")}
 	case c.From < 0:
@@ -112,7 +112,7 @@ func (c *factsReplayCmd) Run(ctx context.Context, t terminal) error {
 		return l.Followers.ReplayFacts(ctx, actor(), follower, firstcome.CampaignID(c.Campaign), from)
 	})
 	if errors.Is(err, ledger.ErrNoFollower) {
-		err = fmt.Errorf("%w: start a node with --facts %s, and it begins with the first facts", err, c.Facts)
+		err = fmt.Errorf("%w: start a node with --facts %s, which publishes from the first fact on", err, c.Facts)
 	}
 	if err != nil {
 		return err
@@ -127,6 +127,6 @@ func (c *factsReplayCmd) Run(ctx context.Context, t terminal) error {
 		if c.Campaign != "" {
 			what = c.Campaign
 		}
-		fmt.Fprintf(w, "A node with --facts publishes the facts of %s from position %d on once more.\n", what, from)
+		fmt.Fprintf(w, "A node with --facts will publish the facts of %s again, from position %d on.\n", what, from)
 	})
 }

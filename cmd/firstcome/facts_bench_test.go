@@ -31,7 +31,7 @@ func factsLedger(b *testing.B) *ledger.Ledger {
 	return l
 }
 
-// issueFacts issues a coupon to each of so many users from one on.
+// issueFacts issues a coupon to each of a number of users, from a first user on.
 func issueFacts(b *testing.B, l *ledger.Ledger, from, count int) {
 	b.Helper()
 	users := make([]firstcome.UserID, 0, count)
@@ -57,8 +57,8 @@ func publishFacts(b *testing.B, l *ledger.Ledger, at string) {
 	})
 }
 
-// BenchmarkFacts publishes facts from a SQLite ledger to a Kafka of one broker on this machine: how many a second of a backlog, and how
-// late they come at 5,000 a second. Both want nothing else on the machine.
+// BenchmarkFacts publishes facts from a SQLite ledger to a Kafka of one broker on this machine. It measures how many facts a second of a backlog are
+// published, and how late they are at 5,000 a second. Both need an otherwise idle machine.
 func BenchmarkFacts(b *testing.B) {
 	b.Run("backlog", func(b *testing.B) {
 		const facts = 200_000

@@ -19,7 +19,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestAFileOfServeMayBeAPipe, which can be read once.
+// TestAFileOfServeMayBeAPipe gives serve files that can be read only once.
 func TestAFileOfServeMayBeAPipe(t *testing.T) {
 	secret := strings.Repeat("5", 64)
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,7 +56,7 @@ func pipe(t *testing.T, text []byte) string {
 	return fmt.Sprintf("/dev/fd/%d", r.Fd())
 }
 
-// TestTheFileOfTheTokensPublicKeysIsReadAgain makes it too large; what else may become of it is tested in internal/auth.
+// TestTheFileOfTheTokensPublicKeysIsReadAgain makes the file too large. internal/auth tests other changes of it.
 func TestTheFileOfTheTokensPublicKeysIsReadAgain(t *testing.T) {
 	own, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	public, err2 := x509.MarshalPKIXPublicKey(own.Public())

@@ -14,13 +14,13 @@ import (
 
 // A creatingGate is a gate that notes which campaigns were created there.
 type creatingGate interface {
-	Name() string // as campaigns have it
+	Name() string // the gate's name in the ledger's campaigns
 	// EachCreated calls each with every campaign that the ledger ever created there.
 	EachCreated(ctx context.Context, each func(firstcome.CampaignID) error) error
 }
 
-// forgotten returns the campaigns that a ledger made at a gate and does not know any more, in the order of their ids: they were made behind a
-// backup that was restored.
+// forgotten returns the campaigns that the ledger created at a gate and no longer has, sorted by id. The ledger was restored from a backup that was
+// made before them.
 func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []string, err error) {
 	all, err := l.Reads.Campaigns(ctx, "", math.MaxInt32)
 	if err != nil {
@@ -35,7 +35,7 @@ func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []
 			return nil
 		}
 		known[id] = true
-		_, not := l.Reads.Campaign(ctx, id) // which lags behind nothing: the list may
+		_, not := l.Reads.Campaign(ctx, id) // reads the primary, while the list may come from a replica that lags
 		if errors.Is(not, firstcome.ErrNoCampaign) {
 			ids = append(ids, string(id))
 		}
@@ -45,21 +45,21 @@ func forgotten(ctx context.Context, l *ledger.Ledger, gate creatingGate) (ids []
 	return ids, err
 }
 
-// someOf names the first of some ids.
+// someOf returns the first ids, at most namedCampaigns.
 func someOf(ids []string) string { return strings.Join(ids[:min(len(ids), namedCampaigns)], ", ") }
 
-// logForgotten logs which campaigns the ledger has forgotten. It is no reason not to start.
+// logForgotten logs which campaigns the ledger has forgotten. The node starts anyway.
 func (r *remoteGate) logForgotten(ctx context.Context) {
 	switch ids, err := forgotten(ctx, r.ledger, r.gate.created); {
 	case err != nil:
 		r.log.Warn("it is not known which campaigns the ledger has forgotten", "err", err)
 	case len(ids) > 0:
-		r.log.Error("Redis has campaigns that this ledger made and has forgotten, as after a restored backup: nobody can bring them back, and their ids cannot be used again; see docs/runbooks/FirstcomeLedgerRolledBack.md",
+		r.log.Error("Redis has campaigns that this ledger created and has forgotten, as after a restored backup: they cannot be restored from Redis, and their ids cannot be used again; see docs/runbooks/FirstcomeLedgerRolledBack.md",
 			"campaigns", len(ids), "ids", someOf(ids))
 	}
 }
 
-// forgottenBy is what doctor says of that.
+// forgottenBy returns doctor's findings about forgotten campaigns.
 func forgottenBy(ctx context.Context, l *ledger.Ledger, gate creatingGate) (found doctor.Findings) {
 	const what = "forgotten campaigns"
 	ids, err := forgotten(ctx, l, gate)
@@ -67,8 +67,8 @@ func forgottenBy(ctx context.Context, l *ledger.Ledger, gate creatingGate) (foun
 	case err != nil:
 		found.Add(doctor.Warn, what, "do what the message says", "they cannot be read: %v", err)
 	case len(ids) > 0:
-		found.Add(doctor.Warn, what, "bring the newer ledger back, if it exists. Else nobody can bring them back: make them again under new ids, because people may hold their coupons, and the codes would be the same",
-			"Redis has %s that this ledger made and does not know any more: %s", counted(int64(len(ids)), "campaign", "s"), someOf(ids))
+		found.Add(doctor.Warn, what, "restore the newer ledger, if it exists. Otherwise create the campaigns again under new ids: users may hold the old coupons, and under the same ids the new codes would be the same",
+			"Redis has %s that this ledger created and has forgotten: %s", counted(int64(len(ids)), "campaign", "s"), someOf(ids))
 	}
 	return found
 }

@@ -13,25 +13,25 @@ import (
 )
 
 type gateCmd struct {
-	Rebuild   gateRebuildCmd   `cmd:"" help:"Recreate the gate of a campaign, or of all that need it, from what the ledger has."`
-	Reconcile gateReconcileCmd `cmd:"" help:"Bring back what Redis has and a ledger that was restored from a backup has forgotten, of a campaign or of all."`
+	Rebuild   gateRebuildCmd   `cmd:"" help:"Rebuild the gate of a campaign, or of all campaigns that need it, from the ledger."`
+	Reconcile gateReconcileCmd `cmd:"" help:"Copy coupons and terms that a restored ledger has forgotten from Redis back into the ledger, for a campaign or for all."`
 }
 
-// The states that a server names for campaigns of which the gate decides nothing: see docs/api.md.
+// States that a server reports for campaigns whose gate decides nothing: see docs/api.md.
 const (
 	gateLost   = "lost"
 	gateAhead  = "ahead"
 	gateBehind = "behind"
 )
 
-// chosenGates are the gate of one campaign, or of all that are in a state.
+// chosenGates has the flags of a command about the gate of one campaign, or of all campaigns in some state.
 type chosenGates struct {
 	serverFlags
 	ID  string `arg:"" optional:"" placeholder:"CAMPAIGN" help:"The campaign's id."`
 	All bool   `help:"Every campaign ${all}."`
 }
 
-// oneOrAll refuses a command that names no campaign, or one and all.
+// oneOrAll refuses a command that has neither a campaign nor --all, or both.
 func (c *chosenGates) oneOrAll(all string) []error {
 	if (c.ID == "") != c.All {
 		return []error{errors.New("name a campaign, or --all for every campaign " + all)}
@@ -39,7 +39,7 @@ func (c *chosenGates) oneOrAll(all string) []error {
 	return nil
 }
 
-// in returns which of the campaigns are in one of these states.
+// in returns the ids of the chosen campaigns that are in one of these states.
 func (c *chosenGates) in(ctx context.Context, calls *client.Client, states ...string) ([]string, error) {
 	all, err := client.All(func(after string) (client.List[client.Campaign], error) { return calls.Campaigns(ctx, after, 0) })
 	ids := []string{}
@@ -51,7 +51,7 @@ func (c *chosenGates) in(ctx context.Context, calls *client.Client, states ...st
 	return ids, err
 }
 
-// mendEach mends the gates of campaigns, one after the other, and tells of each. One that fails does not keep the others from it.
+// mendEach calls mend for each campaign in turn, and prints each result. After a failure it continues with the next campaign.
 func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []string, mend func(context.Context, string) (T, error), tell func(io.Writer, string, T)) error {
 	var failed error
 	for _, id := range ids {
@@ -68,16 +68,16 @@ func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []strin
 
 type gateRebuildCmd struct {
 	chosenGates    `set:"all=that the gate has lost, or whose epoch has ended there"`
-	WithoutLineLog bool `help:"Take the waiting line from what Redis still has, though it is logged in Kafka, and log it again: where the topic was cut or made again, or Kafka is gone."`
+	WithoutLineLog bool `help:"Rebuild the waiting line from Redis, although the line is logged in Kafka, and log it again. For use if the topic was truncated or recreated, or if Kafka is gone."`
 }
 
 func (c *gateRebuildCmd) Help() string {
-	return `Where Redis restarted, or a replica was promoted, firstcome does this by itself. Say it where Redis was
-emptied or is another one, or where an address leads back to an older Redis, once all nodes reach the one
-Redis that is to decide from now on. The ledger's coupons in force and open dead letters become the gate's
-again, under a new epoch. Every other number that any Redis may have given is lost, is reported, and is
-never given again. People in line keep their places if they are logged in Kafka (serve --line), or else if this Redis has
-them; others claim again.`
+	return `If Redis restarted or a replica was promoted, nodes verify or rebuild the gate by themselves. Run this command if
+Redis was emptied or replaced, or if an address leads back to an older Redis. First make sure that all nodes reach the
+Redis that should decide from now on. The gate gets the ledger's coupons in force and open dead letters, in a new epoch.
+Every other number that any Redis may have assigned is lost: it is reported, and never assigned again. Users in line
+keep their places if the line is logged in Kafka (serve --line), or otherwise if this Redis has them. The other users
+must claim again.`
 }
 
 func (c *gateRebuildCmd) check(terminal) []error {
@@ -97,11 +97,11 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	if len(ids) == 0 {
 		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign, and no epoch has ended there.") })
 	}
-	// If lost: nodes rebuild campaigns, too, once the first one here gave Redis its name again.
+	// Rebuild each only if it is lost: after the first rebuild has given Redis its name again, nodes also rebuild campaigns.
 	return mendEach(ctx, t, c.outputFlag, ids, c.rebuild(calls, true), tellRebuilt(ctx, calls))
 }
 
-// rebuild returns what rebuilds the gate of a campaign.
+// rebuild returns the call that rebuilds the gate of a campaign.
 func (c *gateRebuildCmd) rebuild(calls *client.Client, ifLost bool) func(context.Context, string) (client.Rebuilt, error) {
 	switch {
 	case c.WithoutLineLog:
@@ -117,27 +117,27 @@ func tellRebuilt(ctx context.Context, calls *client.Client) func(w io.Writer, id
 		fmt.Fprintf(w, "%s is decided again, in epoch %d.\n", id, done.Epoch)
 		if done.Lost > 0 {
 			told := whoWasTold(everDecided(ctx, calls, id))
-			fmt.Fprintf(w, "Numbers that are lost, and never given again: %d. %s.\n", done.Lost, strings.ToUpper(told[:1])+told[1:])
+			fmt.Fprintf(w, "Numbers that are lost, and never assigned again: %d. %s.\n", done.Lost, strings.ToUpper(told[:1])+told[1:])
 		}
 		if done.Carried > 0 {
-			fmt.Fprintf(w, "%d people in line kept their places.\n", done.Carried)
+			fmt.Fprintf(w, "%d users in line kept their places.\n", done.Carried)
 		}
 		if done.LostPlaces > 0 {
-			fmt.Fprintf(w, "At least %d people in line lost their places: they hear so, and may claim again.\n", done.LostPlaces)
+			fmt.Fprintf(w, "At least %d users in line lost their places: the API tells them, and they may claim again.\n", done.LostPlaces)
 		}
 	}
 }
 
-// whoWasTold says who was told lost numbers. Where claims were answered before their coupons were recorded, all that is known is how many
-// numbers there are.
+// whoWasTold returns how many users were answered with lost numbers. If claims were answered before their coupons were recorded, only the count of
+// lost numbers bounds it.
 func whoWasTold(decided bool) string {
 	if decided {
-		return `at most so many people were told one, with "recorded": false`
+		return `at most so many users got one in an answer, with "recorded": false`
 	}
-	return "nobody was told one, because claims are answered when their coupons are recorded"
+	return "no user got one in an answer, because claims are answered when their coupons are recorded"
 }
 
-// everDecided reports whether terms of a campaign have, or may have had, claims answered before their coupons were recorded.
+// everDecided reports whether claims of a campaign were, or may have been, answered before their coupons were recorded.
 func everDecided(ctx context.Context, calls *client.Client, id string) bool {
 	for after := int64(0); ; {
 		page, err := calls.Operator().Changes(ctx, id, after, maxPage)

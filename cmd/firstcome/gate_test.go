@@ -39,8 +39,7 @@ func TestScriptsOnRedis(t *testing.T) {
 	}
 }
 
-// behindTheGate COMMAND… changes what Redis holds behind firstcome's back. {ID} stands for the hash tag of the campaign, which
-// this Redis has once.
+// behindTheGate COMMAND… changes data in Redis without firstcome. {ID} stands for the hash tag of the campaign, which this Redis has once.
 func behindTheGate(ts *testscript.TestScript, _ bool, args []string) {
 	words := make([]string, len(args))
 	for n, word := range args {
@@ -65,7 +64,7 @@ func tagOf(ts *testscript.TestScript, id string) string {
 	return tag[:strings.Index(tag, "}")+1]
 }
 
-// written notes how often Redis was written to, and unwritten wants that it was not since.
+// written notes the number of writes to Redis, and unwritten expects no write since.
 func written(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("WRITTEN", writes(ts)) }
 
 func unwritten(ts *testscript.TestScript, _ bool, _ []string) {

@@ -16,16 +16,16 @@ import (
 	"github.com/firstcome/firstcome/internal/redis"
 )
 
-// gateKinds are the kinds of gates beside the ledger, by the scheme of their URLs. No other file of this package names one.
+// gateKinds has the kinds of gates beside the ledger, by the scheme of their URLs. No other file of this package names a kind.
 var gateKinds = map[string]gateKind{"redis": redisKind{}, "rediss": redisKind{}}
 
 // A gateKind connects to gates of one kind.
 type gateKind interface {
-	// check returns why a URL names no gate.
+	// check returns an error if a URL does not name a gate.
 	check(url string) error
-	// open connects the remote part of a node to its gate. named are the gates that campaigns of the ledger name.
+	// open connects the remote part of a node to its gate. named has the other gates that the ledger's campaigns name.
 	open(ctx context.Context, r *remoteGate, named []ledger.OtherGate) (servingGate, error)
-	// inspect connects to a gate of a ledger to read; marker returns the ledger's permanent name for a campaign.
+	// inspect connects to a gate of a ledger, to read only. marker returns the ledger's permanent name for a campaign.
 	inspect(ctx context.Context, url string, l *ledger.Ledger, marker markerOf) (inspectedGate, error)
 	// examine checks a gate for firstcome doctor.
 	examine(ctx context.Context, c *gateFlags) doctor.Findings
@@ -34,34 +34,34 @@ type gateKind interface {
 // A markerOf returns the ledger's permanent name for a campaign: see firstcome.Change.
 type markerOf = func(context.Context, firstcome.CampaignID) (string, error)
 
-// A servingGate is a gate as a node needs it: a value for each who needs a part.
+// A servingGate is the gate of a node. Each part of the node has a field with the methods that it needs.
 type servingGate struct {
-	gate.Gate // what the Router asks
+	gate.Gate // for the Router
 	gateConn
 	recovery recovery.Gate
 	retires  recovery.Forgetter
 	journal  gateJournal
 	created  creatingGate
-	source   func(*remoteGate) flow.Source // the gate's journal, as a new consumer of it
+	source   func(*remoteGate) flow.Source // returns a new consumer of the gate's journal
 }
 
 // A gateConn is the connection to a gate.
 type gateConn interface {
-	Name() string // as campaigns have it
-	// Warnings returns what an operator should know of the gate.
+	Name() string // the gate's name in the ledger's campaigns
+	// Warnings returns warnings about the gate for operators.
 	Warnings() []string
 	// Ping returns nil if the gate answers.
 	Ping(ctx context.Context) error
 	Close()
 }
 
-// A gateJournal is the journal of a gate, as those need it who tell the gate what is drained.
+// A gateJournal is a gate's journal, for code that reports to the gate how far campaigns are drained.
 type gateJournal interface {
 	flow.Holes
 	kafka.Gate
 }
 
-// An inspectedGate is a gate that is read only.
+// An inspectedGate is a gate that is only read.
 type inspectedGate interface {
 	auditedGate
 	examinedGate
@@ -87,7 +87,7 @@ func (redisKind) open(ctx context.Context, r *remoteGate, named []ledger.OtherGa
 	return servingRedis(g), nil
 }
 
-// servingRedis returns a gate on Redis as a node needs it.
+// servingRedis returns a gate on Redis as the gate of a node.
 func servingRedis(r *redis.Redis) servingGate {
 	return servingGate{
 		Gate: r.Whole(), gateConn: r, recovery: r.Recovery, journal: r.Journal, created: r.Inspector,
@@ -102,7 +102,7 @@ func servingRedis(r *redis.Redis) servingGate {
 }
 
 func (redisKind) inspect(ctx context.Context, url string, l *ledger.Ledger, marker markerOf) (inspectedGate, error) {
-	g, err := redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, Marker: marker}) // the gate keeps no codes
+	g, err := redis.Inspect(ctx, redis.Options{URL: url, Secret: noSecret(), Ledger: l.Identity, Marker: marker}) // the gate stores no codes
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (redisKind) examine(ctx context.Context, c *gateFlags) doctor.Findings {
 	return redis.Examine(ctx, redis.Options{URL: c.Gate.url(), AnyEviction: c.AnyEviction})
 }
 
-// An inspectedRedis is a gate on Redis that is read only.
+// An inspectedRedis is a gate on Redis that is only read.
 type inspectedRedis struct{ *redis.Inspector }
 
 func (inspectedRedis) spoiled(err error) bool { return redis.Spoiled(err) }
@@ -133,7 +133,7 @@ func (g inspectedRedis) audited() audit.GateSource {
 	}
 }
 
-// auditedLine returns the waiting lines of the gate as an audit reads them.
+// auditedLine returns the gate's waiting lines for an audit.
 func (g inspectedRedis) auditedLine() audit.GateLine {
 	tickets := func(list eachOf[redis.Ticket]) eachOf[audit.GateTicket] {
 		return orUnreadable(func(ctx context.Context, id firstcome.CampaignID, each func(audit.GateTicket) error) error {
@@ -155,17 +155,17 @@ func (g inspectedRedis) auditedLine() audit.GateLine {
 	}
 }
 
-// An eachOf calls each with every one of a campaign's.
+// An eachOf calls each with every item of a campaign, such as its tickets.
 type eachOf[V any] = func(ctx context.Context, id firstcome.CampaignID, each func(V) error) error
 
-// orUnreadable returns a list whose errors are the audit's.
+// orUnreadable returns list with its errors converted by unreadable.
 func orUnreadable[V any](list eachOf[V]) eachOf[V] {
 	return func(ctx context.Context, id firstcome.CampaignID, each func(V) error) error {
 		return unreadable(list(ctx, id, each))
 	}
 }
 
-// unreadable returns an error in the audit's terms: what somebody else wrote is a breach of its campaign.
+// unreadable converts an error of the gate for the audit. If it means spoiled data, the audit reports a breach of the campaign.
 func unreadable(err error) error {
 	if redis.Spoiled(err) {
 		return fmt.Errorf("%w: %w", audit.ErrUnreadable, err)

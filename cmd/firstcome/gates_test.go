@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// modelKind is a kind of gates as a new one is added: a row of gateKinds, and what opens a gate that passes the suite of test/conform.
+// modelKind is a new kind of gate: a row of gateKinds, and a constructor of a gate that passes the suite of test/conform.
 type modelKind struct{ gateKind }
 
 var _ = func() bool { gateKinds["model"] = modelKind{}; return true }()
@@ -40,14 +40,14 @@ type (
 	recovers = recovery.Gate
 )
 
-// A modelGate is the model of a gate, with its journal. It forgets nothing, so recovery finds it as the ledger has it.
+// A modelGate is a model of a gate with its journal. It never loses data, so recovery finds it in agreement with the ledger.
 type modelGate struct {
 	*model
 	recovers
 	issued chan struct{}
 
 	mu   sync.Mutex // guards hand
-	hand flow.Batch // that is given, and not acknowledged
+	hand flow.Batch // given, and not acknowledged
 }
 
 func (*modelGate) Name() string { return "model:test" }
@@ -112,8 +112,8 @@ func (g *modelGate) Ack(_ context.Context, id any, drained flow.Drained) (int64,
 	return 0, nil
 }
 
-// TestANodeServesAGateThatOneConstructorOpens has a node ask a gate that no product file names. Its coupons are recorded before they are
-// told, a change reaches it, and the ledger knows whose campaign it is.
+// TestANodeServesAGateThatOneConstructorOpens runs a node with a gate that no product file names. Its coupons are recorded before users get them, a change
+// reaches the gate, and the ledger notes which gate decides the campaign.
 func TestANodeServesAGateThatOneConstructorOpens(t *testing.T) {
 	c := demoServe(filepath.Join(t.TempDir(), "firstcome.db"))
 	stage.Must(t, c.Gate.UnmarshalText([]byte("model://here")))

@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A journalName is where coupons wait for the ledger: redis, or the URL of a topic that they pass behind Redis. Empty: redis, unless
-// the ledger says otherwise.
+// A journalName is where coupons wait for the ledger: redis, or the URL of a topic between Redis and the ledger. Empty means redis, unless the ledger
+// knows of a topic.
 type journalName string
 
 // onRedis is the journal without a topic.
@@ -29,7 +29,7 @@ func (j *journalName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// url is the topic's, or empty.
+// url returns the topic's URL, or an empty string.
 func (j journalName) url() string {
 	if j == onRedis {
 		return ""
@@ -37,7 +37,7 @@ func (j journalName) url() string {
 	return string(j)
 }
 
-// String returns the name as it may be shown.
+// String returns the name without user and password.
 func (j journalName) String() string {
 	if j.url() == "" {
 		return onRedis
@@ -45,8 +45,8 @@ func (j journalName) String() string {
 	return kafka.Shown(string(j))
 }
 
-// openJournal connects to the topic that coupons pass, and returns its name; empty: they pass none. All nodes do: whoever rebuilds a gate
-// reads it.
+// openJournal connects to the topic between gate and ledger, and returns its name, or an empty string if there is none. All nodes connect, because a
+// node that rebuilds a gate reads the topic.
 func (r *remoteGate) openJournal(ctx context.Context) (topic string, err error) {
 	url := r.flags.Journal.url()
 	if url == "" {
@@ -62,14 +62,14 @@ func (r *remoteGate) openJournal(ctx context.Context) (topic string, err error) 
 	return topic, nil
 }
 
-// foundJournal logs what an operator should know of the topic that coupons pass.
+// foundJournal logs warnings about the topic between gate and ledger.
 func (r *remoteGate) foundJournal(warnings []string) {
 	for _, warning := range warnings {
 		r.log.Warn("the journal: " + warning)
 	}
 }
 
-// relayed returns a gate as recovery needs it: with a topic, what is in that is in the gate's journal, too.
+// relayed returns a gate for recovery. If there is a topic, its entries count as part of the gate's journal.
 func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
 	if r.journal == nil {
 		return gate
@@ -77,8 +77,8 @@ func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
 	return kafka.Relayed{Gate: gate, Journal: r.journal}
 }
 
-// lag returns how far the ledger is behind the gate, of each of these campaigns with unrecorded coupons: in its journal, or in the topic.
-// flow.ErrUnaged comes with lags.
+// lag returns how far the ledger lags behind the gate, for each of these campaigns that has unrecorded coupons in the gate's journal or in the topic.
+// With flow.ErrUnaged it also returns lags.
 func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
 	if r.journal != nil {
 		return r.journal.Lag(ctx, active)
@@ -86,8 +86,8 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.La
 	return r.gate.journal.Lag(ctx, active)
 }
 
-// records makes what brings coupons to the ledger: a recorder of the journal on Redis, or a relay of that into the topic, and a recorder of
-// the topic.
+// records creates the recorder that brings coupons from the journal on Redis to the ledger. With a topic, it creates a relay from the journal on
+// Redis to the topic, and a recorder from the topic to the ledger.
 func (r *remoteGate) records() {
 	keeper := r.rebuild.Guard(r.ledger.Recorder)
 	limits := flow.RecorderLimits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
@@ -102,8 +102,8 @@ func (r *remoteGate) records() {
 	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
 }
 
-// passing runs what brings coupons to the ledger by a topic, once Kafka has it and the ledger knows of it: until then a rebuild by a node
-// without it would lose what is there.
+// passing returns a function that calls run once Kafka has the topic and the ledger has noted it. Before the ledger has noted it, a rebuild by a node
+// without the topic would lose the coupons in the topic.
 func (r *remoteGate) passing(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		alarms := flow.Alarms{On: r.alarm}
@@ -122,7 +122,7 @@ func (r *remoteGate) passing(run func(context.Context) error) func(context.Conte
 	}
 }
 
-// notesJournal has the ledger know of the topic that coupons pass.
+// notesJournal notes the topic in the ledger.
 func (r *remoteGate) notesJournal(ctx context.Context) error {
 	if err := r.journal.Find(ctx); err != nil {
 		return err
@@ -130,25 +130,26 @@ func (r *remoteGate) notesJournal(ctx context.Context) error {
 	name, id := r.journal.Topic()
 	again, err := r.ledger.NoteJournal(ctx, id)
 	if again {
-		r.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): coupons that it had and that were not recorded are recorded from the gate's holders", name, id))
+		r.alarm("", fmt.Errorf("the topic %s was recreated (its id is %s): its unrecorded coupons will be recorded from the gate's holders", name, id))
 	}
 	return err
 }
 
-// leavesJournal notes that coupons pass no topic any more, if an operator says so.
+// leavesJournal notes in the ledger that there is no topic. It runs if an operator set --journal redis.
 func (r *remoteGate) leavesJournal(ctx context.Context) error {
 	_, err := r.ledger.NoteJournal(ctx, "")
 	return err
 }
 
-// inspectJournal opens the topic that coupons of a gate pass, to read; nil: they pass none. marker is of any of its campaigns.
+// inspectJournal opens the topic between a gate and the ledger, to read only. It returns nil if there is none. marker is the marker of any campaign of
+// the gate.
 func inspectJournal(ctx context.Context, l *ledger.Ledger, gate string, name journalName, marker string) (*kafka.Journal, error) {
 	topic, err := l.JournalOf(ctx, gate)
 	switch {
 	case err != nil || topic == "" && name.url() == "":
 		return nil, err
 	case name.url() == "":
-		return nil, fmt.Errorf("--journal: coupons of %s pass the topic %s: name it, like kafka://HOST:PORT/%s", gate, topic, topic)
+		return nil, fmt.Errorf("--journal: coupons of %s go through the topic %s: name it, like kafka://HOST:PORT/%s", gate, topic, topic)
 	}
 	journal, err := kafka.InspectJournal(ctx, name.url(), ledger.JournalName(marker), noSecret())
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 )
 
 type keyCmd struct {
-	Create keyCreateCmd `cmd:"" help:"Create a key and print it, once. A server has it within a second."`
-	List   keyListCmd   `cmd:"" help:"List the keys; the keys themselves are not kept."`
-	Revoke keyRevokeCmd `cmd:"" help:"Make a key bad, for good. A server refuses it within a second."`
+	Create keyCreateCmd `cmd:"" help:"Create a key, and print it this once. Servers accept it within a second."`
+	List   keyListCmd   `cmd:"" help:"List the ids, roles and names of the keys. The keys themselves are not stored."`
+	Revoke keyRevokeCmd `cmd:"" help:"Revoke a key permanently. Servers refuse it within a second."`
 }
 
 type keyCreateCmd struct {
 	ledgerFlag
 	outputFlag
-	Name string `required:"" placeholder:"NAME" help:"Who or what uses the key."`
-	Role string `variable:"none" enum:"admin,operator,support,viewer,service,shop" default:"service" placeholder:"service" help:"admin: everything; operator: campaigns, exports, dead letters, audit log; support: one user or code at a time, and voids; viewer: campaigns and counts, no user ids; service: claims and reads for any user; shop: that, and facts, direct issues and voids, for a shop's backend (default: service)."`
+	Name string `required:"" placeholder:"NAME" help:"The person or the program that uses the key."`
+	Role string `variable:"none" enum:"admin,operator,support,viewer,service,shop" default:"service" placeholder:"service" help:"admin: everything; operator: campaigns, exports, dead letters, audit log; support: one user or code at a time, and voids; viewer: campaigns and counts, no user ids; service: claims and reads for any user; shop: like service, and also facts, direct issues and voids, for a shop's backend (default: service)."`
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
@@ -34,11 +34,11 @@ func (c *keyCreateCmd) Run(ctx context.Context, t terminal) error {
 	row := rowOf(key)
 	row.Key = plain
 	return c.print(t, row, func(w io.Writer) {
-		fmt.Fprintf(w, "Key %s (%s) for %s. Nodes know it within a second; one that was started without any key asks for none until it is restarted.\nIt is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
+		fmt.Fprintf(w, "Key %s (%s) for %s. Nodes accept it within a second. A node that was started without any key requires none until it is restarted.\nThe key is shown only this once. Keep it as FIRSTCOME_KEY:\n%s\n", key.ID, key.Role, key.Name, plain)
 	})
 }
 
-// createKey makes a key and adds it to the ledger at path.
+// createKey creates a key and adds it to the ledger at path.
 func createKey(ctx context.Context, path, name string, role firstcome.Role) (plain string, key firstcome.Key, err error) {
 	plain, key, err = auth.NewKey(name, role)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *keyListCmd) Run(ctx context.Context, t terminal) error {
 type keyRevokeCmd struct {
 	ledgerFlag
 	outputFlag
-	ID string `arg:"" help:"The key's id, as key list prints it."`
+	ID string `arg:"" help:"The key's id, as printed by key list."`
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
@@ -98,7 +98,7 @@ func (c *keyRevokeCmd) Run(ctx context.Context, t terminal) error {
 	return c.print(t, map[string]string{"id": c.ID, "state": "revoked"}, func(w io.Writer) { fmt.Fprintf(w, "Key %s is revoked.\n", c.ID) })
 }
 
-// A keyRow is a key as it is printed.
+// A keyRow is a key in printed form.
 type keyRow struct {
 	ID        string         `json:"id"`
 	Name      string         `json:"name"`
@@ -116,7 +116,7 @@ func rowOf(k firstcome.Key) keyRow {
 	return row
 }
 
-// actor is the name in the audit log: the machine's user.
+// actor returns the machine's user, as named in the audit log.
 func actor() string {
 	if u, err := user.Current(); err == nil {
 		return "local:" + u.Username

@@ -10,12 +10,12 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// readLedger opens the ledger beside the node that serves it, and reads.
+// readLedger opens the ledger, also while a node serves it, and calls read.
 func readLedger(ctx context.Context, path string, read func(*ledger.Ledger) error) error {
 	return readOpened(ctx, path, ledger.OpenShared, read)
 }
 
-// readOpened is readLedger with a way to open it.
+// readOpened is like readLedger, but opens the ledger with open.
 func readOpened(ctx context.Context, path string, open func(context.Context, string) (*ledger.Ledger, error), read func(*ledger.Ledger) error) error {
 	if err := mustExist(path); err != nil {
 		return err
@@ -27,7 +27,7 @@ func readOpened(ctx context.Context, path string, open func(context.Context, str
 	return errors.Join(read(l), l.Close())
 }
 
-// mustExist returns a mistake if there is no ledger.
+// mustExist returns a usageError if there is no ledger.
 func mustExist(path string) error {
 	if _, err := os.Stat(path); err != nil && !sqldb.OnServer(path) {
 		return usageError{fmt.Errorf("there is no ledger: %w. Name it with --ledger sqlite:FILE", err)}
@@ -35,7 +35,7 @@ func mustExist(path string) error {
 	return nil
 }
 
-// writeLedger is readLedger for writing. It makes the ledger if there is none.
+// writeLedger opens the ledger, also while a node serves it, and calls write. It creates the ledger if there is none.
 func writeLedger(ctx context.Context, path string, write func(*ledger.Ledger) error) error {
 	l, err := openToWrite(ctx, path)
 	if err != nil {
@@ -55,14 +55,14 @@ func openToWrite(ctx context.Context, path string) (*ledger.Ledger, error) {
 		return ledger.Open(ctx, path, ledger.Options{Secret: noSecret()})
 	}
 	if size(path) == 0 {
-		if err := makeLedger(ctx, path, "making it"); err != nil {
+		if err := makeLedger(ctx, path, "creating it"); err != nil {
 			return nil, err
 		}
 	}
 	return ledger.OpenShared(ctx, path)
 }
 
-// makeLedger makes the ledger if there is none, and migrates it.
+// makeLedger creates the ledger if there is none, and migrates it.
 func makeLedger(ctx context.Context, path, owner string) error {
 	if err := makePrivate(path); err != nil {
 		return err
@@ -74,9 +74,8 @@ func makeLedger(ctx context.Context, path, owner string) error {
 	return l.Close()
 }
 
-// makePrivate makes the ledger's file, empty, if there is none, so that only its
-// owner can read the coupon codes in it. SQLite gives the files beside it the same mode.
-// A ledger on a server has no file.
+// makePrivate creates the ledger's file, empty, if there is none. Only its owner can read the coupon codes in it. SQLite gives the files beside it the
+// same mode. A ledger on a server has no file.
 func makePrivate(path string) error {
 	if sqldb.OnServer(path) {
 		return nil
@@ -86,7 +85,7 @@ func makePrivate(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("make the ledger: %w", err)
+		return fmt.Errorf("create the ledger: %w", err)
 	}
 	return f.Close()
 }

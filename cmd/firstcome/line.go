@@ -7,23 +7,23 @@ import (
 	"github.com/firstcome/firstcome/internal/kafka"
 )
 
-// A lineName is where lines are kept: gate, or also logged in the topic of a URL. Empty: gate.
+// A lineName is where waiting lines are kept: gate, or the URL of a topic in which the lines are also logged. Empty means gate.
 type lineName string
 
-// atGate is a line without a topic.
+// atGate is the lineName of lines without a log.
 const atGate = "gate"
 
 func (l *lineName) UnmarshalText(text []byte) error {
 	if name := string(text); name != atGate && name != "" {
 		if err := kafka.CheckURL(name); err != nil {
-			return fmt.Errorf("waiting lines are at the gate, or also logged in a topic of Kafka. %w", err)
+			return fmt.Errorf("waiting lines are kept at the gate, or also logged in a Kafka topic. %w", err)
 		}
 	}
 	*l = lineName(text)
 	return nil
 }
 
-// url is the topic's, or empty.
+// url returns the topic's URL, or an empty string.
 func (l lineName) url() string {
 	if l == atGate {
 		return ""
@@ -31,7 +31,7 @@ func (l lineName) url() string {
 	return string(l)
 }
 
-// String returns the name as it may be shown.
+// String returns the name without user and password.
 func (l lineName) String() string {
 	if l.url() == "" {
 		return atGate
@@ -39,7 +39,7 @@ func (l lineName) String() string {
 	return kafka.Shown(string(l))
 }
 
-// openLog connects to the topic that has the logs of lines, if the node names one.
+// openLog connects to the topic with the logs of waiting lines, if --line names one.
 func (r *remoteGate) openLog(ctx context.Context) (err error) {
 	url := r.flags.Line.url()
 	if url == "" {
@@ -52,7 +52,7 @@ func (r *remoteGate) openLog(ctx context.Context) (err error) {
 	return nil
 }
 
-// foundLog logs the warnings about the topic that has the logs of lines.
+// foundLog logs warnings about the topic with the logs of waiting lines.
 func (r *remoteGate) foundLog(warnings []string) {
 	for _, warning := range warnings {
 		r.log.Warn("the log of lines: " + warning)

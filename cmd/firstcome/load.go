@@ -14,57 +14,57 @@ import (
 )
 
 type loadCmd struct {
-	Server []serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server, or several nodes of one fleet with commas between, which are asked in turn (default: http://127.0.0.1:8080). Their API key is read from FIRSTCOME_KEY."`
+	Server []serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server, or several nodes of one fleet, separated by commas, which get claims in turn (default: http://127.0.0.1:8080). Their API key is read from FIRSTCOME_KEY."`
 	outputFlag
 	Campaign    string        `required:"" placeholder:"ID" help:"The campaign to claim coupons of."`
-	Users       count         `placeholder:"N" help:"How many users claim (default: 10000; with --rate and --duration: as many as these make)."`
+	Users       count         `placeholder:"N" help:"How many users claim (default: 10000, or with --rate and --duration as many as these yield)."`
 	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
-	Concurrency count         `default:"64" placeholder:"N" help:"Connections to each server; so many claims are under way at once (default: 64)."`
-	Rate        perSecond     `default:"0" placeholder:"N" help:"Send so many claims a second, whatever the server does; 0 sends the next when the last was answered (default: 0)."`
-	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send claims for so long; who is under way then is waited for (default: until all are sent)."`
+	Concurrency count         `default:"64" placeholder:"N" help:"How many claims are in flight at once, and connections to each server (default: 64)."`
+	Rate        perSecond     `default:"0" placeholder:"N" help:"Send N claims a second, however slowly the server answers. With 0, each connection sends its next claim after the last answer (default: 0)."`
+	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send claims for this long, then wait for the claims in flight (default: until all are sent)."`
 	Timeout     time.Duration `default:"10s" placeholder:"DURATION" help:"How long to wait for an answer (default: 10s)."`
-	Again       uint16        `default:"0" placeholder:"N" help:"How often to ask again where the outcome is unknown (default: 0)."`
-	UserPrefix  string        `placeholder:"TEXT" help:"Of the users' ids, before their index (default: one of its own for each run)."`
+	Again       uint16        `default:"0" placeholder:"N" help:"How often to repeat a claim whose outcome is unknown (default: 0)."`
+	UserPrefix  string        `placeholder:"TEXT" help:"Text before the index in the users' ids (default: a new text for each run)."`
 	Shuffle     bool          `help:"Let users claim in a random order, instead of by their index."`
-	Seed        uint64        `default:"1" placeholder:"N" help:"Of the random order (default: 1)."`
-	Others      bool          `help:"Others claim during the run: do not expect their coupons to be known."`
-	Returned    bool          `help:"Coupons may be voided during the run: allow issues after sold_out."`
-	Follow      bool          `help:"Follow the place of everybody who is told to wait, as people do, until they have a coupon or hear why not."`
-	FollowFor   time.Duration `default:"0s" placeholder:"DURATION" help:"Follow for so long after the last claim (default: until every place has ended)."`
-	Leave       share         `default:"0" placeholder:"SHARE" help:"Share of those in line who leave it, 0 to 1 (default: 0)."`
-	CDN         bool          `name:"cdn" help:"Ask for the line once a second for all followers, as through a CDN (default: everybody asks the server)."`
+	Seed        uint64        `default:"1" placeholder:"N" help:"Seed of the random order (default: 1)."`
+	Others      bool          `help:"Other clients also claim during the run: accept coupons that this run did not get."`
+	Returned    bool          `help:"Coupons may be voided during the run: accept issues after sold_out."`
+	Follow      bool          `help:"Follow the place of each user in line, as users do, until the user has a coupon or a refusal."`
+	FollowFor   time.Duration `default:"0s" placeholder:"DURATION" help:"How long to follow places after the last claim (default: until every place has ended)."`
+	Leave       share         `default:"0" placeholder:"SHARE" help:"Share of the users in line who leave it, 0 to 1 (default: 0)."`
+	CDN         bool          `name:"cdn" help:"Read the line once a second for all followers, as through a CDN (default: each follower asks the server)."`
 	P99         time.Duration `name:"p99" default:"0s" placeholder:"DURATION" help:"Exit 3 if the 99th percentile of the latency is over this (default: no limit)."`
 	Errors      *uint32       `placeholder:"N" help:"Exit 3 if more claims than this end with an unknown outcome (default: no limit)."`
 	PaceKept    share         `default:"0" placeholder:"SHARE" help:"Exit 3 if less than this share of the line's pace is issued, 0 to 1, or more than the pace allows (default: no limit)."`
-	JSON        string        `name:"json" placeholder:"FILE" help:"Write the result as JSON."`
-	Report      string        `placeholder:"FILE" help:"Write the result as one HTML page that opens offline."`
+	JSON        string        `name:"json" placeholder:"FILE" help:"Write the result to FILE as JSON."`
+	Report      string        `placeholder:"FILE" help:"Write the result to FILE as one HTML page that opens offline."`
 }
 
-// loadUsers is how many users claim, unless a flag says so, or a rate and a duration do.
+// loadUsers is how many users claim if neither --users nor --rate with --duration determines it.
 const loadUsers = 10_000
 
 func (c *loadCmd) Help() string {
-	return `Every answer is held against the coupons that the server has in the end, so the key has to be an
-operator's or an admin's. Of several nodes the first is asked for them: a fleet has one ledger.
+	return `load checks every answer against the coupons that the server has in the end, so the key must have the role operator or
+admin. With several nodes, load gets the coupons from the first one: a fleet has one ledger.
 
 Exit status: 0 every promise and every threshold was kept; 1 a breach, or the answers could not be checked,
-or the run was interrupted; 2 a mistake in flags, and nothing was sent; 3 every promise was kept, and a
+or the run was interrupted; 2 a mistake in flags, and nothing was sent; 3 every promise was kept, but a
 threshold (--p99, --errors, --pace-kept) was not.
 
-With --follow each user in line looks at the line by a request of their own, at the instants that the server names: that
-is the load of people without a CDN. Who is served asks for their claim. So many looks at once as --concurrency
-says, beside as many claims; if they begin late, the result says so.`
+With --follow, a request for each user in line reads the line at the times that the server names: this is the load of
+users without a CDN. Once a user is served, a request gets the claim. At most --concurrency such requests are in flight
+at once, besides as many claims. If the requests start late, the result says so.`
 }
 
-// check returns what cannot be done, before anything is sent.
+// check returns the mistakes in the flags, before anything is sent.
 func (c *loadCmd) check(t terminal) []error {
 	var errs []error
 	if c.Timeout == 0 {
 		errs = append(errs, errors.New("--timeout: no answer comes in 0s"))
 	}
 	for _, file := range []struct{ flag, name string }{{"--json", c.JSON}, {"--report", c.Report}} {
-		if _, err := os.Stat(filepath.Dir(file.name)); err != nil { // of no name it is the directory here
-			errs = append(errs, fmt.Errorf("%s: there is no directory for it: %w", file.flag, err))
+		if _, err := os.Stat(filepath.Dir(file.name)); err != nil { // without a name, this is the working directory
+			errs = append(errs, fmt.Errorf("%s: cannot find the directory of the file: %w", file.flag, err))
 		}
 	}
 	if err := c.config(t).Check(); err != nil {
@@ -80,7 +80,7 @@ func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 	config.Progress = func(done, total int64) {
 		next := course{done: done, total: total, began: far.Load().began, longest: c.Duration}
 		if far.Load().total == 0 {
-			next.began = time.Now() // of the load: a server may have taken its time to say what the campaign is
+			next.began = time.Now() // when the load began: before, the server may have been slow to return the campaign
 		}
 		far.Store(&next)
 	}
@@ -96,7 +96,7 @@ func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 	return c.judge(result)
 }
 
-// judge returns why the exit status is not 0.
+// judge returns nil for the exit status 0, and otherwise the error that determines the exit status.
 func (c *loadCmd) judge(result *load.Result) error {
 	switch {
 	case result.OK():

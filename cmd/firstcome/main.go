@@ -1,7 +1,7 @@
 // Command firstcome issues coupons first come, first served: a server, its
 // client, its load generator and its audit in one binary.
 //
-// A file holds one subcommand. parse.go reads flags and environment, wire.go puts
+// Each subcommand has a file. parse.go reads flags and environment, wire.go puts
 // a server together.
 package main
 
@@ -20,9 +20,9 @@ import (
 // The exit statuses. They do not change between releases.
 const (
 	exitOK     = 0
-	exitFailed = 1 // a breach, a refusal, or something that did not work
+	exitFailed = 1 // a breach, a refusal, or a failure
 	exitUsage  = 2 // a mistake in flags, environment or configuration: nothing was done
-	exitMissed = 3 // every promise was kept, and a threshold of firstcome load was not
+	exitMissed = 3 // every promise was kept, but a threshold of firstcome load was not
 )
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends. A second ends the process.
+// untilSignal returns a context that the first SIGINT or SIGTERM ends. The second signal ends the process.
 func untilSignal() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -46,12 +46,12 @@ func untilSignal() (context.Context, func()) {
 	return ctx, cancel
 }
 
-// A usageError is a mistake of the caller: nothing was done.
+// A usageError means that the caller made a mistake and nothing was done.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// A thresholdError is a threshold that was not kept, where all promises were.
+// A thresholdError means that a threshold was not kept, while all promises were.
 type thresholdError struct{ error }
 
 // run runs one command and returns the exit status.
@@ -115,5 +115,5 @@ func flatten(err error) []error {
 	return all
 }
 
-// vars are what the grammar's help refers to.
+// vars has the variables in the grammar's help texts.
 func vars() kong.Vars { return kong.Vars{"ledger": "sqlite:firstcome.db", "server": defaultServer} }

@@ -35,7 +35,7 @@ func (l leakless) Run() int {
 	return status
 }
 
-// scripts returns how the scripts of a directory are run.
+// scripts returns the parameters for the scripts of a directory.
 func scripts(t *testing.T, directory string) testscript.Params {
 	return testscript.Params{
 		Dir: directory, WorkdirRoot: t.TempDir(), // which is removed, also if one script runs alone
@@ -82,7 +82,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	*ts.Value(serverOf{}).(**process) = p
 }
 
-// logged TEXT wants a text in what the server logged until it served.
+// logged TEXT wants a text in the server's log from before it served.
 func logged(ts *testscript.TestScript, _ bool, args []string) {
 	if log := ts.ReadFile("server.log"); !strings.Contains(log, args[0]) {
 		ts.Fatalf("the log does not say so: %s", log)
@@ -101,7 +101,7 @@ func isJSON(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// soon STATUS COMMAND… runs a command again and again until it exits with the status.
+// soon STATUS COMMAND… runs a command repeatedly until it exits with the status.
 func soon(ts *testscript.TestScript, _ bool, args []string) {
 	until := time.Now().Add(patience)
 	for {
@@ -117,7 +117,7 @@ func soon(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// sql FILE STATEMENT changes a ledger behind firstcome's back.
+// sql FILE STATEMENT changes a ledger's database without firstcome.
 func alter(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(services.Execute(context.Background(), ts.MkAbs(args[0]), args[1]))
 }

@@ -10,10 +10,9 @@ import (
 
 type migrateCmd struct{ ledgerFlag }
 
-// Run migrates the ledger. It is for operators who want to do so before serve
-// does; if it is killed half-way, the next run goes on from there.
+// Run migrates the ledger, for operators who want to do this before serve does. If it is killed half-way, the next run continues from there.
 func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
-	// A step is one statement to the database, which does not say how far it is.
+	// A step is one statement, whose progress the database does not report.
 	done := showProgress(ctx, t, "migrate", func() course { return course{} })
 	err := makeLedger(ctx, c.Ledger.path(), "migrating it")
 	done()
@@ -24,7 +23,7 @@ func (c *migrateCmd) Run(ctx context.Context, t terminal) error {
 	return err
 }
 
-// noSecret is for opening a ledger without deciding a claim in it.
+// noSecret returns a secret for opening a ledger in which no claim is decided.
 func noSecret() firstcome.Secret {
 	secret, _ := firstcome.NewSecret(make([]byte, firstcome.MinSecret)) // long enough
 	return secret

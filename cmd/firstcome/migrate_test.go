@@ -11,10 +11,10 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A notice passes on that a text was written.
+// A notice signals that a text was written.
 type notice struct {
 	text  string
-	found chan struct{} // closed when it was
+	found chan struct{} // closed once the text was written
 	all   bytes.Buffer
 }
 
@@ -27,8 +27,7 @@ func (n *notice) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// TestAMigrationThatTakesLongShowsProgress has somebody else hold the file, for
-// which a migration waits, until it says how long that takes.
+// TestAMigrationThatTakesLongShowsProgress locks the file, so that the migration waits for it, until the migration shows progress.
 func TestAMigrationThatTakesLongShowsProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "firstcome.db")
 	db := services.Beside(t, file)

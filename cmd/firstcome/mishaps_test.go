@@ -14,16 +14,15 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// A mail is what recorders have to tell the gate, which may come late, twice, in any
-// order or never.
+// A mail has the reports of recorders to the gate. A report may arrive late, twice, in any order, or never.
 type mail struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	random  *rand.Rand
 	letters []flow.Drained
-	fair    bool // nothing is lost any more
+	fair    bool // no report is lost from now on
 }
 
-// chance tells whether something happens whose chance is one in so many.
+// chance returns true once in often calls, at random.
 func (m *mail) chance(often int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,7 +35,7 @@ func (m *mail) post(s flow.Drained) {
 	m.letters = append(m.letters, s)
 }
 
-// one returns one of what was ever posted.
+// one returns any report that was ever posted.
 func (m *mail) one() (s flow.Drained, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,8 +45,8 @@ func (m *mail) one() (s flow.Drained, ok bool) {
 	return m.letters[m.random.IntN(len(m.letters))], true
 }
 
-// A crashing is a source whose recorder dies now and then when the ledger has a batch and
-// the gate does not know it. What it would have told comes later, if at all.
+// A crashing is a source whose recorder sometimes dies after the ledger has taken a batch and before the gate knows. The report that it did not send
+// arrives later or never.
 type crashing struct {
 	flow.Source
 	mail *mail
@@ -63,7 +62,7 @@ func (c crashing) Ack(ctx context.Context, receipt any, s flow.Drained) (int64, 
 	return c.Source.Ack(ctx, receipt, s)
 }
 
-// A dull gate tells half of what is drained, and now and then what was told before.
+// A dull gate publishes half of the drained numbers, and sometimes repeats earlier ones.
 type dull struct {
 	gate.Gate
 	mail *mail
@@ -81,7 +80,7 @@ func (d dull) WatchDrained(ctx context.Context, ready func(), each func(firstcom
 	})
 }
 
-// A picky ledger refuses some numbers, and now and then does not say what it did.
+// A picky ledger refuses some numbers, and sometimes returns an error although it did its work.
 type picky struct {
 	flow.Keeper
 	mail *mail

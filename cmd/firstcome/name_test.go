@@ -16,8 +16,8 @@ import (
 func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 	for what, c := range map[string]struct {
 		campaigns bool             // that another Redis decides
-		isNew     func(n int) bool // what --new-gate says
-		unnamed   func(n int) bool // of which node the gate may have no name in the end
+		isNew     func(n int) bool // the value of --new-gate at each node
+		unnamed   func(n int) bool // whether the gate may be without a name at each node in the end
 	}{
 		"a first start": {false, func(int) bool { return false }, func(int) bool { return false }},
 		"emptied":       {true, func(int) bool { return false }, func(int) bool { return true }},

@@ -10,8 +10,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// dead has a recorder take what is in the journal, record the first coupon, bury the second, and die before the
-// gate knows. It returns what the gate would have been told.
+// dead acts as a recorder that takes the journal's entries, records the first coupon, makes a dead letter of the second, and dies before the gate knows.
+// It returns the report that the gate did not get.
 func (r *rewind) dead(coupons ...firstcome.Coupon) flow.Drained {
 	r.t.Helper()
 	r.do("XREADGROUP", "GROUP", "recorders", "dead", "STREAMS", r.journal, ">")
@@ -19,8 +19,8 @@ func (r *rewind) dead(coupons ...firstcome.Coupon) flow.Drained {
 	return r.bury(coupons[1])
 }
 
-// TestF18F23F44WhatBecameOfANumberIsToldAsItIs has a recorder die between the ledger and the gate with number 1 recorded
-// and number 2 buried, and then something else happen. Number 3 comes behind them.
+// TestF18F23F44WhatBecameOfANumberIsToldAsItIs lets a recorder die between the ledger and the gate, with number 1 recorded and number 2 a dead letter.
+// Then another event follows, and then number 3.
 func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
 	for name, happens := range map[string]func(r *rewind, c []firstcome.Coupon, late flow.Drained) (replayed bool){
 		"another one gives the entries again": func(*rewind, []firstcome.Coupon, flow.Drained) bool { return false },
@@ -63,7 +63,7 @@ func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
 			r.settleByHand(r.record(third...))
 			r.truth(true, third[0], c[0])
 			r.drain()
-			r.issue("c", "user-4") // a recorder that looks finds out; until then the gate believes that what left the journal is recorded
+			r.issue("c", "user-4") // until a recorder checks, the gate takes each number that left the journal for recorded
 			stage.Await(r.t, "the flag", true, func() bool { return r.issue("c", "user-2")[0].Buried })
 			return false
 		},
@@ -76,7 +76,7 @@ func TestF18F23F44WhatBecameOfANumberIsToldAsItIs(t *testing.T) {
 			return false
 		},
 		"the gate is told without a word of the dead letter": func(r *rewind, c []firstcome.Coupon, late flow.Drained) bool {
-			late.Letters = nil // as by a sweep, which knows how far the ledger is
+			late.Letters = nil // like the report of a sweep, which has only how far the ledger is drained
 			r.settle(late)
 			r.truthAtGate(c[1])
 			return false

@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// older returns a desk at the same gate on a copy of the ledger as it is now.
+// older returns a desk at the same gate with a copy of the ledger from now.
 func (r *rewind) older() func() *rewind {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "older.db")
@@ -27,7 +27,7 @@ func (r *rewind) older() func() *rewind {
 	}
 }
 
-// TestWhatALedgerForgetsOfADeadLetterIsToldAsItKnows replaces the ledger by a copy from before a replay.
+// TestWhatALedgerForgetsOfADeadLetterIsToldAsItKnows replaces the ledger with a copy from before a replay.
 func TestWhatALedgerForgetsOfADeadLetterIsToldAsItKnows(t *testing.T) {
 	r := newRewind(t)
 	c := r.issue("c", "user-1", "user-2")
@@ -41,7 +41,7 @@ func TestWhatALedgerForgetsOfADeadLetterIsToldAsItKnows(t *testing.T) {
 	o.truth(false, c[1])
 }
 
-// TestALedgerThatHasForgottenCouponsIsNoticed replaces the ledger by a copy from before two coupons.
+// TestALedgerThatHasForgottenCouponsIsNoticed replaces the ledger with a copy from before two coupons.
 func TestALedgerThatHasForgottenCouponsIsNoticed(t *testing.T) {
 	r := newRewind(t)
 	r.settleByHand(r.record(r.issue("c", "user-1")...))

@@ -15,11 +15,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A checker is a command whose flags have to fit each other.
+// A checker is a command whose flags must fit together. check returns the mistakes.
 type checker interface{ check(t terminal) []error }
 
-// parse reads a command line and the environment into the grammar. The error joins
-// every mistake there is. A nil context says that help was asked for and printed.
+// parse reads a command line and the environment into the grammar. The error joins all mistakes. If the context is nil without an error, parse has
+// printed the help.
 func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	helped := false
 	r := &reader{env: variables(t.env)}
@@ -53,7 +53,7 @@ func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	return parsed, nil
 }
 
-// asMeant understands what other programs take: nothing, help and --version.
+// asMeant accepts forms that other programs accept: no arguments, help and --version.
 func asMeant(args []string) []string {
 	switch {
 	case len(args) == 0:
@@ -66,34 +66,34 @@ func asMeant(args []string) []string {
 	return args
 }
 
-// A reader gathers the mistakes of one command line, where kong stops at the first.
+// A reader collects all mistakes of a command line. kong alone stops at the first.
 type reader struct {
-	env      map[string]string // FIRSTCOME_ variables that are set; bad ones are taken out
+	env      map[string]string // FIRSTCOME_ variables that are set, without those with bad values
 	mistakes []error
-	left     int  // arguments that are behind the flag which was read last, and its value
-	unknown  bool // a flag is: its value looks like an argument, so what kong says of arguments from there on does not count
-	refused  bool // an argument is, by kong
+	left     int  // number of arguments after the flag that was read last and its value
+	unknown  bool // a flag is unknown. Its value looks like an argument, so kong's errors about later arguments do not count
+	refused  bool // kong has refused an argument
 }
 
-// trace has kong go through the arguments, again and again without what it stops at.
+// trace lets kong read the arguments repeatedly, each time without those at which it stopped before.
 func (r *reader) trace(k *kong.Kong, args []string) *kong.Context {
 	for _, f := range allFlags(k.Model.Node) {
 		f.Mapper = flagMapper{f.Mapper, r}
 	}
 	for {
-		traced, _ := kong.Trace(k, args) // the error is in what it returns
+		traced, _ := kong.Trace(k, args) // traced has the error
 		if traced.Error == nil {
 			return traced
 		}
 		at := len(args) - len(traced.Path[len(traced.Path)-1].Remainder())
 		if args[at] == "--" {
-			at++ // it stopped at the argument behind
+			at++ // kong stopped at the next argument
 		}
 		args = slices.Concat(args[:at], r.behind(traced, args[at:]))
 	}
 }
 
-// behind notes that the first of the arguments is a mistake, and returns those after it.
+// behind notes that the first argument is a mistake, and returns the arguments after it.
 func (r *reader) behind(traced *kong.Context, args []string) []string {
 	switch text := traced.Error.Error(); {
 	case strings.HasPrefix(text, "--"): // the value of that flag
@@ -109,8 +109,8 @@ func (r *reader) behind(traced *kong.Context, args []string) []string {
 	return args[1:]
 }
 
-// check has the command check whether its flags fit together. It drops complaints about a flag that
-// has a mistake already: a bad value looks like an absent one.
+// check lets the command check whether its flags fit together. It drops errors about a flag that already has a mistake, because a bad value looks like
+// an absent one.
 func (r *reader) check(parsed *kong.Context, t terminal) {
 	if c, ok := parsed.Selected().Target.Addr().Interface().(checker); ok {
 		for _, err := range c.check(t) {
@@ -122,12 +122,12 @@ func (r *reader) check(parsed *kong.Context, t terminal) {
 	}
 }
 
-// commandOf returns the command that is named, or the root of all.
+// commandOf returns the command on the command line, or the root of all commands.
 func commandOf(traced *kong.Context) *kong.Node {
 	return cmp.Or(traced.Selected(), traced.Model.Node)
 }
 
-// A flagMapper reads the values of a flag: each is one argument, which may begin with one hyphen.
+// A flagMapper reads the values of a flag. Each value is one argument, which may begin with one hyphen.
 type flagMapper struct {
 	kong.Mapper
 	reader *reader
@@ -153,19 +153,18 @@ func (m flagMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error 
 	return err
 }
 
-// readWhole reads a whole number of a type that has no negative ones.
+// readWhole reads a whole number of an unsigned type.
 func readWhole(ctx *kong.DecodeContext, target reflect.Value) error {
 	text, bits := ctx.Scan.Pop().String(), target.Type().Bits()
 	n, err := strconv.ParseUint(text, 0, bits)
 	if err != nil {
-		return fmt.Errorf("%q is not a whole number of 0 to %d", text, uint64(math.MaxUint64)>>(64-bits))
+		return fmt.Errorf("%q is not a whole number from 0 to %d", text, uint64(math.MaxUint64)>>(64-bits))
 	}
 	target.SetUint(n)
 	return nil
 }
 
-// longestFlag is the longest duration that a flag takes. What is computed from one, such as three
-// times as much, fits in a Duration.
+// longestFlag is the longest duration that a flag accepts. Values computed from it, such as three times as much, fit in a Duration.
 const longestFlag = 365 * 24 * time.Hour
 
 // readDuration reads a duration.
@@ -185,7 +184,7 @@ func readDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 func unknownFlag(node *kong.Node, arg string) error {
-	// The value, which may be a secret, is not repeated.
+	// Do not repeat the value, which may be a secret.
 	name, _, _ := strings.Cut(arg, "=")
 	switch name {
 	case "--secret":
@@ -198,7 +197,7 @@ func unknownFlag(node *kong.Node, arg string) error {
 	return fmt.Errorf("%s: there is no such flag: %s --help lists them", name, node.FullPath())
 }
 
-// kongMistake returns kong's complaint with a way out.
+// kongMistake adds to kong's error which help to read.
 func kongMistake(traced *kong.Context, err error) error {
 	return fmt.Errorf("%w: see %s --help", err, commandOf(traced).FullPath())
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// placeFlags name somebody's place in a campaign's waiting line.
+// placeFlags name a user's place in a campaign's waiting line.
 type placeFlags struct {
 	serverFlags
 	Campaign string `arg:"" help:"The campaign's id."`
@@ -15,11 +15,11 @@ type placeFlags struct {
 
 type placeCmd struct {
 	placeFlags
-	Follow bool `variable:"none" help:"Wait in line, and say how far it is."`
+	Follow bool `variable:"none" help:"Wait in line, and print the user's place."`
 }
 
 func (c *placeCmd) Help() string {
-	return `The exit status is 0 if the user has a coupon or a place in line, and 1 if not. Unlike claim, this joins no line.`
+	return `The exit status is 0 if the user has a coupon or a place in line, and 1 if not. Unlike claim, place joins no line.`
 }
 
 func (c *placeCmd) Run(ctx context.Context, t terminal) error {
@@ -38,8 +38,8 @@ func (c *placeCmd) Run(ctx context.Context, t terminal) error {
 type leaveCmd struct{ placeFlags }
 
 func (c *leaveCmd) Help() string {
-	return `Whoever claims again is at the end of the line. Leaving again is the same. The exit status is 1 for a user who
-was never in line, and for one who holds a coupon.`
+	return `A user who claims again joins at the end of the line. Leaving twice is no error. The exit status is 1 if the user was
+never in line, or holds a coupon.`
 }
 
 func (c *leaveCmd) Run(ctx context.Context, t terminal) error {

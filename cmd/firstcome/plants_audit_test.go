@@ -26,8 +26,8 @@ type garden struct {
 	rows    map[string][][]any  // as they were
 }
 
-// schemaOf has queries for the tables' columns, except those that a database computes, and nodes, gate_runs, journals, followers, cursors and proofs: what
-// nodes saw keeps no promise, and what was published is held against the topic.
+// schemaOf has queries for the tables' columns, except computed columns, and except nodes, gate_runs, journals, followers, cursors and proofs: no promise
+// is about what nodes noted, and published facts are checked against the topic.
 var schemaOf = map[string]string{
 	services.SQLite:             `SELECT m.name, p.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN ('nodes', 'gate_runs', 'journals', 'followers', 'cursors', 'proofs')`,
 	string(services.MariaDB):    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND extra NOT LIKE '%GENERATED%' AND table_name NOT IN ('nodes', 'gate_runs', 'journals', 'followers', 'cursors', 'proofs')`,
@@ -53,7 +53,7 @@ func gardenOn(t *testing.T, kind string) *garden {
 	return g
 }
 
-// readable opens a ledger beside whoever decides in it.
+// readable opens a ledger in which another process may decide.
 func readable(t *testing.T, name string) *ledger.Ledger {
 	l, err := ledger.OpenShared(t.Context(), name)
 	stage.Must(t, err)
@@ -82,7 +82,7 @@ func (g *garden) read(query string) (all [][]any) {
 	return all
 }
 
-// restore puts a table's rows back as they were.
+// restore restores a table's original rows.
 func (g *garden) restore(table string) {
 	g.t.Helper()
 	columns, overriding := g.columns[table], ""
@@ -108,7 +108,7 @@ func (g *garden) must(statement string, args ...any) {
 	}
 }
 
-// url is what --ledger takes.
+// url returns the value for --ledger.
 func (g *garden) url() ledgerName {
 	if g.kind == services.SQLite {
 		return ledgerName("sqlite:" + g.name)
@@ -131,7 +131,7 @@ func (g *garden) audit(opened bool) (lines []string) {
 	return linesOf(report)
 }
 
-// linesOf returns what a report says of breaches.
+// linesOf returns the lines of a report about breaches.
 func linesOf(report *auditReport) (lines []string) {
 	all := []audit.Breaches{report.Other}
 	for _, c := range report.Campaigns {
@@ -187,7 +187,7 @@ func (g *garden) plantIn(p plant) {
 	}
 }
 
-// TestTheManualListsWhatIsSaidOnce holds docs/operate.md to the plants that nothing finds.
+// TestTheManualListsWhatIsSaidOnce checks docs/operate.md against the plants that the audit does not find.
 func TestTheManualListsWhatIsSaidOnce(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operate.md")
 	stage.Must(t, err)

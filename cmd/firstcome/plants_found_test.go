@@ -43,7 +43,7 @@ func TestTheAuditFindsWhateverTheLedgerSaysTwice(t *testing.T) {
 	}
 }
 
-// TestEachQueryIsBrokenByAPlant holds the queries against the plants. What the schema refuses is planted by TestTheAuditFindsWhatTheSchemaRefuses.
+// TestEachQueryIsBrokenByAPlant expects a plant for each query. TestTheAuditFindsWhatTheSchemaRefuses has the plants that the schema refuses.
 func TestEachQueryIsBrokenByAPlant(t *testing.T) {
 	for _, q := range append(audit.Queries(), audit.OfNone()...) {
 		begins := q.Breaks + " " + q.Name + ":"
@@ -55,7 +55,7 @@ func TestEachQueryIsBrokenByAPlant(t *testing.T) {
 	}
 }
 
-// refusedPlants are plants that SQLite's schema refuses, by how the audit finds them: what makes it take the second statement, and that.
+// refusedPlants are plants that SQLite's schema refuses, by the audit's finding. The first statement makes the schema accept the second.
 var refusedPlants = map[string][]string{
 	"P1 in_force:":      {`PRAGMA ignore_check_constraints = ON`, `UPDATE campaigns SET quantity = 1 WHERE id = 'spring'`},
 	"P3 two_in_force:":  {`DROP INDEX coupons_p3_one_per_user`, `UPDATE coupons SET user_id = 'a' WHERE campaign_id = 'spring' AND number = 3`},
@@ -65,7 +65,7 @@ var refusedPlants = map[string][]string{
 func TestTheAuditFindsWhatTheSchemaRefuses(t *testing.T) {
 	for begins, statements := range refusedPlants {
 		g := gardenOn(t, services.SQLite)
-		g.db.SetMaxOpenConns(1) // a PRAGMA is of its connection
+		g.db.SetMaxOpenConns(1) // a PRAGMA applies to its connection
 		if _, err := g.db.ExecContext(t.Context(), statements[1]); err == nil {
 			t.Errorf("%s: the schema takes it", statements[1])
 		}

@@ -24,11 +24,11 @@ type scene struct {
 	start time.Time
 	ticks atomic.Int64
 	clock func() time.Time // nil: now
-	// beside is the database, as an intruder has it.
+	// beside is a connection to the database without firstcome.
 	beside *sql.DB
 }
 
-// now is a clock that shows another instant each time.
+// now is a clock that returns a later time at each call.
 func (s *scene) now() time.Time { return s.start.Add(time.Duration(s.ticks.Add(1)) * time.Millisecond) }
 
 // plantable makes a ledger without a breach, for the plants.
@@ -51,7 +51,7 @@ func plantable(t *testing.T, name string, beside *sql.DB) {
 	})
 }
 
-// as opens the ledger as a node of a gate does, and closes it.
+// as opens the ledger like a node with a gate, and closes it.
 func (s *scene) as(name, gate string, do func()) {
 	clock := s.clock
 	if clock == nil {

@@ -1,15 +1,14 @@
 package main
 
-// A plant is a change behind firstcome's back, to be found by the audit.
+// A plant is a change of the database without firstcome, which the audit must find.
 type plant struct {
 	column string // table.column; table.*: the row is deleted
 	where  string
 	to     string // SQL that all databases understand
-	// found is how a line of the audit begins that finds it: the breach, and the query that finds it or what it says. Or
-	// refused, if the database does not take it, or "open: " and why the ledger is not opened.
+	// found is the beginning of the audit's line about it: the breach, and its query or its text. It is refused if the database refuses the change, or
+	// "open: " and an error if the ledger cannot be opened.
 	found string
-	// once says, word for word as docs/operate.md, of which of the column's values nothing else says the same:
-	// the audit finds nothing.
+	// once describes, in the words of docs/operate.md, values of the column that the ledger has only once. So the audit finds nothing.
 	once string
 }
 

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// dieWithTests has whatever kills the tests kill the process, too.
+// dieWithTests lets the process die together with the tests' process.
 func dieWithTests(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

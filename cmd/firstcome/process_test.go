@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// patience bounds every wait of these tests, for slow machines under the race detector.
+// patience is the longest wait in these tests, for slow machines under the race detector.
 const patience = time.Minute
 
-// A process is the server of a script. What servers do as processes is shown in
-// test/e2e.
+// A process is the server of a script. test/e2e tests servers as processes.
 type process struct {
 	cmd     *exec.Cmd
 	address string        // of the API
-	log     string        // until it served
+	log     string        // up to when it served
 	ended   chan struct{} // closed when it has ended
 	err     error         // why it ended
 }

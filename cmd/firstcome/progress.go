@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// progressAfter is how long something may take before it shows progress.
+	// progressAfter is how long a task runs before its progress is shown.
 	progressAfter = 2 * time.Second
-	lineEvery     = 5 * time.Second        // elsewhere than on a terminal
+	lineEvery     = 5 * time.Second        // without a terminal
 	againEvery    = 100 * time.Millisecond // on a terminal
 )
 
-// A course is how far something is. The zero value of a field says that it is not known.
+// A course is the progress of a task. A field that is zero is unknown.
 type course struct {
 	done, total int64
-	began       time.Time     // before anything was done; not known: when its progress was asked for
-	longest     time.Duration // it ends by then, whatever is done
+	began       time.Time     // when the task began. If unknown, showProgress takes the time of its call
+	longest     time.Duration // the task ends after this time, even if not all is done
 }
 
-// showProgress shows on standard error how far something is. On a terminal it overwrites one line, and clears it in the
-// end; elsewhere it writes lines. Of what takes less than two seconds it shows nothing. The caller calls
-// done at the end.
+// showProgress shows the progress of a task on standard error. On a terminal it overwrites one line, and clears the line at the end. Otherwise it
+// writes lines. It shows nothing of a task that ends within progressAfter. The caller must call done at the end.
 func showProgress(ctx context.Context, t terminal, what string, far func() course) (done func()) {
 	pause, clear, end := lineEvery, "", "\n"
 	if isTerminal(t.err) {
@@ -65,7 +64,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// text says how far it is after a time.
+// text returns the progress after elapsed as text.
 func (c course) text(elapsed time.Duration) (text string) {
 	switch {
 	case c.total > 0:
@@ -80,11 +79,11 @@ func (c course) text(elapsed time.Duration) (text string) {
 	return text
 }
 
-// left returns how much longer it takes if it goes on as until now.
+// left returns how much longer the task takes at the same speed.
 func (c course) left(elapsed time.Duration) (left time.Duration, known bool) {
 	if c.done > 0 && c.total > 0 {
 		seconds := elapsed.Seconds() * float64(max(0, c.total-c.done)) / float64(c.done)
-		// The first of many tells nothing yet, and centuries do not fit in a Duration.
+		// After the first of very many steps, the estimate may be centuries, which do not fit in a Duration.
 		if known = seconds < longestFlag.Seconds(); known {
 			left = time.Duration(seconds * float64(time.Second))
 		}

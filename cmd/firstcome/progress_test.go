@@ -30,8 +30,7 @@ func TestTheRestOfACourseIsToldFromItsOwnBeginning(t *testing.T) {
 	}
 }
 
-// TestProgressCountsFromTheBeginningAndNotFromItsFirstLine has something that was half done when
-// progress is first shown.
+// TestProgressCountsFromTheBeginningAndNotFromItsFirstLine shows a task whose half was done when progress is first shown.
 func TestProgressCountsFromTheBeginningAndNotFromItsFirstLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

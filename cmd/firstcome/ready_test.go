@@ -32,7 +32,7 @@ func TestTheOpsAddressIsBesideTheListenAddress(t *testing.T) {
 	}
 }
 
-// asked runs firstcome ready and returns its exit status and what it says.
+// asked runs firstcome ready, and returns its exit status and output.
 func asked(t *testing.T, env []string, args ...string) (status int, said string) {
 	t.Helper()
 	var both bytes.Buffer
@@ -60,7 +60,7 @@ func TestReadyExitsAsTheServerAnswers(t *testing.T) {
 	}{
 		answer(200, `{"status":"ready"}`):    {exitOK, "ready\n"},
 		answer(503, `{"status":"draining"}`): {exitFailed, "503 Service Unavailable, draining"},
-		answer(200, `<html>`):                {exitFailed, "what answers there is no firstcome"},
+		answer(200, `<html>`):                {exitFailed, "the answer is not from firstcome"},
 		gone.URL:                             {exitFailed, "refused"},
 		"nowhere":                            {exitUsage, "--server"},
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// An echo keeps the steps of a rebuild that reach the gate, so that they can come again.
+// An echo saves the steps of a rebuild that reach the gate, so that a test can repeat them.
 type echo struct {
 	recovery.Gate
 	freeze, change func() error
@@ -35,8 +35,8 @@ func (e *echo) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 	return e.change()
 }
 
-// TestF18StepsOfARebuildThatComeAgainChangeNothing has a rebuild of a campaign without coupons freeze and switch once more when numbers were
-// given since: both find as much as they did before, so nothing but the attempt tells them from the first ones.
+// TestF18StepsOfARebuildThatComeAgainChangeNothing repeats the freeze and the switch of a rebuild after numbers were issued. The campaign had no coupons,
+// so both find the same counts as the first time, and only the attempt's number distinguishes them.
 func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	e := &echo{Gate: d.remote.gate.recovery}
@@ -55,13 +55,13 @@ func TestF18DoctorSaysWhatIsBeingRebuilt(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
 	attempt, err := d.ledger.Epochs.BeginRebuild(t.Context(), "op", "c", 0)
 	stage.Must(t, err)
-	want := "WARN 1 campaigns are being rebuilt, and nothing of them is decided meanwhile: c (out of epoch 1): nothing, if a node is at it. If none is: firstcome gate rebuild c, beside a node\n"
+	want := "WARN 1 campaigns are being rebuilt, and no claim on them is decided until then: c (from epoch 1): nothing, if a node is rebuilding them. Otherwise: firstcome gate rebuild c, while a node runs\n"
 	stage.Same(t, "while it is rebuilt", want, d.examined(d.url))
 	stage.Must(t, d.ledger.Epochs.GiveUpRebuild(t.Context(), attempt))
 	stage.Same(t, "after it", "", d.examined(d.url))
 }
 
-// examined returns what doctor says of the campaigns at a gate, but for what is well.
+// examined returns doctor's findings about the campaigns at a gate that are not OK.
 func (d *desk) examined(url string) (says string) {
 	d.t.Helper()
 	all, err := d.ledger.Reads.Campaigns(d.t.Context(), "", 10)
@@ -74,7 +74,7 @@ func (d *desk) examined(url string) (says string) {
 	return says
 }
 
-// TestF04DoctorSaysWhatIsNotVerified has another run decide last, and a rebuild that froze the gate and did not end.
+// TestF04DoctorSaysWhatIsNotVerified examines a gate at which another run decided last, and a gate that an unfinished rebuild froze.
 func TestF04DoctorSaysWhatIsNotVerified(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
 	for why, fields := range map[string][]string{
@@ -82,8 +82,8 @@ func TestF04DoctorSaysWhatIsNotVerified(t *testing.T) {
 		"a rebuild froze it and did not end":      {"frozen", "1"},
 	} {
 		d.has(fields...)
-		want := "WARN 1 campaigns are not decided until a node has held them against the ledger: c (" + why + "): " +
-			"nothing, if a node runs: it verifies or rebuilds them within seconds. If they stay so: firstcome gate rebuild c, beside a node; see docs/runbooks/FirstcomeGateLost.md\n"
+		want := "WARN 1 campaigns are not decided until a node has checked them against the ledger: c (" + why + "): " +
+			"nothing, if a node runs: it verifies or rebuilds them within seconds. If the finding stays: firstcome gate rebuild c, while a node runs; see docs/runbooks/FirstcomeGateLost.md\n"
 		stage.Same(t, "what doctor says", want, d.examined(d.url))
 		stage.Same(t, "what it says to whoever may only read", "", d.examined(services.User(t, d.url, "~*", "+@read", "+@connection", "+time")))
 		d.do("HDEL", d.key("campaign"), "frozen")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAnOrderToRebuildWhatIsLostVerifiesFirst orders a rebuild of all lost campaigns, as firstcome gate rebuild --all does, while a Redis
-// that syncs before it answers has just started again. It has lost nothing, so its epoch goes on.
+// that syncs before it answers has just started again. It has lost nothing, so its epoch continues.
 func TestAnOrderToRebuildWhatIsLostVerifiesFirst(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")

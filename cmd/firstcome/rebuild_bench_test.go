@@ -19,8 +19,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// BenchmarkRebuild rebuilds the gate of a campaign with a million holders, of one with a million people in line, and, as nodes do by
-// themselves, of a thousand campaigns that lost their keys. Say how often: -benchtime 3x.
+// BenchmarkRebuild rebuilds the gate of a campaign with a million holders, of a campaign with a million users in line, and, as nodes do by themselves, of
+// a thousand campaigns that lost their keys. Run it with a number of times, like -benchtime 3x.
 func BenchmarkRebuild(b *testing.B) {
 	const million = 1_000_000
 	for kind, of := range services.Ledgers {
@@ -63,7 +63,7 @@ func BenchmarkRebuild(b *testing.B) {
 	})
 }
 
-// heals has a node rebuild by itself so many campaigns that need it.
+// heals runs a node until it has rebuilt a number of campaigns by itself.
 func heals(b *testing.B, l *ledger.Ledger, g *redis.Redis, campaigns int64) {
 	b.Helper()
 	ctx, end := context.WithCancel(b.Context())
@@ -82,7 +82,7 @@ func heals(b *testing.B, l *ledger.Ledger, g *redis.Redis, campaigns int64) {
 	}
 }
 
-// newStall returns a ledger and a gate of it, with a campaign, as those of a desk; and the URL of the gate.
+// newStall returns a ledger with the campaign c, its gate, and the URL of the gate.
 func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, *redis.Redis, string) {
 	b.Helper()
 	l, err := ledger.Open(b.Context(), name, ledger.Options{Secret: stage.Secret()})
@@ -101,7 +101,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	return l, g, url
 }
 
-// rebuilds rebuilds the campaign c, in which so many people are in line.
+// rebuilds rebuilds the campaign c with a number of users in line.
 func rebuilds(b *testing.B, r *recovery.Machine, inLine int64) {
 	b.Helper()
 	for b.Loop() {

@@ -29,7 +29,7 @@ func TestF01AServerOfAClusterThatIsDownForGoodKeepsNoOthersCampaignFromBeingVeri
 	})
 	gone, err := cluster.Master(t.Context(), "firstcome:instance")
 	stage.Must(t, err)
-	var there []firstcome.CampaignID // of the server that restarts
+	var there []firstcome.CampaignID // campaigns on the server that restarts
 	var restarted *services.Server
 	for _, id := range ids {
 		d.issue(id, "somebody")
@@ -49,7 +49,7 @@ func TestF01AServerOfAClusterThatIsDownForGoodKeepsNoOthersCampaignFromBeingVeri
 	stage.Must(t, restarted.Restart(t.Context()))
 	stage.Await(t, "each campaign there verified", int64(len(there)), func() int64 {
 		for _, id := range there {
-			r.Suspect(id, gate.ErrUnverified) // as a claim does that the gate does not decide
+			r.Suspect(id, gate.ErrUnverified) // like a claim that the gate does not decide
 		}
 		return r.Stats().Verified
 	})

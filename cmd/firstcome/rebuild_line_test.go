@@ -20,8 +20,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// newLine returns a desk of the campaign c, with so many coupons and a line that is served as fast as somebody serves it, in which
-// user-0, user-1 and so on are.
+// newLine returns a desk of the campaign c, with a quantity of coupons and a line without a limit on its pace. user-0, user-1 and so on are in line.
 func newLine(t *testing.T, name string, quantity int64, inLine int) *rewind {
 	t.Helper()
 	r := &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}
@@ -41,7 +40,7 @@ func (r *rewind) joins(users ...firstcome.UserID) {
 	}
 }
 
-// serves serves so many people, and returns their coupons.
+// serves serves a number of users, and returns their coupons.
 func (r *rewind) serves(count int) []firstcome.Coupon {
 	r.t.Helper()
 	served, err := r.remote.gate.Serve(r.t.Context(), "c", count)
@@ -49,7 +48,7 @@ func (r *rewind) serves(count int) []firstcome.Coupon {
 	return served.Coupons
 }
 
-// records brings what is in the journal to the ledger. The gate does not hear of it.
+// records brings the journal's coupons to the ledger, and does not tell the gate.
 func (r *rewind) records() {
 	r.t.Helper()
 	marker, err := r.marker(r.t.Context(), "c")
@@ -59,7 +58,7 @@ func (r *rewind) records() {
 	r.do("HDEL", r.key("campaign"), "frozen")
 }
 
-// directly issues past the line.
+// directly issues coupons bypassing the line.
 func (r *rewind) directly(user firstcome.UserID) {
 	r.t.Helper()
 	stage.Must(r.t, stage.Err(r.remote.gate.Issue(r.t.Context(), gate.Order{Actor: "test"}, "c", []firstcome.UserID{user})))
@@ -76,7 +75,7 @@ func (r *rewind) voids(number int64) {
 	r.reaches("c", stage.Err(r.ledger.Campaigns.Void(r.t.Context(), "op", "c", number, "a trial")))
 }
 
-// places returns where users stand, as GENERATION.TICKET+AHEAD, #NUMBER of who has a coupon, or no.
+// places returns users' places as GENERATION.TICKET+AHEAD, #NUMBER for a user with a coupon, or no.
 func (r *rewind) places(users ...firstcome.UserID) (places []string) {
 	r.t.Helper()
 	for _, user := range users {
@@ -103,7 +102,7 @@ func tickets(coupons []firstcome.Coupon) (all []string) {
 	return all
 }
 
-// ended returns the generations that ended as GENERATION=REASON, as the gate tells them and as the ledger does.
+// ended returns the ended generations as GENERATION=REASON, by the gate and by the ledger.
 func (r *rewind) ended() [2][]string {
 	r.t.Helper()
 	var all [2][]string
@@ -120,7 +119,7 @@ func (r *rewind) ended() [2][]string {
 // audited serves and records everything, and expects that no promise is broken, by the ledger and by the gate.
 func (r *rewind) audited() {
 	r.t.Helper()
-	for len(r.serves(100)) > 0 { //nolint:revive // until nobody is served any more
+	for len(r.serves(100)) > 0 { //nolint:revive // until no user is served
 	}
 	r.records()
 	found, err := audit.Ledger(r.t.Context(), r.ledger.Books().Source(), "c", nil, nil)
@@ -136,8 +135,8 @@ func (r *rewind) audited() {
 	}
 }
 
-// TestF77ALineWhoseKeysSurviveIsCarriedOver has Redis lose its holders while user-6 to user-19 are in line, but for user-8, who got a coupon
-// directly, and user-9, who left. The coupon of user-1 is void, that of user-2 a dead letter.
+// TestF77ALineWhoseKeysSurviveIsCarriedOver lets Redis lose its holders while user-6 to user-19 are in line, except user-8, who got a coupon directly, and
+// user-9, who left. The coupon of user-1 is voided, and that of user-2 a dead letter.
 func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := newLine(t, name, 100, 20)
@@ -170,7 +169,8 @@ func TestF77ALineWhoseKeysSurviveIsCarriedOver(t *testing.T) {
 	})
 }
 
-// TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver has Redis count 9 served and 9 in line of 5 tickets. The ledger takes no such line.
+// TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver sets the counters on Redis to 9 served and 9 in line of 5 tickets. The ledger refuses such a
+// line.
 func TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := newLine(t, name, 100, 5)
@@ -181,8 +181,8 @@ func TestF77ALineWhoseCountersContradictEachOtherIsCarriedOver(t *testing.T) {
 	})
 }
 
-// TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed takes a gate back to when 10 were in line and 2 had been served. Then 4 more were
-// served, the last one of whom nobody recorded, and one of whom has a void coupon; one got a coupon directly, one left, and 5 joined.
+// TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed takes a gate back to when 10 users were in line and 2 had been served. After that, 4 more were
+// served: the last coupon was not recorded, and another was voided. One user got a coupon directly, one left, and 5 joined.
 func TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := newLine(t, name, 1000, 12)
@@ -211,8 +211,8 @@ func TestF77AnOlderGatesLineIsCarriedOverWithoutWhoWasServed(t *testing.T) {
 	})
 }
 
-// TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore takes a gate back to before it was rebuilt, with user-2 to user-5 in line. Since the rebuild
-// user-2 was served, whose coupon is void, and user-3; and somebody joined.
+// TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore takes a gate back to before it was rebuilt, with user-2 to user-5 in line. After the rebuild, user-2
+// and user-3 were served, the coupon of user-2 was voided, and a user joined.
 func TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore(t *testing.T) {
 	r := newLine(t, services.Ledgers[services.SQLite](t), 1000, 6)
 	r.serves(2)
@@ -231,7 +231,7 @@ func TestF77AGateOfBeforeARebuildIsCarriedOverOnceMore(t *testing.T) {
 	r.audited()
 }
 
-// TestF77WhoWasSentAwayIsNotInLineAgain takes a gate back to before its line ended as sold_out, of which the ledger knows.
+// TestF77WhoWasSentAwayIsNotInLineAgain takes a gate back to before its line ended as sold_out. The ledger knows of the end.
 func TestF77WhoWasSentAwayIsNotInLineAgain(t *testing.T) {
 	r := newLine(t, services.Ledgers[services.SQLite](t), 3, 5)
 	r.keep()
@@ -247,7 +247,7 @@ func TestF77WhoWasSentAwayIsNotInLineAgain(t *testing.T) {
 	r.audited()
 }
 
-// TestF77ALineThatIsGoneEndsAsLost takes away what says who is in line.
+// TestF77ALineThatIsGoneEndsAsLost deletes the gate's data about the users in line.
 func TestF77ALineThatIsGoneEndsAsLost(t *testing.T) {
 	for name, lose := range map[string]func(r *rewind){
 		"everything":        func(r *rewind) { r.do("FLUSHALL") },
@@ -277,8 +277,7 @@ func TestF77ALineThatIsGoneEndsAsLost(t *testing.T) {
 	}
 }
 
-// TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost has Redis lose a line of which the ledger has heard nothing,
-// after an operator took the pace away.
+// TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost lets Redis lose a line that the ledger does not know, after an operator has removed the pace.
 func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 	for name, end := range map[string]func(r *rewind){
 		"by a rebuild": func(r *rewind) { r.rebuilt(r.rebuilder()) },
@@ -314,7 +313,7 @@ func TestF77ALineThatTheLedgerNeverHeardOfEndsAsLost(t *testing.T) {
 	}
 }
 
-// TestF77TicketsThatAreGoneAreMadeOfTheLine takes away what finds a user's ticket, and puts something else in its place.
+// TestF77TicketsThatAreGoneAreMadeOfTheLine deletes or overwrites the keys that find a user's ticket.
 func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 	for name, lose := range map[string]func(r *rewind, key string){
 		"none":            func(r *rewind, key string) { r.do("DEL", key) },
@@ -333,7 +332,7 @@ func TestF77TicketsThatAreGoneAreMadeOfTheLine(t *testing.T) {
 	}
 }
 
-// TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver has a change wait that the gate has not heard of.
+// TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver rebuilds while the gate lacks a change that ends the campaign.
 func TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver(t *testing.T) {
 	r := newLine(t, services.Ledgers[services.SQLite](t), 100, 5)
 	stage.Must(t, stage.Err(r.ledger.Campaigns.Switch(t.Context(), "op", "c", 0, ledger.Close)))
@@ -344,8 +343,8 @@ func TestF77ACampaignThatIsOverEndsTheLineThatWasCarriedOver(t *testing.T) {
 	r.audited()
 }
 
-// TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore freezes the owner of a rebuild before each of its steps. Another node
-// rebuilds meanwhile, serves, and has somebody join, and then the owner goes on.
+// TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore stops the owner of a rebuild before each of its steps. Another node then rebuilds and
+// serves, and a user joins. After that, the owner continues.
 func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T) {
 	for _, step := range []string{"freeze", "empty", "record", "load", "carry", "finish", "switch"} {
 		t.Run(step, func(t *testing.T) {
@@ -373,7 +372,7 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 			stage.Same(t, "who kept their places", int64(8), r.rebuilt(r.rebuilder()).Carried)
 			generation := 2
 			if step == "switch" {
-				generation = 3 // the owner's is in the ledger, and its people were never told of it
+				generation = 3 // the owner's generation is in the ledger, and users were never told of it
 			}
 			r.leaves("user-4")
 			r.joins("new")
@@ -391,8 +390,8 @@ func TestF18F77ALineIsCarriedOverWhateverStepItsOwnerIsFrozenBefore(t *testing.T
 	}
 }
 
-// TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges changes the ledger between the load and the end of the epoch: user-1's coupon is void, or a
-// recorder of another server tells that the generation was sold out.
+// TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges changes the ledger between the load and the end of the epoch: user-1's coupon is voided, or a recorder
+// of another server reports that the generation was sold out.
 func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 	type want struct {
 		carried int64
@@ -443,7 +442,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 	}
 }
 
-// TestF77WhatIsLoadedIsCountedBeforeTheSwitch has somebody delete what an attempt loaded before the switch. A later attempt loads it again.
+// TestF77WhatIsLoadedIsCountedBeforeTheSwitch deletes keys that an attempt has loaded, before its switch. A later attempt loads them again.
 func TestF77WhatIsLoadedIsCountedBeforeTheSwitch(t *testing.T) {
 	for _, key := range []string{"holders", "line", "tickets"} {
 		t.Run(key, func(t *testing.T) {

@@ -69,8 +69,8 @@ type logging struct {
 	teller *flow.Teller
 }
 
-// newLogged returns a desk of the campaign c, with so many coupons and a line that is served as fast as somebody serves it, in which user-0, user-1
-// and so on were told their places.
+// newLogged returns a desk of the campaign c, with a quantity of coupons and a line without a limit on its pace. user-0, user-1 and so on were told their
+// places.
 func newLogged(t *testing.T, name string, quantity int64, inLine int) *logging {
 	t.Helper()
 	l := &logging{rewind: &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}, log: &paperLog{topic: "lines", records: make([]flow.LineRecord, 3)}}
@@ -82,10 +82,10 @@ func newLogged(t *testing.T, name string, quantity int64, inLine int) *logging {
 	return l
 }
 
-// tells has another node tell places.
+// tells starts another node that tells places.
 func (l *logging) tells() { l.teller = flow.NewTeller(l.remote.gate, l.log) }
 
-// joins has users claim, who are told their places.
+// joins claims for users, who are told their places.
 func (l *logging) joins(users ...firstcome.UserID) {
 	l.t.Helper()
 	l.rewind.joins(users...)
@@ -100,7 +100,7 @@ func (l *logging) told(user firstcome.UserID) error {
 	return err
 }
 
-// leaves has users leave, and hear so.
+// leaves takes users out of the line, and expects that they are told.
 func (l *logging) leaves(users ...firstcome.UserID) {
 	l.t.Helper()
 	for _, user := range users {
@@ -114,7 +114,7 @@ func (l *logging) rebuilder() *recovery.Machine {
 	return r
 }
 
-// mends rebuilds the gate, and has another node tell places from then on.
+// mends rebuilds the gate, and starts another node that tells places from then on.
 func (l *logging) mends() recovery.Rebuilt {
 	l.t.Helper()
 	done := l.rebuilt(l.rebuilder())
@@ -122,7 +122,7 @@ func (l *logging) mends() recovery.Rebuilt {
 	return done
 }
 
-// inForce returns who holds a coupon in the ledger, in the order of their numbers, with their tickets.
+// inForce returns the users with a coupon in the ledger, in the order of numbers, with their tickets.
 func (l *logging) inForce() (all []string) {
 	l.t.Helper()
 	var coupons []firstcome.Coupon
@@ -133,7 +133,7 @@ func (l *logging) inForce() (all []string) {
 	return tickets(coupons)
 }
 
-// losses are what Redis loses.
+// losses are the ways in which Redis loses data.
 var losses = map[string]func(l *logging){
 	"everything":                  func(l *logging) { l.do("FLUSHALL") },
 	"the holders":                 func(l *logging) { l.do("DEL", l.key("holders")) },
@@ -147,8 +147,8 @@ var losses = map[string]func(l *logging){
 	"nothing":                     func(*logging) {},
 }
 
-// TestF77ALoggedLineLosesNobodyWhateverRedisLoses has twelve people in line. Six were served and recorded, the coupon of user-1 is void, user-9
-// left, user-8 got a coupon directly, and user-6 and user-7 were served: only Redis knows. Then Redis loses something.
+// TestF77ALoggedLineLosesNobodyWhateverRedisLoses has twelve users in line. Six were served and recorded, the coupon of user-1 was voided, user-9 left,
+// user-8 got a coupon directly, and user-6 and user-7 were served and not recorded. Then Redis loses data.
 func TestF77ALoggedLineLosesNobodyWhateverRedisLoses(t *testing.T) {
 	for what, lose := range losses {
 		t.Run(what, func(t *testing.T) {
@@ -195,7 +195,7 @@ func losesNobody(t *testing.T, name string, lose func(*logging)) {
 	l.audited()
 }
 
-// TestF77ALoggedLineOutlivesOneLossAfterTheOther empties Redis twice. Nobody asked for their place in between.
+// TestF77ALoggedLineOutlivesOneLossAfterTheOther empties Redis twice. No user asks for a place in between.
 func TestF77ALoggedLineOutlivesOneLossAfterTheOther(t *testing.T) {
 	l := newLogged(t, services.Ledgers[services.SQLite](t), 100, 6)
 	l.serves(1)
@@ -212,8 +212,8 @@ func TestF77ALoggedLineOutlivesOneLossAfterTheOther(t *testing.T) {
 	l.audited()
 }
 
-// TestF77WhoLeftALoggedLineIsNotServed takes a gate back to when two had been served and nobody had left. Then four more were served and recorded,
-// one of whom has a void coupon, and two left, one of whom joined again.
+// TestF77WhoLeftALoggedLineIsNotServed takes a gate back to when two users had been served and none had left. After that, four more were served and
+// recorded, and one of their coupons voided. Two users left, and one of them joined again.
 func TestF77WhoLeftALoggedLineIsNotServed(t *testing.T) {
 	l := newLogged(t, services.Ledgers[services.SQLite](t), 100, 10)
 	l.serves(2)
@@ -229,7 +229,7 @@ func TestF77WhoLeftALoggedLineIsNotServed(t *testing.T) {
 	l.audited()
 }
 
-// TestF77AGenerationThatSoldOutIsNotInLineAgain has Redis end a generation, and somebody join the next one. The ledger has heard of the end, or has not.
+// TestF77AGenerationThatSoldOutIsNotInLineAgain ends a generation on Redis, and a user joins the next generation. The ledger knows of the end, or does not.
 func TestF77AGenerationThatSoldOutIsNotInLineAgain(t *testing.T) {
 	for what, records := range map[string]bool{"the ledger knows": true, "the ledger does not know": false} {
 		t.Run(what, func(t *testing.T) {
@@ -267,8 +267,8 @@ func TestNobodyIsToldAPlaceOfAnEpochThatHasEnded(t *testing.T) {
 	l.audited()
 }
 
-// TestF77WithoutItsLogALineIsLeftAlone has Redis emptied while Kafka is away, or where the topic was made again. An operator has the line taken from
-// what Redis has.
+// TestF77WithoutItsLogALineIsLeftAlone empties Redis while Kafka is unreachable, or after the topic was recreated. An operator then orders a rebuild of the
+// line from Redis.
 func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 	for what, c := range map[string]struct {
 		lose func(l *logging)
@@ -319,7 +319,7 @@ func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestTheLogOfALineIsMadeAnew has the topic made again, and the line taken from what Redis has. Then Redis is emptied, before anybody asks.
+// TestTheLogOfALineIsMadeAnew recreates the topic, and rebuilds the line from Redis. Then it empties Redis, before any user asks.
 func TestTheLogOfALineIsMadeAnew(t *testing.T) {
 	l := newLogged(t, services.Ledgers[services.SQLite](t), 100, 5)
 	*l.log = paperLog{topic: "again", records: make([]flow.LineRecord, 7)}
@@ -337,8 +337,8 @@ func TestTheLogOfALineIsMadeAnew(t *testing.T) {
 	l.audited()
 }
 
-// TestF54P9AReconcileReadsTheLogOfTheLine has people in line when the backup is made. Behind it one left, some were served, of whom one has a void
-// coupon, and Redis was rebuilt or was not.
+// TestF54P9AReconcileReadsTheLogOfTheLine has users in line when the backup is made. After the backup, one left, some were served, one coupon of theirs was
+// voided, and Redis was rebuilt or was not.
 func TestF54P9AReconcileReadsTheLogOfTheLine(t *testing.T) {
 	for what, rebuilds := range map[string]bool{"in the epoch of the backup": false, "in another epoch": true} {
 		t.Run(what, func(t *testing.T) {
@@ -380,7 +380,7 @@ func (l *logging) coupon(user firstcome.UserID) int64 {
 	return c.Number
 }
 
-// TestF01ALoggedLineGoesOnBehindARestart kills a Redis that syncs before it answers.
+// TestF01ALoggedLineGoesOnBehindARestart kills and restarts a Redis that syncs before it answers.
 func TestF01ALoggedLineGoesOnBehindARestart(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	l := &logging{rewind: &rewind{desk: newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil)}, log: &paperLog{topic: "lines"}}

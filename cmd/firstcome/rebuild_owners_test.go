@@ -19,7 +19,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A halt stops an owner of a rebuild before one of its steps, and tells it to go on.
+// A halt stops an owner of a rebuild before one of its steps, until the owner may continue.
 type halt struct {
 	recovery.Records
 	recovery.Ledger
@@ -36,7 +36,7 @@ func (h *halt) at(step string) {
 	}
 }
 
-// GoesOn gives no sign of life: a frozen process cannot.
+// GoesOn sends no heartbeat, because a stopped process cannot.
 func (h *halt) GoesOn(context.Context, recovery.Rebuild) error { return nil }
 
 func (h *halt) Standing(ctx context.Context, r gate.Revision) error {
@@ -86,8 +86,8 @@ func (h *halt) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen
 	return h.Gate.Switch(ctx, r, f, loaded, fill)
 }
 
-// TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt freezes the owner of a rebuild before each of its steps. Another node
-// rebuilds meanwhile and issues, and then the owner goes on.
+// TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt stops the owner of a rebuild before each of its steps. Another node then rebuilds and
+// issues. After that, the owner continues.
 func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.T) {
 	for _, step := range []string{"freeze", "empty", "record", "load", "finish", "switch"} {
 		t.Run(step, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 				ended <- err
 			}()
 			<-h.reached
-			if step != "switch" { // then it has finished in the ledger, and gives no sign of life any more
+			if step != "switch" { // otherwise the rebuild has ended in the ledger, and sends no more heartbeats
 				if _, err := d.ledger.Epochs.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, recovery.ErrOutdone) {
 					t.Errorf("while the owner lives another begins: %v", err)
 				}
@@ -112,7 +112,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			answers := d.claims(append(people("user-", 10), "new")...)
 			keys, status := d.keys("c"), d.status()
 			close(h.goOn)
-			if err := <-ended; err != nil && !errors.Is(err, recovery.ErrMoved) { // nil: it says what the other's rebuild came to
+			if err := <-ended; err != nil && !errors.Is(err, recovery.ErrMoved) { // nil with the result of the other rebuild
 				t.Errorf("the owner goes on, and ends with %v", err)
 			}
 			after := d.status()
@@ -129,8 +129,8 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 	}
 }
 
-// TestF18ARebuildReadsTheJournalOfTheServerThatItFroze has a rebuild come to a server that it has not frozen, as where the address of the gate
-// leads to another one behind the freeze. Nobody has frozen the campaign there, or another attempt has.
+// TestF18ARebuildReadsTheJournalOfTheServerThatItFroze brings a rebuild to a server that it has not frozen, as if the gate's address led to another server
+// after the freeze. The campaign is not frozen there, or another attempt has frozen it.
 func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.issue("c", people("user-", 3)...)
@@ -144,7 +144,7 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 		})
 		return coupons, err
 	}
-	for _, frozen := range []string{"", "1"} { // by nobody, or by another attempt
+	for _, frozen := range []string{"", "1"} { // not frozen, or by another attempt
 		if frozen != "" {
 			d.do("HSET", d.key("campaign"), "frozen", frozen)
 		}
@@ -158,8 +158,8 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	}
 }
 
-// TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt has another node rebuild between the look at the gate, or its new name, and the
-// rebuild, as nodes do once somebody gave the server its name again: a second rebuild would lose numbers for nothing.
+// TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt lets another node rebuild between the check of the gate, or its new name, and the rebuild. Nodes do
+// this once the server has its name again. A second rebuild would lose numbers needlessly.
 func TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt(t *testing.T) {
 	t.Run("if lost", func(t *testing.T) { takesWhatAnotherRebuilt(t, "standing", true) })
 	t.Run("whatever it is", func(t *testing.T) { takesWhatAnotherRebuilt(t, "renamed", false) })
@@ -197,8 +197,8 @@ func takesWhatAnotherRebuilt(t *testing.T, step string, ifLost bool) {
 	}
 }
 
-// TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother has an owner die once it has the campaign's row. The gate decides as
-// before, and the ledger takes nothing new but from that owner.
+// TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother lets an owner die after it has claimed the campaign's row. The gate decides as before,
+// and the ledger takes new coupons only from that owner.
 func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
@@ -215,7 +215,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 			t.Errorf("whoever asks for a rebuild that another has only begun is told that it is done: %+v", done)
 		}
 		d.outlive()
-		r.Suspect("c", gate.ErrUnverified) // as a recorder does
+		r.Suspect("c", gate.ErrUnverified) // like a recorder
 		stage.Await(t, "rebuilds that ended", int64(1), func() int64 { return r.Stats().Finished })
 		stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:2", "already_issued:3"}, d.claims(people("user-", 3)...))
 		if s := d.status(); s.Recorded != 3 || s.Epoch != 2 {
@@ -239,12 +239,12 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 	})
 }
 
-// A quitter is a ledger in which another node's rebuild fails as soon as it was met.
+// A quitter is a ledger in which another node's rebuild fails as soon as this node has met it.
 type quitter struct {
 	recovery.Records
 	recovery.Ledger
 	other recovery.Rebuild
-	met   int // how often the other rebuild was in the way
+	met   int // how often this node met the other rebuild
 }
 
 func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
@@ -256,8 +256,8 @@ func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.C
 	return r, err
 }
 
-// TestF05WhoMeetsARebuildThatFailsRebuilds has an operator ask for a rebuild while that of another node is under way, and that one fails.
-// No node rebuilds by itself here, as where the server lost its name.
+// TestF05WhoMeetsARebuildThatFailsRebuilds orders a rebuild while another node rebuilds, and the other rebuild fails. No node rebuilds by itself here, as if
+// the server had lost its name.
 func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 	for _, ifLost := range []bool{false, true} {
 		d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
@@ -276,7 +276,7 @@ func TestF05WhoMeetsARebuildThatFailsRebuilds(t *testing.T) {
 	}
 }
 
-// A bystander is another node's way to the gate. Its third question whether the gate stands waits until the rebuild has switched it.
+// A bystander is another node's gate. Its third call of Standing waits until the rebuild has switched the gate.
 type bystander struct {
 	recovery.Gate
 	asked    atomic.Int64
@@ -290,8 +290,8 @@ func (b *bystander) Standing(ctx context.Context, r gate.Revision) error {
 	return b.Gate.Standing(ctx, r)
 }
 
-// TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch has the other node find an emptied Redis, where a rebuild froze the
-// campaign and ended the epoch in the ledger.
+// TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch lets the other node check an emptied Redis after a rebuild has frozen the campaign
+// and ended the epoch in the ledger.
 func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.settle(d.record(d.issue("c", people("user-", 3)...)...))
@@ -319,7 +319,7 @@ func TestF05AnEmptiedGateIsRebuiltOnceThoughAnotherNodeLooksBeforeTheSwitch(t *t
 	stage.Same(t, "who has which coupon", []string{"already_issued:1", "already_issued:3"}, d.claims("user-0", "user-2"))
 }
 
-// A failOver restores the ledger, before a rebuild ends the epoch, to what it was when the attempt had just begun.
+// A failOver takes the ledger back, before a rebuild ends the epoch, to its state from when the attempt had just begun.
 type failOver struct {
 	recovery.Records
 	recovery.Ledger
@@ -357,7 +357,7 @@ func TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain(t *testing.T) 
 	d.sound()
 }
 
-// outlive has the last sign of life of a rebuild be long ago.
+// outlive sets the last heartbeat of a rebuild to a long time ago.
 func (d *desk) outlive() {
 	d.t.Helper()
 	_, err := services.Beside(d.t, d.name).Exec(`UPDATE campaigns SET rebuilding_at = rebuilding_at - 11000000`)

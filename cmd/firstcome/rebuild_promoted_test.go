@@ -11,9 +11,9 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame promotes a replica when it has heard all that its primary did, and restarts it in
-// one case, so that nothing is left at it that tells of its primary. Both sync before they answer. What it has agrees with the ledger, and so
-// it would with one that lacked what is in no ledger.
+// TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame promotes a replica that has all writes of its primary. In one case it also restarts the
+// replica, which then has no trace of its primary. Both servers sync before they answer. The replica's data agrees with the ledger, but it would also agree
+// if the replica lacked coupons that are not in the ledger yet.
 func TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame(t *testing.T) {
 	for name, then := range map[string]func(ctx context.Context, p *services.Pair) error{
 		"promoted":                func(context.Context, *services.Pair) error { return nil },
@@ -29,11 +29,11 @@ func TestF02APromotedReplicaThatHasEverythingIsRebuiltAllTheSame(t *testing.T) {
 			r := d.watch()
 			issued := d.issue("c", people("user-", 10)...)
 			d.settle(d.record(issued[:5]...))
-			stage.Must(t, p.Follow(t.Context())) // it has heard all
+			stage.Must(t, p.Follow(t.Context())) // it has all writes
 			stage.Must(t, p.Promote(t.Context()))
 			stage.Must(t, p.Replica.Kill())
 			stage.Must(t, then(t.Context(), p))
-			proxy.Cut() // first: a rebuild that is under way at the new server would be cut off
+			proxy.Cut() // before the promotion, so that no rebuild at the new server is cut off
 			proxy.SetUpstream(p.Primary.Address())
 			proxy.Heal()
 			stage.Same(t, "a rebuild, and the lost numbers", recovery.Stats{Finished: 1, Lost: 90}, d.decides(r))

@@ -15,7 +15,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF07WithoutRoomForASecondCopyNothingIsFrozen has the ledger know of 5,000 coupons in force, and looks for room for half of them at least. First Redis has them too, and then it has lost them.
+// TestF07WithoutRoomForASecondCopyNothingIsFrozen puts 5,000 coupons in force into the ledger. A rebuild must need memory for at least half of them, first
+// while Redis also has the coupons, and then after it has lost them.
 func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 	server := services.Redis.Server(t)
 	r := &rewind{desk: newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil)}
@@ -49,7 +50,7 @@ func TestF07WithoutRoomForASecondCopyNothingIsFrozen(t *testing.T) {
 	stage.Same(t, "who has a coupon", []string{"already_issued:5000"}, r.claims(firstcome.UserID("user-49-99")))
 }
 
-// frozen tells by 1 whether the campaign is frozen.
+// frozen returns 1 if the campaign is frozen.
 func (r *rewind) frozen() (int64, error) {
 	answer := r.do("HEXISTS", r.key("campaign"), "frozen")
 	return answer.AsInt64()

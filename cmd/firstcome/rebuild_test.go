@@ -22,12 +22,12 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// rebuilder returns one of the desk.
+// rebuilder returns a Machine for the desk.
 func (d *desk) rebuilder() *recovery.Machine {
 	return recovery.New(d.ledger.Recorder, d.ledger.Epochs, d.remote.gate.recovery, recovery.Events{})
 }
 
-// claims claims for users and returns what they were answered, as OUTCOME:NUMBER.
+// claims claims for users, and returns their answers as OUTCOME:NUMBER.
 func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
 	d.t.Helper()
 	decisions, err := d.remote.gate.Claim(d.t.Context(), "c", users)
@@ -41,7 +41,7 @@ func (d *desk) claims(users ...firstcome.UserID) (answers []string) {
 // people returns n users with a prefix.
 func people(prefix string, n int) []firstcome.UserID { return stage.Users(prefix, 0, n) }
 
-// refuses wants a gate to decide nothing, for a reason. A connection may just have ended, because another server leads.
+// refuses wants a gate to decide nothing, for a reason. It ignores that a connection has just ended, because another server is primary now.
 func refuses(t *testing.T, decides gate.Decider, why error) {
 	t.Helper()
 	stage.Await(t, "a gate that refuses", why.Error(), func() string {
@@ -86,8 +86,7 @@ func ledgers(t *testing.T, test func(t *testing.T, name string)) {
 	}
 }
 
-// TestF05AnEmptiedRedisIsRebuiltFromTheLedger has five coupons recorded, one of them voided, a dead letter, and four coupons that only Redis
-// knew.
+// TestF05AnEmptiedRedisIsRebuiltFromTheLedger has five recorded coupons, one of them voided, a dead letter, and four coupons that only Redis had.
 func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c")
@@ -106,7 +105,7 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 		stage.Same(t, "who has a coupon, whose coupon is a dead letter, whose is voided, and whose is lost",
 			[]string{"already_issued:1", "already_issued:6", "issued:103", "issued:104"}, d.claims("user-0", "user-5", "user-1", "user-6"))
 		rest := d.claims(people("late-", 100)...)
-		stage.Same(t, "the last one", "issued:197", rest[92]) // 100 in force: 4 and 1 and 2 and 93
+		stage.Same(t, "the last coupon", "issued:197", rest[92]) // 100 in force: 4 and 1 and 2 and 93
 		stage.Same(t, "and then", "sold_out:0", rest[93])
 		if s := d.status(); s.Epoch != 2 || s.Applied != s.Version {
 			t.Errorf("the campaign is %+v", s)
@@ -129,8 +128,8 @@ func TestF05AnEmptiedRedisIsRebuiltFromTheLedger(t *testing.T) {
 	})
 }
 
-// TestF01ARedisThatRestartedLosesNothing ends Redis with coupons and garbage in its journal. Where it syncs before it answers it is killed, and the epoch goes on; else
-// what its file has is recorded, and a new epoch begins.
+// TestF01ARedisThatRestartedLosesNothing ends Redis with coupons and garbage in its journal. If Redis syncs before it answers, it is killed, and the epoch
+// continues. Otherwise the coupons in its file are recorded, and a new epoch begins.
 func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 	for sync, next := range map[string]string{"always": "issued:11", "everysec": "issued:101"} {
 		t.Run(sync, func(t *testing.T) {
@@ -142,7 +141,7 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 			d.settle(d.record(before[:3]...))
 			d.do("XADD", d.key("journal"), "*", "format", "1", "users", "nobody can read this")
 			end := server.Kill
-			if sync != "always" { // whoever kills it may lose what it did not write yet
+			if sync != "always" { // a kill could lose data that Redis has not written yet
 				end = server.Stop
 			}
 			stage.Must(t, end())
@@ -157,7 +156,7 @@ func TestF01ARedisThatRestartedLosesNothing(t *testing.T) {
 	}
 }
 
-// A lateWatch is a gate of whose server's restart nobody hears before the campaign was looked at.
+// A lateWatch is a gate that hides the restart of its server until the campaign has been checked.
 type lateWatch struct {
 	recovery.Gate
 	before []recovery.Run
@@ -176,8 +175,8 @@ func (g *lateWatch) Stopped(ctx context.Context, r gate.Revision) (recovery.Stop
 	return g.Gate.Stopped(ctx, r)
 }
 
-// TestF01ARestartBetweenTwoLooksIsVerified kills a Redis that syncs before it answers. A node looks at the campaign before it has seen that
-// Redis started again.
+// TestF01ARestartBetweenTwoLooksIsVerified kills and restarts a Redis that syncs before it answers. A node checks the campaign before it has seen the
+// restart.
 func TestF01ARestartBetweenTwoLooksIsVerified(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	d := newDesk(t, server.URL(), services.Ledgers[services.SQLite](t), nil, "c")
@@ -208,8 +207,8 @@ func (d *desk) watch() *recovery.Machine {
 	return r
 }
 
-// decides waits until a rebuilder has verified or rebuilt the gate, and returns its counters, but for those of attempts: on a busy machine one may fail
-// because Redis or the ledger does not answer in time, and another follows.
+// decides waits until a rebuilder has verified or rebuilt the gate, and returns its counters, without those of attempts: on a busy machine an attempt may
+// fail because Redis or the ledger does not answer in time, and another attempt follows.
 func (d *desk) decides(r *recovery.Machine) recovery.Stats {
 	d.t.Helper()
 	var s recovery.Stats
@@ -220,8 +219,8 @@ func (d *desk) decides(r *recovery.Machine) recovery.Stats {
 	return recovery.Stats{Verified: s.Verified, Finished: s.Finished, Lost: s.Lost}
 }
 
-// TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has
-// coupons 1 to 5 and 11 to 15. The old primary goes on for somebody who still reaches it.
+// TestF02F03APromotedReplicaThatLaggedIsRebuilt cuts a replica off after ten coupons, and promotes it after ten more. The ledger has coupons 1 to 5 and 11
+// to 15. The old primary continues to issue to clients that still reach it.
 func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	p := services.RedisPair(t, "--appendfsync", "always")
 	primary, replica := p.Primary, p.Replica
@@ -245,7 +244,7 @@ func TestF02F03APromotedReplicaThatLaggedIsRebuilt(t *testing.T) {
 	d.settle(d.record(append(first[:5:5], second[:5]...)...))
 	old := &desk{node: &node{remote: &remoteGate{gate: servingRedis(d.opened(primary.URL()))}}, t: t}
 
-	proxy.Cut() // first: a rebuild that is under way at the replica would be cut off
+	proxy.Cut() // before the promotion, so that no rebuild at the replica is cut off
 	proxy.SetUpstream(replica.Address())
 	proxy.Heal()
 	if got := d.decides(r); got.Verified != 0 || got.Finished != 1 {
@@ -274,7 +273,7 @@ func (d *desk) key(name string) string {
 	return any[:strings.Index(any, "}:")+2] + name
 }
 
-// TestF05ARedisThatLostItsNameWaitsForAPerson has a node look again and again at a Redis that was emptied before it looked, or as it did.
+// TestF05ARedisThatLostItsNameWaitsForAPerson runs a node that checks a Redis repeatedly. The Redis was emptied before the first check, or during one.
 func TestF05ARedisThatLostItsNameWaitsForAPerson(t *testing.T) {
 	t.Run("before", func(t *testing.T) { waitsForAPerson(t, true) })
 	t.Run("meanwhile", func(t *testing.T) { waitsForAPerson(t, false) })
@@ -294,7 +293,7 @@ func waitsForAPerson(t *testing.T, before bool) {
 	slow := &slowMaker{Gate: d.remote.gate.recovery, making: empty, made: func() {}}
 	r := recovery.New(d.ledger.Recorder, d.ledger.Epochs, slow, recovery.Events{})
 	stage.Run(t, r.Run)
-	r.Suspect("c", gate.ErrUnverified) // as a claim does
+	r.Suspect("c", gate.ErrUnverified) // like a claim
 	stage.Await(t, "the gate that is broken", 1, func() int { return r.Stats().Broken })
 	looks := slow.looks.Load()
 	stage.Await(t, "two more looks", true, func() bool { return slow.looks.Load() > looks+2 })
@@ -306,10 +305,10 @@ func waitsForAPerson(t *testing.T, before bool) {
 	}
 }
 
-// A slowMaker is a gate with which something happens before it is asked of a campaign, and behind its answer.
+// A slowMaker is a gate that calls functions before and after it is asked about a campaign.
 type slowMaker struct {
 	recovery.Gate
-	looks        atomic.Int64 // that have begun
+	looks        atomic.Int64 // number of checks that have begun
 	making, made func()
 }
 
@@ -325,8 +324,8 @@ func (g *slowMaker) Standing(ctx context.Context, r gate.Revision) error {
 	return err
 }
 
-// TestF20ACampaignThatIsBeingMadeIsNotTakenForLost has a node look at a campaign which the ledger has and the gate does not have yet. The
-// gate gets it between the look and what the node does about it.
+// TestF20ACampaignThatIsBeingMadeIsNotTakenForLost lets a node check a campaign which the ledger has and the gate does not have yet. The campaign is
+// created at the gate after the check, before the node acts on it.
 func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)
@@ -350,8 +349,8 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 	})
 }
 
-// TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt has a node die between the gate that it made and its note of that. Others
-// issue and record. Then Redis is emptied: made anew, the gate would give the numbers again.
+// TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt lets a node die after it has created a campaign at the gate, before the ledger notes
+// this. Other nodes issue and record. Then Redis is emptied. If the campaign were created again, the gate would assign the same numbers again.
 func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil)

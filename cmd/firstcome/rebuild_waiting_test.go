@@ -14,14 +14,14 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A waitingChange is one that the ledger has numbered and the gate does not have when it is rebuilt.
+// A waitingChange is a change that the ledger has numbered, and that the gate lacks when it is rebuilt.
 type waitingChange struct {
 	name    string
 	number  func(d *desk) (version int64, err error)
 	refused bool
-	fresh   int      // of a hundred new users, how many are issued coupons after it
-	rest    string   // what the others are told
-	users   []string // what the users 0, 5 and 6 are told: of a coupon, a dead letter, and a coupon that only the gate had
+	fresh   int      // how many of a hundred new users are issued coupons afterwards
+	rest    string   // the answer to the other new users
+	users   []string // the answers to users 0, 5 and 6, who have a coupon, a dead letter, and a coupon that only the gate had
 }
 
 var waitingChanges = []waitingChange{
@@ -49,8 +49,8 @@ func quantities(to int64) func(*desk) (int64, error) {
 	}
 }
 
-// TestF20AChangeThatWaitsIsDoneByARebuild has a node die once it has numbered a change. The gate, which is frozen and rebuilt, has not heard of
-// it. In force are five coupons that are recorded, a dead letter, and one that only the journal has.
+// TestF20AChangeThatWaitsIsDoneByARebuild lets a node die after it has numbered a change. The gate is frozen and rebuilt without the change. In force are
+// five recorded coupons, a dead letter, and a coupon that only the journal has.
 func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 	for _, w := range waitingChanges {
 		t.Run(w.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 				if w.refused && s.Quantity != before.Quantity {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}
-				// Another node had read the change before, and brings it now.
+				// Another node has read the change before the rebuild, and applies it now.
 				changer := flow.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {

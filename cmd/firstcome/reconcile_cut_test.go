@@ -16,8 +16,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF54AReconcileThatWasCutOffIsDoneAgain cuts a reconcile off before each of its steps. Until it was done again, no node decides anything
-// or rebuilds the gate by itself, unless the ledger has all.
+// TestF54AReconcileThatWasCutOffIsDoneAgain cuts a reconcile off before each of its steps. Until it is done again, no node decides a claim or rebuilds the
+// gate by itself, unless the ledger has everything.
 func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 	for _, step := range []string{"freeze", "adopt", "record", "empty", "load", "finish", "switch"} {
 		t.Run(step, func(t *testing.T) {
@@ -39,7 +39,8 @@ func TestF54AReconcileThatWasCutOffIsDoneAgain(t *testing.T) {
 	}
 }
 
-// TestF54AReconcileThatWasCutOffIsEndedByNoRebuild has the ledger adopt the gate's version, and know no less than the gate then.
+// TestF54AReconcileThatWasCutOffIsEndedByNoRebuild cuts a reconcile off after the ledger has adopted the gate's version, so that the gate is no longer
+// ahead.
 func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
@@ -64,7 +65,7 @@ func TestF54AReconcileThatWasCutOffIsEndedByNoRebuild(t *testing.T) {
 
 var errCutOff = errors.New("the process ended")
 
-// A cutOff is a ledger and a gate of a node that ends before a step.
+// A cutOff is the ledger and the gate of a node that dies before a step.
 type cutOff struct {
 	recovery.Records
 	recovery.Ledger

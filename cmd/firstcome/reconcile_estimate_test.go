@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF54AnEstimateIsWhatTheReconcileComesTo asks before, and has nothing changed by that.
+// TestF54AnEstimateIsWhatTheReconcileComesTo asks for an estimate before a reconcile, and expects that this changes nothing.
 func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
@@ -41,8 +41,8 @@ func TestF54AnEstimateIsWhatTheReconcileComesTo(t *testing.T) {
 	})
 }
 
-// TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted has three coupons voided after the backup. They are void if nothing of Redis can
-// be missing, and else unexplained.
+// TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted voids three coupons after the backup. They count as voided if Redis cannot have lost data,
+// and otherwise as unexplained.
 func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.T) {
 	for fsync, want := range map[string]recovery.Adopted{"always": {Voided: 3}, "everysec": {Unexplained: 3}} {
 		t.Run(fsync, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestF54VoidsThatTheLedgerForgotAreSeenAlsoAtARedisThatRestarted(t *testing.
 	}
 }
 
-// TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart has two users' coupons taken from the gate by somebody.
+// TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart deletes two users' coupons at the gate.
 func TestF54CouponsThatNoForgottenChangeVoidedAreEstimatedApart(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 10)...)

@@ -14,9 +14,9 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF54WhoFollowsTheFactsStopsAtAReconcile has ten facts of a campaign in the backup, eight of which were noted as published. After it come
-// another coupon, its void and six more coupons. Whoever publishes them outlives the restored backup, and notes that it has published
-// all. The reconcile finds the coupons in another order of facts.
+// TestF54WhoFollowsTheFactsStopsAtAReconcile has ten facts of a campaign in the backup, eight of which are noted as published. After the backup come another
+// coupon, its void and six more coupons. The publisher outlives the restored backup, and notes that it has published all facts. The reconcile restores the
+// coupons with another order of facts.
 func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c", "d")
@@ -60,7 +60,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 	})
 }
 
-// TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast has nothing forgotten but a pause: the next fact is the first that comes again.
+// TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast lets the ledger forget only a pause, so a replay begins after the last fact.
 func TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)

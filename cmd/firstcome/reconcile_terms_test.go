@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF54WhateverWasForgottenIsSoundBehindAReconcile has something done behind the backup that the gate knows: of ten coupons, and of the
-// eleventh, which is issued behind it and recorded.
+// TestF54WhateverWasForgottenIsSoundBehindAReconcile acts after the backup on ten coupons, and on an eleventh that is issued and recorded after the backup.
+// The gate knows of the act.
 func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 	void := func(d *desk, numbers ...int64) {
 		for _, n := range numbers {
@@ -74,8 +74,8 @@ func TestF54WhateverWasForgottenIsSoundBehindAReconcile(t *testing.T) {
 	}
 }
 
-// TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates has the backup know one of four coupons, and propose a quantity of two. The
-// gate never heard of that.
+// TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates makes a backup with one of four coupons, and with a proposed quantity of two that the
+// gate never gets.
 func TestF54ALowerQuantityThatTheBackupHadProposedIsRefusedBelowTheGates(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := newDesk(t, services.Redis.Database(t), name, nil, "c")

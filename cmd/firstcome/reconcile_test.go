@@ -22,14 +22,14 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A backup is that of a ledger: a file, or a copy of the tables that tell of campaigns.
+// A backup is a backup of a ledger: a file, or a copy of the tables about campaigns.
 type backup struct {
 	*desk
-	file   string           // of SQLite: a ledger of its own
-	newest map[string]int64 // of a server's tables that only grow, the last id
+	file   string           // for SQLite: a ledger itself
+	newest map[string]int64 // for a server: the last ids of tables that only grow
 }
 
-// copied are the tables of a backup whose rows change, growing those whose rows do not.
+// copied are the tables whose rows change. growing are the tables whose rows do not.
 var copied, growing = []string{"campaigns", "coupons", "tickets", "past_lines", "facts", "changes", "lost", "gate_runs", "followers", "cursors"}, []string{"dead_letters", "audit_log"}
 
 func (d *desk) backup() backup {
@@ -52,7 +52,7 @@ func (d *desk) backup() backup {
 	return b
 }
 
-// restore brings the ledger back to what it was, and returns the desk of a node that starts then.
+// restore restores the ledger from the backup, and returns the desk of a node that starts afterwards.
 func (b backup) restore() *desk {
 	b.t.Helper()
 	if b.file != "" {
@@ -60,10 +60,10 @@ func (b backup) restore() *desk {
 	}
 	db := services.Beside(b.t, b.name)
 	db.SetMaxOpenConns(1)
-	if strings.HasPrefix(b.name, "mysql:") { // else it refuses rows with a generated column
+	if strings.HasPrefix(b.name, "mysql:") { // it would refuse rows with a generated column
 		stage.Must(b.t, stage.Err(db.Exec("SET SESSION sql_mode = ''")))
 	}
-	for _, table := range slices.Backward(copied) { // some refer to those before them
+	for _, table := range slices.Backward(copied) { // tables refer to tables before them
 		stage.Must(b.t, stage.Err(db.Exec("DELETE FROM "+table)))
 	}
 	for _, table := range copied {
@@ -105,7 +105,7 @@ func (d *desk) turn(to ledger.Switch) {
 
 var closing = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// kept records coupons of new users, and is done with their entries.
+// kept records coupons of new users, and acknowledges their entries.
 func (d *desk) kept(users ...firstcome.UserID) (coupons []firstcome.Coupon) {
 	d.t.Helper()
 	coupons = d.issue("c", users...)
@@ -114,8 +114,8 @@ func (d *desk) kept(users ...firstcome.UserID) (coupons []firstcome.Coupon) {
 	return coupons
 }
 
-// behind returns a desk whose ledger, with ten coupons, was restored to before ten more were issued, of which it had got five. Numbers 3 and 12
-// were voided, number 3's user got number 21, the quantity was raised to 120, the window closes, and the campaign was paused.
+// behind returns a desk with a ledger that was restored from a backup with ten coupons. After the backup, ten more coupons were issued and five of them
+// recorded. Numbers 3 and 12 were voided, number 3's user got number 21, the quantity was raised to 120, a closing time was set, and the campaign was paused.
 func behind(t *testing.T, name string) *desk {
 	t.Helper()
 	d := newDesk(t, services.Redis.Database(t), name, nil, "c")
@@ -132,7 +132,7 @@ func behind(t *testing.T, name string) *desk {
 	return b.restore()
 }
 
-// TestF54ALedgerThatWasRestoredFromABackupIsNoticed asks for everything that would hide, or lose, what the gate alone has.
+// TestF54ALedgerThatWasRestoredFromABackupIsNoticed tries every action that would hide or lose data that only the gate has.
 func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
@@ -169,8 +169,8 @@ func TestF54ALedgerThatWasRestoredFromABackupIsNoticed(t *testing.T) {
 	})
 }
 
-// TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt has a gate that its server's restart makes unverified, and that knows one thing that the
-// ledger does not. A rebuild would take it from there.
+// TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt has a gate that is unverified after its server's restart, and ahead of the ledger in one value. A
+// rebuild would lose this value.
 func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 	for field, was := range map[string]string{"epoch": "1", "version": "1", "drained_through": "3"} {
 		t.Run(field, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt(t *testing.T) {
 	}
 }
 
-// TestF54AReconcileBringsBackWhatTheGateHas holds what everybody was told against what they have behind a reconcile.
+// TestF54AReconcileBringsBackWhatTheGateHas compares the users' answers with their coupons after a reconcile.
 func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		d := behind(t, name)
@@ -205,7 +205,7 @@ func TestF54AReconcileBringsBackWhatTheGateHas(t *testing.T) {
 	})
 }
 
-// TestF54AReconcileBringsBackACampaignOfALaterEpoch has the gate rebuilt behind the backup, and five coupons issued then that nobody recorded.
+// TestF54AReconcileBringsBackACampaignOfALaterEpoch rebuilds the gate after the backup, and then issues five coupons that are not recorded.
 func TestF54AReconcileBringsBackACampaignOfALaterEpoch(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		before := newDesk(t, services.Redis.Database(t), name, nil, "c")
@@ -237,8 +237,8 @@ func (d *desk) journalled() (ids []string) {
 	return ids
 }
 
-// TestF54P9AReconcileKeepsPeopleInLine has people in line when the backup is made. Behind it four were served, of whom the ledger got two, one
-// more got a coupon directly, one left, two joined, and the quantity was raised.
+// TestF54P9AReconcileKeepsPeopleInLine has users in line when the backup is made. After the backup, four users were served and two of their coupons recorded,
+// one user got a coupon directly, one left, two joined, and the quantity was raised.
 func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		r := newLine(t, name, 100, 10)
@@ -264,13 +264,13 @@ func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
 	})
 }
 
-// settleAll is done with all that is in the journal, which the ledger has.
+// settleAll acknowledges all entries of the journal, which are in the ledger.
 func (r *rewind) settleAll(drained flow.Drained) {
 	r.journal = r.key("journal")
 	r.settle(drained, r.entries()...)
 }
 
-// isWhole expects of a desk that was behind that everybody has what they were told.
+// isWhole expects that each user of a desk made by behind has the coupon of their last answer.
 func (d *desk) isWhole(done recovery.Reconciled) {
 	d.t.Helper()
 	s := d.status()

@@ -46,12 +46,12 @@ func TestARecorderHasNoAPIAndSaysHowItIs(t *testing.T) {
 	stop()
 }
 
-// TestTheHealthPageListsRecorders has a node that answers and two that only record, one of them without metrics, share a ledger. Each has a
-// row of its own on the page, until it stops.
+// TestTheHealthPageListsRecorders runs a node that answers and two recorders on one ledger, one of them without metrics. Each has its own row on the page
+// until it stops.
 func TestTheHealthPageListsRecorders(t *testing.T) {
 	for kind, of := range services.Ledgers {
 		if kind == services.SQLite {
-			continue // there nobody shares it
+			continue // no two processes share SQLite
 		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

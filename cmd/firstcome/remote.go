@@ -34,7 +34,7 @@ func (g *gateName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the name as it may be shown.
+// String returns the name without user, password and options.
 func (g gateName) String() string {
 	u, err := url.Parse(string(g))
 	if err != nil || u.Host == "" {
@@ -43,13 +43,13 @@ func (g gateName) String() string {
 	return u.Scheme + "://" + u.Host + u.Path
 }
 
-// kind returns the gate's kind, or nil where the ledger decides.
+// kind returns the gate's kind, or nil if the ledger decides.
 func (g gateName) kind() gateKind {
 	scheme, _, _ := strings.Cut(string(g), ":")
 	return gateKinds[scheme]
 }
 
-// url is Redis's, or empty where the ledger decides.
+// url returns the gate's URL, or an empty string if the ledger decides.
 func (g gateName) url() string {
 	if g == "ledger" {
 		return ""
@@ -57,26 +57,26 @@ func (g gateName) url() string {
 	return string(g)
 }
 
-// gateFlags say what decides, and how what it decides gets into the ledger.
+// gateFlags choose the gate, and how its coupons get into the ledger.
 type gateFlags struct {
-	Gate        gateName    `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, where the system does not know its authority, ?sslrootcert=FILE (default: ledger). FIRSTCOME_GATE keeps the password out of sight."`
+	Gate        gateName    `default:"ledger" placeholder:"ledger" help:"What decides claims: ledger, or redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// with TLS and, if the system does not know the certificate's authority, ?sslrootcert=FILE (default: ledger). If the URL has a password, set FIRSTCOME_GATE instead."`
 	Role        string      `enum:"all,api,recorder" default:"all" placeholder:"all" help:"With Redis as the gate: all, api (answers and does not record), or recorder (records and does not answer) (default: all)."`
-	NewGate     bool        `help:"Give a Redis a name that has none, though campaigns are decided by another one, and stay lost. For one start, where Redis is meant to be new."`
-	Rebuild     string      `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, one that still has the gate's name, or auto, also one that was emptied, or that is in an epoch that has ended while no node reaches another. Name auto only where no other Redis can be at the address (default: named)."`
-	AnyEviction bool        `help:"Accept a Redis that may evict keys: coupons are lost when it does."`
-	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger; with more, claims are answered 503 (default: 1000000)."`
-	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic that they pass behind Redis, or kafkas:// with TLS; the same at every node (default: redis). FIRSTCOME_JOURNAL keeps the password out of sight."`
-	Line        lineName    `placeholder:"gate" help:"Where the waiting lines of campaigns are kept, with Redis as the gate: gate, or also a copy in kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, so that places survive if Redis loses its memory; the same at every node; see docs/operate.md (default: gate)."`
-	RecordRate  perSecond   `default:"0" placeholder:"N" help:"Coupons a second that a recorder writes, for a database that others use too (default: 0, no limit)."`
+	NewGate     bool        `help:"Name a Redis that has no name, although campaigns are decided by another Redis. These campaigns stay lost. Use this for one start, with a Redis that is meant to be new."`
+	Rebuild     string      `enum:"named,auto" default:"named" placeholder:"named" help:"Which Redis a node rebuilds by itself from the ledger: named, a Redis that still has the gate's name, or auto, also a Redis that was emptied, or whose epoch has ended while no node reaches another Redis. Use auto only if no other Redis can be at the address (default: named)."`
+	AnyEviction bool        `help:"Accept a Redis that may evict keys. Each eviction loses coupons."`
+	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger. Above this, claims are answered 503 (default: 1000000)."`
+	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic between Redis and the ledger, or kafkas:// with TLS. All nodes must name the same (default: redis). If the URL has a password, set FIRSTCOME_JOURNAL instead."`
+	Line        lineName    `placeholder:"gate" help:"Where the waiting lines of campaigns are kept, with Redis as the gate: gate, or also a copy in kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, so that users keep their places if Redis loses data. All nodes must name the same; see docs/operate.md (default: gate)."`
+	RecordRate  perSecond   `default:"0" placeholder:"N" help:"The most coupons a second that a recorder writes, for a database that other programs use too (default: 0, no limit)."`
 }
 
-// records tells whether a node of this role records.
+// records reports whether a node of this role records.
 func (c *gateFlags) records() bool { return c.Role != "api" }
 
-// silent tells whether a node of this role does nothing else.
+// silent reports whether a node of this role only records.
 func (c *gateFlags) silent() bool { return c.Role == "recorder" }
 
-// check returns what does not fit together.
+// check returns the flags that do not fit together.
 func (c *gateFlags) check() (errs []error) {
 	if c.NewGate && c.Gate.url() == "" {
 		errs = append(errs, errors.New("--new-gate: where the ledger decides, there is no Redis to name. Leave --new-gate out, or name the gate with --gate redis://…"))
@@ -85,25 +85,25 @@ func (c *gateFlags) check() (errs []error) {
 		errs = append(errs, errors.New("--rebuild auto: where the ledger decides, there is no Redis to rebuild. Leave --rebuild out, or name the gate with --gate redis://…"))
 	}
 	if c.Rebuild == rebuildAuto && c.NewGate {
-		errs = append(errs, errors.New("--rebuild auto gives an emptied Redis its name again, and --new-gate another one: leave one of them out"))
+		errs = append(errs, errors.New("--rebuild auto gives an emptied Redis its old name again, and --new-gate gives it a new name: leave one of the flags out"))
 	}
 	if c.Role != "all" && c.Gate.url() == "" {
-		errs = append(errs, fmt.Errorf("--role %s: where the ledger decides, what is decided is recorded, and every node is the same. Leave --role out, or name the gate with --gate redis://…", c.Role))
+		errs = append(errs, fmt.Errorf("--role %s: where the ledger decides, it also records, and every node does the same. Leave --role out, or name the gate with --gate redis://…", c.Role))
 	}
 	if c.Journal != "" && c.Gate.url() == "" {
-		errs = append(errs, errors.New("--journal: where the ledger decides, what is decided is recorded, and nothing waits. Leave --journal out, or name the gate with --gate redis://…"))
+		errs = append(errs, errors.New("--journal: where the ledger decides, it also records, and no coupon waits for it. Leave --journal out, or name the gate with --gate redis://…"))
 	}
 	if c.Line.url() != "" && c.Gate.url() == "" {
-		errs = append(errs, errors.New("--line: where the ledger decides, waiting lines are in its database, which loses no place. Leave --line out, or name the gate with --gate redis://…"))
+		errs = append(errs, errors.New("--line: where the ledger decides, waiting lines are in its database, so no place is lost. Leave --line out, or name the gate with --gate redis://…"))
 	}
 	return errs
 }
 
-// rebuildAuto is the --rebuild of a node that needs no operator to rebuild: see recovery.Machine.
+// rebuildAuto is the value of --rebuild with which a node rebuilds without an operator: see recovery.Machine.
 const rebuildAuto = "auto"
 
-// knownAs returns the name that a Redis without one gets again, given the gates that campaigns name; empty: none. Where they name several,
-// nobody knows which of them it is.
+// knownAs returns the old name for a Redis without a name, or an empty string if it must not get one. named has the gates that campaigns name: if
+// there are several, the old name is unknown.
 func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 	if c.Rebuild != rebuildAuto || len(named) != 1 {
 		return ""
@@ -111,7 +111,7 @@ func (c *gateFlags) knownAs(named []ledger.OtherGate) string {
 	return named[0].Name
 }
 
-// A remoteGate is what a node has in addition where Redis decides.
+// A remoteGate has the parts of a node with a gate beside the ledger.
 type remoteGate struct {
 	*base
 	gate     servingGate
@@ -119,16 +119,16 @@ type remoteGate struct {
 	changer  *flow.Changer
 	retirer  *recovery.Retirer
 	rebuild  *recovery.Machine
-	waiter   *flow.Waiter   // nil: this node answers nobody
-	teller   *flow.Teller   // likewise
-	recorder *flow.Recorder // nil: this node does not record
-	lineLog  *kafka.LineLog // nil: lines are logged nowhere
-	journal  *kafka.Journal // the topic that coupons pass; nil: they pass none
-	relay    *flow.Recorder // from the journal on Redis into the topic; nil: this node does not relay
+	waiter   *flow.Waiter   // nil if this node answers no callers
+	teller   *flow.Teller   // nil if this node answers no callers
+	recorder *flow.Recorder // nil if this node does not record
+	lineLog  *kafka.LineLog // nil if waiting lines are not logged
+	journal  *kafka.Journal // the topic between Redis and the ledger; nil if there is none
+	relay    *flow.Recorder // from the journal on Redis to the topic; nil if this node does not relay
 }
 
-// dial connects to the gate. The ledger says whether Redis may get a name: while campaigns
-// name another gate, one without a name was emptied, and nobody but an operator knows whether it is to be a gate.
+// dial connects to the gate. The ledger decides whether a Redis without a name may get one: if campaigns name another gate, the Redis may have been
+// emptied, and only an operator knows whether it should be a gate.
 func (r *remoteGate) dial(ctx context.Context, kind gateKind) error {
 	named, err := r.ledger.OtherGates(ctx)
 	if err != nil {
@@ -155,27 +155,27 @@ func (r *remoteGate) dial(ctx context.Context, kind gateKind) error {
 	return r.compareGate(ctx)
 }
 
-// compareGate logs which campaigns are decided by another Redis: their claims are answered 503, while the others are served.
+// compareGate logs which campaigns another Redis decides: their claims are answered 503, while other campaigns are served.
 func (r *remoteGate) compareGate(ctx context.Context) error {
 	log, name := r.log, r.gate.Name()
 	if r.flags.NewGate {
-		log.Warn("--new-gate is for one start: leave it out at the next, or a Redis that was emptied gets a name once more", "gate", name)
+		log.Warn("--new-gate is for one start: leave it out at the next start, or a Redis that is emptied later gets a new name, too", "gate", name)
 	}
 	others, err := r.ledger.OtherGates(ctx)
 	for _, g := range others {
 		about := []any{"gate", g.Name, "campaigns", g.Campaigns}
 		if name == "" {
-			log.Error("this Redis has no name, and campaigns are decided by another one, so none of their claims is decided, and no campaign is made. "+
-				"If it is the right one, it was emptied: see docs/runbooks/FirstcomeGateLost.md. If it is meant to be new, start once with --new-gate", about...)
+			log.Error("this Redis has no name, and campaigns are decided by another Redis, so none of their claims is decided, and no campaign can be created. "+
+				"If this is the right Redis, it was emptied: see docs/runbooks/FirstcomeGateLost.md. If this Redis is meant to be new, start once with --new-gate", about...)
 		} else {
-			log.Error("campaigns are decided by another Redis than this one, so none of their claims is decided: name theirs with --gate, or see docs/runbooks/FirstcomeGateLost.md",
+			log.Error("campaigns are decided by another Redis than this one, so none of their claims is decided: name their Redis with --gate, or see docs/runbooks/FirstcomeGateLost.md",
 				append(about, "this", name)...)
 		}
 	}
 	return err
 }
 
-// marker returns what the ledger calls a campaign of this node's gate.
+// marker returns the marker of a campaign that this node's gate decides.
 func (b *base) marker(ctx context.Context, id firstcome.CampaignID) (string, error) {
 	c, err := b.ledger.Reads.Campaign(ctx, id)
 	if err == nil {
@@ -184,10 +184,10 @@ func (b *base) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 	return c.Marker, err
 }
 
-// epoch returns the epoch of a campaign by the ledger, as far as this node knows; 0: it does not.
+// epoch returns the epoch of a campaign by the ledger, as far as this node knows, or 0 if it is unknown.
 func (r *remoteGate) epoch(id firstcome.CampaignID) int64 { return r.rebuild.Epoch(id) }
 
-// missing returns what it means that the gate does not have a campaign.
+// missing returns the error for a campaign that the gate does not have, or nil if the ledger does not have it either.
 func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 	c, err := b.ledger.Reads.Campaign(ctx, id)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
@@ -202,16 +202,16 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 	case !c.RetiredAt.IsZero():
 		return gate.ErrRetired
 	case c.Unmade():
-		return fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
+		return fmt.Errorf("%w: it is being created", firstcome.ErrGateUnavailable)
 	}
 	return gate.ErrLost
 }
 
-// join makes what brings changes to the gate, and what it issued to the ledger.
+// join creates the parts that bring changes to the gate, and coupons to the ledger.
 func (r *remoteGate) join() {
 	r.rebuild = recovery.New(r.ledger.Recorder, r.ledger.Epochs, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
 	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
-	var log flow.LineLog // nil: this node has none
+	var log flow.LineLog // nil if lines are not logged
 	if r.lineLog != nil {
 		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}
@@ -231,7 +231,7 @@ func (r *remoteGate) join() {
 	})
 }
 
-// alarm is told what an operator should know of the journal. A rolled-back ledger is looked at, at once.
+// alarm reports an error of the journal to operators. If the ledger was rolled back, recovery checks the campaign at once.
 func (r *remoteGate) alarm(id firstcome.CampaignID, err error) {
 	r.monitor.Alarm(id, err)
 	if errors.Is(err, gate.ErrLedgerRolledBack) {
@@ -239,7 +239,7 @@ func (r *remoteGate) alarm(id firstcome.CampaignID, err error) {
 	}
 }
 
-// decides returns the gate that counts; nil has none.
+// decides returns the counters of the gate, or nil if r is nil.
 func (r *remoteGate) decides() gate.Counters {
 	if r == nil {
 		return nil
@@ -247,7 +247,7 @@ func (r *remoteGate) decides() gate.Counters {
 	return r.router
 }
 
-// runs returns what runs beside the node's other parts where a gate beside the ledger decides.
+// runs returns the functions to run for the gate, beside the node's other parts.
 func (r *remoteGate) runs() []func(context.Context) error {
 	if r == nil {
 		return nil
@@ -271,7 +271,7 @@ func (r *remoteGate) runs() []func(context.Context) error {
 	return runs
 }
 
-// close closes the connections to the gate. Nil has none.
+// close closes the connections to the gate, if r is not nil.
 func (r *remoteGate) close() {
 	if r == nil || r.gate.Gate == nil {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A remoteNode is what a node wires beside HTTP where Redis decides, with a clock of its own.
+// A remoteNode has the parts of a node where Redis decides, without HTTP, and with its own clock.
 type remoteNode struct {
 	*desk
 	clock atomic.Int64
@@ -36,7 +36,7 @@ func newRemoteNode(t *testing.T) *remoteNode {
 	return r
 }
 
-// claims returns what users' claims get.
+// claims returns the answers to users' claims.
 func (r *remoteNode) claims(users ...firstcome.UserID) (outcomes []firstcome.Outcome) {
 	r.t.Helper()
 	decisions, err := r.remote.router.Claim(r.t.Context(), "c", users)
@@ -51,7 +51,7 @@ func (r *remoteNode) claims(users ...firstcome.UserID) (outcomes []firstcome.Out
 }
 
 // TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger follows a campaign
-// from its making to a void long after its end, through the parts that a node has.
+// from its creation to a void long after its end, through the parts of a node.
 func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T) {
 	r := newRemoteNode(t)
 	ctx := t.Context()
@@ -93,8 +93,8 @@ func TestACampaignThatIsOverLeavesRedisAndIsAnsweredForByTheLedger(t *testing.T)
 	}
 }
 
-// TestAClockThatGoesBackOpensNoCampaignThatIsMarked has it go back before the keys are deleted: whoever was issued a
-// coupon then would lose it with them.
+// TestAClockThatGoesBackOpensNoCampaignThatIsMarked sets the clock back before the keys are deleted. A user who was issued a coupon then would lose the
+// coupon with the keys.
 func TestAClockThatGoesBackOpensNoCampaignThatIsMarked(t *testing.T) {
 	r := newRemoteNode(t)
 	closesAt := time.Unix(0, r.clock.Load()).Add(time.Hour).UTC()

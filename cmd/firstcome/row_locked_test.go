@@ -16,8 +16,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther locks a campaign's row by hand, as an
-// operator does who leaves a transaction open, while a recorder drains it and another.
+// TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther locks a campaign's row, like an operator who leaves a transaction open, while a recorder drains
+// this campaign and another.
 func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 	for _, kind := range []services.Kind{services.MariaDB, services.PostgreSQL} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// What the runbooks and operate.md tell an operator to give stands in the text, and alone in a line of a fenced block.
+// The runbooks and operate.md have commands for operators in the text, and alone in a line of a fenced block.
 var (
 	inText  = regexp.MustCompile("`(firstcome [a-z][^`]*)`")
 	inBlock = regexp.MustCompile(`(?m)^(firstcome [a-z].*)$`)
@@ -50,7 +50,7 @@ func words(command string) (all []string) {
 	return all[1:] // without firstcome
 }
 
-// factsOfTheRunbooks is the topic of whoever gives their commands. They name none, because its URL may have a password.
+// factsOfTheRunbooks is the topic for the commands of the runbooks, which name no topic because its URL may have a password.
 const factsOfTheRunbooks = "FIRSTCOME_FACTS=kafka://kafka.internal:9092/coupons"
 
 func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
@@ -78,8 +78,8 @@ func TestEveryCommandOfTheRunbooksIsOne(t *testing.T) {
 	}
 }
 
-// TestTheCommandsOfTheRunbooksDoWhatTheseSay gives the commands of the runbooks beside a node with the campaigns spring,
-// which its gate has lost, and autumn, which has a dead letter.
+// TestTheCommandsOfTheRunbooksDoWhatTheseSay runs the commands of the runbooks while a node serves the campaigns spring, which its gate has lost, and autumn,
+// which has a dead letter.
 func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 	d := newDisaster(t)
 	rest := commandsOfTheRunbooks(t)
@@ -102,14 +102,14 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome gate rebuild --all", exitOK, `spring is decided again, in epoch 2`},
 		{"firstcome gate rebuild ID", exitOK, `spring is decided again, in epoch 3`},
 		{"firstcome gate rebuild ID --without-line-log", exitOK, `spring is decided again, in epoch 4`},
-		{"firstcome gate reconcile --all --dry-run", exitOK, `of no such campaign`},
-		{"firstcome gate reconcile --all", exitOK, `of no such campaign`},
+		{"firstcome gate reconcile --all --dry-run", exitOK, `No such campaign has a ledger older`},
+		{"firstcome gate reconcile --all", exitOK, `No such campaign has a ledger older`},
 		{"firstcome facts replay --all", exitFailed, `no node has published facts there yet`},
 		{"firstcome facts replay ID --from 1", exitFailed, `no node has published facts there yet`},
 		{"firstcome key create --name NAME --role ROLE", exitOK, `fc`},
 	} {
 		if !slices.Contains(rest, c.command) {
-			t.Errorf("%q is not told any more: take it out here", c.command)
+			t.Errorf("%q is no longer in the runbooks: delete it here", c.command)
 		}
 		status, out := d.run(c.command)
 		if status != c.exit || !regexp.MustCompile(c.says).MatchString(out) {
@@ -118,7 +118,7 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 	}
 }
 
-// A disaster is a node and what is wrong with it.
+// A disaster is a node with trouble.
 type disaster struct {
 	t   *testing.T
 	env []string
@@ -140,7 +140,7 @@ func newDisaster(t *testing.T) *disaster {
 		}
 	}
 	const deleteAll = `for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end return 1`
-	d.redis("DEL", "firstcome:instance")                          // else nodes would rebuild the campaign by themselves
+	d.redis("DEL", "firstcome:instance")                          // otherwise nodes would rebuild the campaign by themselves
 	d.redis("EVAL", deleteAll, "0", "firstcome:{spring:*}:[ch]*") // the campaign and its holders
 	const appendTo = `return redis.call('XADD', redis.call('KEYS', ARGV[1])[1], '*', 'format', '1', 'users', 'nobody can read this')`
 	d.redis("EVAL", appendTo, "0", "firstcome:{autumn:*}:journal")
@@ -156,7 +156,7 @@ func (d *disaster) redis(command ...string) {
 	stage.Must(d.t, stage.Err(askRedis(d.url["--gate"], command...)))
 }
 
-// run gives a command, with the names of this disaster in place of those that the text leaves open.
+// run runs a command, with the names of this disaster in place of the text's placeholders.
 func (d *disaster) run(command string) (status int, out string) {
 	d.t.Helper()
 	args := words(command)
@@ -181,7 +181,7 @@ func (d *disaster) run(command string) (status int, out string) {
 	case args[0] == "facts":
 		env = []string{env[0], env[2], factsOfTheRunbooks}
 	case args[0] == "audit" || args[0] == "key":
-		env = []string{env[0], env[2]} // as beside the ledger, and not beside a node
+		env = []string{env[0], env[2]} // like on a machine with the ledger, and without a node
 	case args[0] == "doctor":
 		env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "FIRSTCOME_SERVER=") })
 	}

@@ -16,9 +16,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// secretText returns the code secret's text from the environment or from a file:
-// file, or else the one beside the ledger, if that has a path. Nil says that there
-// is none yet.
+// secretText returns the code secret's text from the environment or from a file: file, or, if that is empty, the file beside the ledger. It returns
+// nil if there is no secret yet.
 func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 	value, beside := t.variable(secretVariable), file == ""
 	switch {
@@ -41,11 +40,10 @@ func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 	return text, nil
 }
 
-// secretBeside is the file of the secret that the first start makes.
+// secretBeside returns the name of the file for the secret that the first start creates.
 func secretBeside(ledgerPath string) string { return ledgerPath + ".secret" }
 
-// parseSecret reads a secret: hexadecimal digits, or else text as it is. Blanks
-// around it, such as an editor's last line end, do not count.
+// parseSecret reads a secret: hexadecimal digits, or any other text as it is. It drops blanks around the text, such as an editor's last line end.
 func parseSecret(text []byte) (firstcome.Secret, error) {
 	text = bytes.TrimSpace(text)
 	if key, err := hex.DecodeString(string(text)); err == nil {
@@ -54,19 +52,18 @@ func parseSecret(text []byte) (firstcome.Secret, error) {
 	return firstcome.NewSecret(text)
 }
 
-// newSecretText returns a new secret, as its file has it.
+// newSecretText returns a new secret in the format of its file.
 func newSecretText() []byte {
 	key := make([]byte, firstcome.MinSecret)
 	rand.Read(key) // never fails: see its documentation
 	return append([]byte(hex.EncodeToString(key)), '\n')
 }
 
-// errNoSecret says why a node of a ledger on a server makes no secret itself.
-var errNoSecret = errors.New("the nodes of a ledger on a server have one secret of the coupon codes: give each the same FIRSTCOME_SECRET or --secret-file; openssl rand -hex 32 makes one")
+// errNoSecret means that a node of a ledger on a server has no secret. It must not create one, because other nodes would not have it.
+var errNoSecret = errors.New("the nodes of a ledger on a server share one secret of the coupon codes: give each node the same FIRSTCOME_SECRET or --secret-file; openssl rand -hex 32 creates a secret")
 
-// openLedger opens the ledger for this process with its secret. At the first
-// start it makes the secret and keeps it beside the ledger. A ledger with
-// campaigns never gets a new secret: none of them could be decided with it.
+// openLedger opens the ledger for this process with its secret. The first start creates the secret and keeps it beside the ledger. A ledger with
+// campaigns never gets a new secret, because none of the campaigns could be decided with it.
 func openLedger(ctx context.Context, path string, o ledger.Options, text []byte) (l *ledger.Ledger, secret firstcome.Secret, err error) {
 	fresh := text == nil
 	if fresh && sqldb.OnServer(path) {
@@ -100,14 +97,13 @@ func keepSecret(ctx context.Context, l *ledger.Ledger, path string, text []byte)
 	}
 	file := secretBeside(path)
 	if len(campaigns) > 0 {
-		return usageError{fmt.Errorf("the ledger %s has campaigns, but the secret of their coupon codes is missing: bring %s back, or name the secret with FIRSTCOME_SECRET or --secret-file", path, file)}
+		return usageError{fmt.Errorf("the ledger %s has campaigns, but the secret of their coupon codes is missing: restore %s, or name the secret with FIRSTCOME_SECRET or --secret-file", path, file)}
 	}
 	return writeSecret(file, text)
 }
 
-// writeSecret makes the file whole or not at all, readable by its owner only, and
-// on the disk before a coupon code is made of it. The caller has the ledger's
-// lock, so nobody else makes one.
+// writeSecret creates the whole file or nothing. Only its owner can read it, and it is on disk before a coupon code is made with the secret. The caller
+// has the ledger's lock, so no other process writes a secret.
 func writeSecret(file string, text []byte) error {
 	err := wholeFile(file, func(w io.Writer) error {
 		_, err := w.Write(text)

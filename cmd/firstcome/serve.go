@@ -20,73 +20,73 @@ import (
 
 type serveCmd struct {
 	ledgerFlag
-	SecretFile string         `placeholder:"FILE" help:"The secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: made at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold it instead."`
-	Listen     listenAddress  `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). Elsewhere than on loopback there must be a key or a token configuration."`
-	Ops        opsAddress     `placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off for nowhere (default: the port of --listen + 1, on 127.0.0.1)."`
-	Console    consoleAddress `placeholder:"on" help:"Where to serve the console, the pages for people: on (at --listen, on loopback only), off, or HOST:PORT of its own (default: on where --listen is loopback, else off)."`
+	SecretFile string         `placeholder:"FILE" help:"File with the secret of the coupon codes, at least 32 bytes or 64 hexadecimal digits (default: created at the first start and kept beside the ledger as FILE.secret). FIRSTCOME_SECRET may hold the secret instead."`
+	Listen     listenAddress  `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). An address other than loopback requires a key or a token configuration."`
+	Ops        opsAddress     `placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off to serve none (default: the port of --listen + 1, on 127.0.0.1)."`
+	Console    consoleAddress `placeholder:"on" help:"Where to serve the console, the pages for people: on (at --listen, on loopback only), off, or HOST:PORT of its own (default: on if --listen is loopback, otherwise off)."`
 	CreateKey  bool           `help:"If the ledger has no key, create the first admin key and print it, once, to standard output."`
-	TLSCert    string         `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain; without it the API is plain HTTP."`
+	TLSCert    string         `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain. Without the file the API is plain HTTP."`
 	TLSKey     string         `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`
 	gateFlags
-	Facts topicURL `placeholder:"kafka://HOST:PORT/TOPIC" help:"Publish what happens to coupons to a topic of Kafka: kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, or kafkas:// with TLS; see docs/events.md (default: nowhere). FIRSTCOME_FACTS keeps the password out of sight."`
+	Facts topicURL `placeholder:"kafka://HOST:PORT/TOPIC" help:"Publish facts about coupons to a Kafka topic: kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, or kafkas:// with TLS; see docs/events.md (default: nowhere). If the URL has a password, set FIRSTCOME_FACTS instead."`
 	tokenFlags
 	limitFlags
-	AnswerWait    time.Duration `default:"5s" help:"How long the gate may take to decide a batch of claims, and claims wait for their turn and then for the ledger, before they are answered 503, ask again (default: 5s)."`
-	DrainDelay    time.Duration `default:"0s" help:"How long to go on accepting after SIGTERM while /readyz says no, for load balancers to notice (default: 0s)."`
-	ShutdownGrace time.Duration `default:"30s" help:"How long what is in flight may take after that (default: 30s)."`
+	AnswerWait    time.Duration `default:"5s" help:"How long a claim may wait for its turn, then for the gate's decision, and then for the ledger, each, before it is answered 503, ask again (default: 5s)."`
+	DrainDelay    time.Duration `default:"0s" help:"How long to keep accepting requests after SIGTERM, while /readyz reports that the node is not ready, so that load balancers notice (default: 0s)."`
+	ShutdownGrace time.Duration `default:"30s" help:"How long requests in flight may take after --drain-delay (default: 30s)."`
 	LogLevel      string        `enum:"debug,info,warn,error" default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
 	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
 
 	files files
 }
 
-// files are what the flags' files hold. check reads each of them once: it may be a pipe, as of <(…).
+// files has the contents of the files that the flags name. check reads each file once, because it may be a pipe, as with <(…).
 type files struct {
-	secret []byte      // the text of the code secret; nil makes one at the first start
-	tls    *tls.Config // nil: plain HTTP
-	jwt    *auth.JWT   // nil: users have no tokens
+	secret []byte      // the text of the code secret; nil if there is none yet
+	tls    *tls.Config // nil for plain HTTP
+	jwt    *auth.JWT   // nil if users have no tokens
 }
 
-// tokenFlags say which of users' tokens (JWT) are accepted.
+// tokenFlags determine which of users' tokens (JWT) are accepted.
 type tokenFlags struct {
-	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"Secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64): as it is, or after base64: or hex:. FIRSTCOME_JWT_SECRET may hold it instead."`
-	JWTPublicKey  string   `name:"jwt-public-key" placeholder:"FILE" help:"Public key of users' tokens with RS256 or ES256 in PEM, or a JWK set of several. The file is looked at again each second."`
+	JWTSecretFile string   `name:"jwt-secret-file" placeholder:"FILE" help:"File with the secret of users' tokens with HS256 (at least 32 bytes), HS384 (48) or HS512 (64): as it is, or after base64: or hex:. FIRSTCOME_JWT_SECRET may hold the secret instead."`
+	JWTPublicKey  string   `name:"jwt-public-key" placeholder:"FILE" help:"File with the public key of users' tokens with RS256 or ES256 in PEM, or with a JWK set of several keys. The file is read again every second."`
 	JWTAlgorithms []string `name:"jwt-algorithms" placeholder:"HS256" help:"Allow only these algorithms (default: all for which there is a key)."`
 	JWTUserClaim  string   `name:"jwt-user-claim" default:"sub" placeholder:"sub" help:"The claim that holds the user's id (default: sub)."`
 	JWTIssuer     string   `name:"jwt-issuer" placeholder:"ISS" help:"Refuse tokens without this iss."`
 	JWTAudience   string   `name:"jwt-audience" placeholder:"AUD" help:"Refuse tokens without this aud."`
 }
 
-// limitFlags bound what clients may take.
+// limitFlags limit the resources that clients may use.
 type limitFlags struct {
 	MaxConnections count          `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
-	MaxStreams     count          `default:"10000" help:"People who follow their places by a stream at once, and never more than two thirds of what the limit of open files allows; others are answered 503 and read the line (default: 10000)."`
-	Lanes          string         `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http where there is no TLS: on, or off to have net/http answer all (default: on)."`
+	MaxStreams     count          `default:"10000" help:"Users who follow their places by a stream at once, and never more than two thirds of what the limit of open files allows. Further users are answered 503 and read the line instead (default: 10000)."`
+	Lanes          string         `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http, unless there is TLS: on, or off to let net/http answer all requests (default: on)."`
 	MaxBatch       count          `default:"512" help:"Claims that the gate decides at once (default: 512)."`
-	MaxWaiting     count          `default:"16384" help:"Claims of one campaign that wait; more are answered 503 (default: 16384)."`
-	MaxLine        count          `default:"1000000" help:"People in the waiting line of one campaign; further claims are answered 503 (default: 1000000)."`
+	MaxWaiting     count          `default:"16384" help:"Claims of one campaign that may wait for the gate. Further claims are answered 503 (default: 16384)."`
+	MaxLine        count          `default:"1000000" help:"Users in the waiting line of one campaign. Further claims are answered 503 (default: 1000000)."`
 	UserRate       perSecond      `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
 	UserBurst      count          `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
 	AddressRate    perSecond      `default:"0" placeholder:"N" help:"Requests a second from one address, to the API and the console (default: 0, no limit)."`
 	AddressBurst   count          `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
-	TrustedProxy   []netip.Prefix `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For says the client's address, like 10.0.0.0/8 (default: none)."`
-	CORSOrigin     []origin       `name:"cors-origin" placeholder:"ORIGIN" help:"Origins whose pages may ask, exactly, like https://app.shop.example (default: none)."`
+	TrustedProxy   []netip.Prefix `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For header has the client's address, like 10.0.0.0/8 (default: none)."`
+	CORSOrigin     []origin       `name:"cors-origin" placeholder:"ORIGIN" help:"Exact origins whose pages may call the API, like https://app.shop.example (default: none)."`
 }
 
 // rememberedLimits is the number of users or addresses whose rate is kept: some 30 MB when full.
 const rememberedLimits = 100_000
 
 func (c *serveCmd) Help() string {
-	return `Without any key in the ledger and without a token configuration this is development mode: every
-caller is admin, and the server listens on loopback only. To serve others, make a key first with
+	return `Without a key in the ledger and without a token configuration, the server is in development mode: every
+caller is admin, and the server listens on loopback only. To serve other machines, first create a key with
 
   firstcome key create --ledger sqlite:FILE --name NAME --role admin
 
-or let the first start make it and print it once with --create-key, or configure users' tokens.
-The mode is fixed at the start: revoking the last key of a running server refuses everybody.`
+or let the first start create a key and print it once with --create-key, or configure users' tokens.
+The mode is fixed at the start: after its last key is revoked, a running server refuses every caller.`
 }
 
-// check returns what does not fit together, before anything is opened.
+// check returns the mistakes in the flags and in their files, before anything is opened.
 func (c *serveCmd) check(t terminal) []error {
 	errs := c.gateFlags.check()
 	if (c.TLSCert == "") != (c.TLSKey == "") {
@@ -104,7 +104,7 @@ func (c *serveCmd) check(t terminal) []error {
 		}
 	}
 	if _, err := os.Stat(c.Ledger.path()); errors.Is(err, os.ErrNotExist) && !sqldb.OnServer(c.Ledger.path()) && !c.hasTokens(t) && !c.CreateKey && !c.Listen.isLoopback() {
-		errs = append(errs, c.refuseOpen()) // before a ledger is made
+		errs = append(errs, c.refuseOpen()) // before a ledger is created
 	}
 	if c.files.tls, err = c.tls(); err != nil {
 		errs = append(errs, err)
@@ -115,13 +115,13 @@ func (c *serveCmd) check(t terminal) []error {
 	return errs
 }
 
-// checkConsole returns what does not fit the console's address.
+// checkConsole returns the mistakes in the console's address.
 func (c *serveCmd) checkConsole() []error {
 	switch {
 	case c.silent() && c.Console != "" && c.Console != consoleOff:
-		return []error{errors.New("--console: a node that only records serves no pages: name it at a node that answers")}
+		return []error{errors.New("--console: a node that only records serves no pages: set --console at a node that answers")}
 	case c.Console == consoleOn && !c.Listen.isLoopback():
-		return []error{fmt.Errorf("--console on: others than this machine reach --listen %s, and its crowd would push people out of the console: name an address of its own, like --console 10.0.0.5:8090", c.Listen)}
+		return []error{fmt.Errorf("--console on: other machines can reach --listen %s, and their requests could take all connections of the console: give the console an address of its own, like --console 10.0.0.5:8090", c.Listen)}
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// announce logs where the node serves, and what an operator may not have meant.
+// announce logs where the node serves, and warns of settings that an operator may not have intended.
 func (c *serveCmd) announce(n *node) {
 	log := n.log
 	log.Info("serving", "version", thisBuild().Version, "address", n.address(), "tls", c.files.tls != nil,
@@ -152,14 +152,14 @@ func (c *serveCmd) announce(n *node) {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
 	}
 	if n.ops != nil && !listenAddress(c.Ops.beside(c.Listen)).isLoopback() {
-		log.Warn("metrics and profiles ask for no key, and others than this machine can reach them", "ops", n.opsAddress())
+		log.Warn("metrics and profiles require no key, and other machines can reach them", "ops", n.opsAddress())
 	}
 }
 
-// welcome tells a person at a terminal where the server is, and what to type next.
+// welcome prints, for a person at a terminal, where the server is and what to type next.
 func (c *serveCmd) welcome(t terminal, n *node) {
 	if n.api == nil {
-		fmt.Fprintf(t.out, "\nThis node records what others issue, and answers nobody.\n\n")
+		fmt.Fprintf(t.out, "\nThis node records coupons that other nodes issue, and answers no requests.\n\n")
 		return
 	}
 	url := c.url(n.http)
@@ -173,7 +173,7 @@ func (c *serveCmd) welcome(t terminal, n *node) {
 	}
 	mode := "every caller needs a key or a user's token. Commands take their key from FIRSTCOME_KEY."
 	if n.development {
-		mode = "development mode: there is no key, and whoever can reach it is admin."
+		mode = "development mode: there is no key, so every caller is admin."
 	}
 	fmt.Fprintf(t.out, `
 firstcome serves at %s%s
@@ -187,17 +187,17 @@ In another terminal:
 `, url, console, mode, server, server, url)
 }
 
-// queue bounds the claims that wait.
+// queue returns the limits on claims that wait for the gate.
 func (c *serveCmd) queue() flow.Limits {
 	return flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
 }
 
-// limits bounds connections, and how long their requests may take.
+// limits returns the limits on connections, and on the time that their requests may take.
 func (c *serveCmd) limits() httpd.Limits {
 	return httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)}
 }
 
-// limiter returns what limits a rate; nil: nothing does.
+// limiter returns a limiter of rate and burst, or nil if rate is 0.
 func limiter(rate perSecond, burst count) *auth.Limiter {
 	if rate == 0 {
 		return nil
@@ -205,16 +205,14 @@ func limiter(rate perSecond, burst count) *auth.Limiter {
 	return auth.NewLimiter(float64(rate), int(burst), rememberedLimits)
 }
 
-// longerWait is how much longer than by default a claim may wait in all: for its turn, for the
-// gate, and for the ledger.
+// longerWait returns how much longer than by default a claim may wait in all: for its turn, for the gate, and for the ledger.
 func longerWait(answerWait time.Duration) time.Duration {
 	const byDefault = 5 * time.Second
 	return 3 * max(0, answerWait-byDefault)
 }
 
-// mode tells whether this is development mode. It refuses to serve others than
-// this machine without any credentials, and makes the first key if asked to. A
-// ledger whose last key was revoked does not fall back to development mode.
+// mode reports whether the server is in development mode. It refuses to serve other machines without any credentials, and creates the first key with
+// --create-key. A ledger whose last key was revoked does not return to development mode.
 func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open bool, err error) {
 	keys, err := l.Desk.Keys(ctx)
 	switch {
@@ -233,9 +231,9 @@ func (c *serveCmd) mode(ctx context.Context, t terminal, l *ledger.Ledger) (open
 }
 
 func (c *serveCmd) refuseOpen() error {
-	return fmt.Errorf(`--listen %s: others than this machine could call, and there is no key, so every caller would be admin. Make a key with
+	return fmt.Errorf(`--listen %s: other machines could call this server, and there is no key, so every caller would be admin. Create a key with
     firstcome key create%s --name first --role admin
-  or have this start make one and print it, once, with
+  or let this start create a key and print it once, with
     firstcome serve --listen %s%s --create-key
   or configure users' tokens with --jwt-public-key or FIRSTCOME_JWT_SECRET`, c.Listen, c.Ledger.flag(), c.Listen, c.Ledger.flag())
 }
@@ -245,7 +243,7 @@ func (c *serveCmd) createFirstKey(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.out, "The first admin key. It is shown this once; keep it as FIRSTCOME_KEY:\n%s\n", plain)
+	_, err = fmt.Fprintf(t.out, "The first admin key. The key is shown only this once. Keep it as FIRSTCOME_KEY:\n%s\n", plain)
 	return err
 }
 
@@ -262,7 +260,7 @@ func (c *serveCmd) tls() (*tls.Config, error) {
 
 func newLog(t terminal, word, format string) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(word)) // of the flag's words each is one
+	_ = level.UnmarshalText([]byte(word)) // each word that the flag accepts is a level
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(t.err, options))

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestANodeCountsTheCouponsThatItIssuesToALine serves a line. The counts are in the node's row, which the page Health of every node reads.
+// TestANodeCountsTheCouponsThatItIssuesToALine serves a line. The counts are in the node's row, which every node's page Health shows.
 func TestANodeCountsTheCouponsThatItIssuesToALine(t *testing.T) {
 	c := demoServe(filepath.Join(t.TempDir(), "firstcome.db"))
 	n, err := newNode(t.Context(), c, slog.New(slog.DiscardHandler), func(context.Context, *ledger.Ledger) (bool, error) { return true, nil })

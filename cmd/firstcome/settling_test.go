@@ -23,7 +23,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A trial is two nodes of one campaign and all that happens to it, by a seed.
+// A trial is a campaign with two nodes, and the events that a seed chooses for it.
 type trial struct {
 	t       *testing.T
 	mail    *mail
@@ -31,7 +31,7 @@ type trial struct {
 	nodes   []*desk
 	waiters []*flow.Waiter
 	last    firstcome.Coupon
-	waited  map[int64]firstcome.Coupon // for which somebody waited, by number
+	waited  map[int64]firstcome.Coupon // coupons for which a caller waited, by number
 	// known are the numbers of replayed dead letters.
 	known   sync.Map
 	waiting sync.WaitGroup
@@ -60,8 +60,7 @@ func newTrial(t *testing.T) *trial {
 
 func (r *trial) node() *desk { return r.nodes[r.random.IntN(len(r.nodes))] }
 
-// claim has some users claim, and each wait at a node for what it was given. It tells
-// whether the campaign is open.
+// claim claims for some users, and each waits at a node for the recording of the coupon. It reports whether the campaign is open.
 func (r *trial) claim() (open bool) {
 	var users []firstcome.UserID
 	for range 1 + r.random.IntN(5) {
@@ -135,11 +134,11 @@ func (r *trial) letters(p ledger.Letters) []ledger.DeadLetter {
 	return all
 }
 
-// replay replays an open dead letter. Who waited for the number asks again, at every node.
+// replay replays an open dead letter. Each caller who waited for the number asks again, at every node.
 func (r *trial) replay(l ledger.DeadLetter) {
 	err := r.node().ledger.Recorder.Replay(r.t.Context(), "op", l.ID)
 	if errors.Is(err, flow.ErrRefused) {
-		return // the user holds another by now, say
+		return // for example because the user holds another coupon by now
 	}
 	stage.Must(r.t, err)
 	r.known.Store(l.Number, true)
@@ -150,7 +149,7 @@ func (r *trial) replay(l ledger.DeadLetter) {
 	}
 }
 
-// change makes a numbered change at a node and brings it to the gate.
+// change makes a numbered change at a node and applies it at the gate.
 func (r *trial) change(do func(*desk) error) {
 	d := r.node()
 	err := flow.NewChanger(d.ledger.Campaigns, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
@@ -198,7 +197,7 @@ func (r *trial) step() {
 	}
 }
 
-// close has the campaign close at an instant, or never.
+// close sets the closing time of the campaign, or none.
 func (r *trial) close(at time.Time) {
 	r.change(func(d *desk) error {
 		_, err := d.ledger.Campaigns.SetTerms(r.t.Context(), "op", "c", 0, func(terms *firstcome.Terms) {
@@ -208,7 +207,7 @@ func (r *trial) close(at time.Time) {
 	})
 }
 
-// end lets all that is under way come to its end, and holds the gate against the ledger.
+// end waits until all work has ended, and compares the gate with the ledger.
 func (r *trial) end() {
 	r.mail.mu.Lock()
 	r.mail.fair = true
@@ -235,8 +234,7 @@ func (r *trial) end() {
 	r.agree()
 }
 
-// agree expects that every number has left the journal, as a coupon or a dead letter, and that the gate
-// calls none surely recorded that is no coupon.
+// agree expects that every number has left the journal, as a coupon or a dead letter, and that the gate reports only coupons as certainly recorded.
 func (r *trial) agree() {
 	through, err := r.nodes[1].remote.gate.DrainedThrough(r.t.Context(), "c")
 	if err != nil || through != r.last.Number {
@@ -265,9 +263,8 @@ func (r *trial) agree() {
 	}
 }
 
-// TestF18F23WhatIsAnsweredOfANumberIsTrueWhateverBecomesOfItsSettling does by a seed what
-// callers, recorders and operators of two nodes do, while recorders die between the
-// ledger and the gate, and what is settled comes to the gate late, twice, or never.
+// TestF18F23WhatIsAnsweredOfANumberIsTrueWhateverBecomesOfItsSettling acts, by a seed, as callers, recorders and operators of two nodes. Recorders die
+// between the ledger and the gate, and their reports reach the gate late, twice, or never.
 func TestF18F23WhatIsAnsweredOfANumberIsTrueWhateverBecomesOfItsSettling(t *testing.T) {
 	r := newTrial(t)
 	for range 400 {

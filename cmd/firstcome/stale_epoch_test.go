@@ -21,8 +21,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A leadBack is a desk whose address led from a primary, at which numbers 1 to 3 were given, to its replica. That was promoted and rebuilt, and
-// gave the first number of epoch 2. Then the address leads back to the primary, which has not stopped.
+// A leadBack is a desk with an address that led from a primary, which issued numbers 1 to 3, to its replica. The replica was promoted and rebuilt, and
+// issued the first number of epoch 2. Then the address leads back to the primary, which has not stopped.
 type leadBack struct {
 	*desk
 	pair  *services.Pair
@@ -35,7 +35,7 @@ type leadBack struct {
 	told    []error
 }
 
-// newLeadBack returns one whose address leads to the promoted replica. Nobody looks yet.
+// newLeadBack returns a leadBack with an address that leads to the promoted replica. No node checks the gate yet.
 func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBack {
 	t.Helper()
 	p := services.RedisPair(t)
@@ -54,7 +54,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 	}})
 	l.over = &gate.Router{Gate: l.gate.Whole(), Retired: l.ledger.Gate, Kept: l.ledger.Recorder, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
-	stage.Must(t, p.Follow(t.Context())) // it has heard all
+	stage.Must(t, p.Follow(t.Context())) // it has all writes
 	stage.Must(t, p.Promote(t.Context()))
 	l.leads(p.Primary)
 	stage.Same(t, "the epoch of the promoted replica", int64(2), l.rebuilt(l.rebuild).Epoch)
@@ -74,7 +74,7 @@ func (l *leadBack) opens(at string) *redis.Redis {
 	return gate
 }
 
-// leads has the address lead to a server.
+// leads makes the address lead to a server.
 func (l *leadBack) leads(to *services.Server) {
 	l.proxy.Cut()
 	l.proxy.SetUpstream(to.Address())
@@ -83,7 +83,7 @@ func (l *leadBack) leads(to *services.Server) {
 	stage.Must(l.t, err)
 	for _, gate := range []*redis.Redis{l.far, l.gate} {
 		stage.Await(l.t, "an answer of the server on each connection", true, func() bool {
-			for range 30 { // the client has some, and chooses
+			for range 30 { // the client chooses among several connections
 				if stage.Err(gate.Gate.State(l.t.Context(), "c")) != nil {
 					return false
 				}
@@ -94,10 +94,10 @@ func (l *leadBack) leads(to *services.Server) {
 	}
 }
 
-// back has the address lead back to the primary of epoch 1.
+// back makes the address lead back to the primary of epoch 1.
 func (l *leadBack) back() { l.leads(l.pair.Replica) }
 
-// refused returns what a node does that notices an older gate, by what it does.
+// refused returns the calls that fail at a gate in a stale epoch, by name.
 func (l *leadBack) refused() map[string]func() error {
 	t := l.t
 	return map[string]func() error{
@@ -121,7 +121,7 @@ func (l *leadBack) refused() map[string]func() error {
 	}
 }
 
-// isRefused expects that nothing is done at the gate, and that this was told once.
+// isRefused expects that nothing is done at the gate, and that this was reported once.
 func (l *leadBack) isRefused() {
 	l.t.Helper()
 	for what, try := range l.refused() {
@@ -141,8 +141,8 @@ func (l *leadBack) isRefused() {
 	stage.Same(l.t, "how often it was told", 1, len(l.told))
 }
 
-// TestF03AGateInAnEpochThatHasEndedIsNoticed has an address lead back to a primary in whose place a replica came: a node finds it at its next
-// look, and nobody rebuilds it. Then the address leads to the new one again.
+// TestF03AGateInAnEpochThatHasEndedIsNoticed makes an address lead back to a primary that a replica has replaced. A node notices this at its next check, and
+// no node rebuilds the primary. Then the address leads to the replica again.
 func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		l := newLeadBack(t, name, firstcome.Recorded)
@@ -157,11 +157,11 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 		stage.Same(t, "the campaign", before, after)
 		stage.Same(t, "the last number there", "3", l.last())
 
-		stage.Must(t, l.pair.Replica.Restart(t.Context())) // which makes it no younger
+		stage.Must(t, l.pair.Replica.Restart(t.Context())) // the epoch stays stale
 		l.leads(l.pair.Replica)
 		active, err := l.ledger.Recorder.Active(t.Context())
 		stage.Must(t, err)
-		if err := l.gate.Recovery.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this look
+		if err := l.gate.Recovery.Standing(t.Context(), active[0]); !errors.Is(err, gate.ErrStaleEpoch) { // a rebuild begins with this check
 			t.Errorf("behind a restart a look at the gate says %v", err)
 		}
 		if err := stage.Err(l.over.Claim(t.Context(), "c", people("late-", 1))); !errors.Is(err, gate.ErrStaleEpoch) {
@@ -177,7 +177,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 	})
 }
 
-// last returns the last number that the server gave to which the address leads.
+// last returns the last number that the server at the address has issued.
 func (l *leadBack) last() string {
 	l.t.Helper()
 	number, err := askRedis(l.url, "HGET", l.key("campaign"), "last_number")
@@ -186,8 +186,8 @@ func (l *leadBack) last() string {
 	return text
 }
 
-// TestF03AClaimSaysWhichEpochIsTheLedgers has the address lead back between two looks. The script itself issues nothing: a node that has looked
-// since the epoch ended says which one it is.
+// TestF03AClaimSaysWhichEpochIsTheLedgers makes the address lead back between two checks. The script itself issues nothing, because the claim of a node that
+// has checked since the epoch ended names the ledger's epoch.
 func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.rebuild.LookBack(t.Context())
@@ -205,7 +205,7 @@ func TestF03AClaimSaysWhichEpochIsTheLedgers(t *testing.T) {
 	stage.Same(t, "the last number there", "3", l.last())
 }
 
-// TestF03ANodeThatStartsAtAnOlderGateDecidesNothing has a node start behind an address that leads back.
+// TestF03ANodeThatStartsAtAnOlderGateDecidesNothing starts a node while the address leads back.
 func TestF03ANodeThatStartsAtAnOlderGateDecidesNothing(t *testing.T) {
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.back()
@@ -213,7 +213,7 @@ func TestF03ANodeThatStartsAtAnOlderGateDecidesNothing(t *testing.T) {
 	l.isRefused()
 }
 
-// TestF03AnOperatorMakesAnOlderGateTheGate orders a rebuild at the old primary, each way that there is. Then the promoted one is the older one.
+// TestF03AnOperatorMakesAnOlderGateTheGate orders a rebuild at the old primary, in each possible way. Then the promoted replica has the stale epoch.
 func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 	for name, ifLost := range map[string]bool{"of one campaign": false, "of all, or by a page": true} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 			l.back()
 			l.rebuild.LookBack(t.Context())
 			done, err := l.rebuild.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: ifLost})
-			if err != nil || done.Epoch != 3 || done.Lost != 97 { // 101 to 197: the promoted one may have given them
+			if err != nil || done.Epoch != 3 || done.Lost != 97 { // 101 to 197: the promoted replica may have issued them
 				t.Fatalf("the rebuild comes to %+v, %v", done, err)
 			}
 			stage.Same(t, "what is known then", nil, l.rebuild.Refusal("c"))
@@ -238,13 +238,13 @@ func TestF03AnOperatorMakesAnOlderGateTheGate(t *testing.T) {
 	}
 }
 
-// TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser has the old primary answer two people, one of them twice, before anybody notices. A recorder
-// brings what it gave to the ledger: that notes whose it was, once, takes none of it, and the recorder has the gate looked at.
+// TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser lets the old primary answer two users, one of them twice, before a node notices. A recorder brings these
+// coupons to the ledger. The ledger refuses them, and notes once whose they were, and the recorder causes a check of the gate.
 func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		l := newLeadBack(t, name, firstcome.Decided)
 		l.back()
-		given := l.issue("c", "late-0", "late-1", "late-0") // by a node that does not know yet
+		given := l.issue("c", "late-0", "late-1", "late-0") // by a node that does not know of the new epoch yet
 		stage.Same(t, "numbers that were answered", []int64{4, 5, 4}, []int64{given[0].Number, given[1].Number, given[2].Number})
 		again := l.journalled()
 		alarms := make(stage.Alarms, 100)
@@ -269,7 +269,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 		if len(alarms) > 0 {
 			t.Errorf("an alarm: %v", <-alarms)
 		}
-		drained, err := l.rebuild.Guard(l.ledger.Recorder).Record(t.Context(), batch(given[:2]...)) // as at least once has it
+		drained, err := l.rebuild.Guard(l.ledger.Recorder).Record(t.Context(), batch(given[:2]...)) // delivery is at least once
 		if err != nil || drained.Lost != 2 {
 			t.Errorf("given again: %+v, %v", drained, err)
 		}
@@ -288,7 +288,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 	})
 }
 
-// foundBy expects that the audit log has one line that says that a coupon was lost.
+// foundBy expects that the audit log has one line about the loss of a coupon.
 func (l *leadBack) foundBy(user firstcome.UserID, c firstcome.Coupon) {
 	l.t.Helper()
 	lines, err := l.ledger.Reads.AuditLog(l.t.Context(), ledger.LogFilter{Campaign: "c", User: user, Limit: 10})
@@ -300,15 +300,14 @@ func (l *leadBack) foundBy(user firstcome.UserID, c firstcome.Coupon) {
 	}
 }
 
-// TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate has somebody claim at the old primary before anybody notices, where a claim is answered
-// when it is recorded.
+// TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate claims at the old primary before a node notices. The claim is answered when its coupon is recorded.
 func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.back()
 	waiter := flow.NewWaiter(l.over)
 	issuer := flow.NewIssuer(l.over, flow.Limits{})
 	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
-	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger.Recorder, flow.RecorderLimits{}).Run) // which tells nobody
+	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger.Recorder, flow.RecorderLimits{}).Run) // which notifies no waiter
 	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Reads.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
 	if !errors.Is(err, flow.ErrNotRecordedYet) && !errors.Is(err, flow.ErrUnrecorded) {
@@ -322,7 +321,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l.foundBy("late", firstcome.Coupon{Number: 4, Code: stage.Secret().Code("c", 4)})
 }
 
-// TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate has an owner end the epoch in the ledger, and die. The gate is frozen in the epoch before.
+// TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate lets an owner end the epoch in the ledger, and die. The gate is frozen in the epoch before.
 func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.kept(people("user-", 3)...)
@@ -336,7 +335,7 @@ func TestF03ARebuildThatIsCutOffBeforeItsSwitchIsNoOlderGate(t *testing.T) {
 	stage.Same(t, "the epoch", int64(3), d.status().Epoch)
 }
 
-// An unswitched gate is one whose rebuild ends before its switch.
+// An unswitched is a gate whose rebuild dies before its switch.
 type unswitched struct{ recovery.Gate }
 
 func (unswitched) Switch(context.Context, recovery.Rebuild, recovery.Frozen, recovery.Loaded, recovery.Refill) error {

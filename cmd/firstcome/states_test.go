@@ -27,16 +27,16 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A shelf is a server whose campaigns a fake gate decides, and somebody with the command line at it. The test holds the clock.
+// A shelf is a server whose campaigns a fake gate decides, and a user of the command line. The test controls the clock.
 type shelf struct {
 	t      *testing.T
-	now    atomic.Pointer[time.Time] // what runs in the background reads it, too
+	now    atomic.Pointer[time.Time] // atomic, because goroutines of the server read it too
 	ledger *ledger.Ledger
 	gate   *blindGate
 	url    string
 }
 
-// A blindGate does not answer while there is a reason why.
+// A blindGate returns an error instead of an answer while it has one.
 type blindGate struct {
 	*stage.Gate
 	why atomic.Pointer[error]
@@ -82,7 +82,7 @@ func (c *shelf) clock() time.Time { return *c.now.Load() }
 // sets sets the clock.
 func (c *shelf) sets(now time.Time) { c.now.Store(&now) }
 
-// serves starts another node, which repeats nothing from before: a line would be told again for a quarter of a second.
+// serves starts another node, which has no cached answers: a node repeats a line's state for a quarter of a second.
 func (c *shelf) serves() {
 	t := c.t
 	t.Helper()
@@ -113,7 +113,7 @@ func (c *shelf) types(command string) (printed string, status int) {
 	return regexp.MustCompile(` {2,}`).ReplaceAllString(out.String(), " "), status
 }
 
-// does runs a command that does something.
+// does runs a command that changes something.
 func (c *shelf) does(command string) {
 	c.t.Helper()
 	if printed, status := c.types(command); status != exitOK {
@@ -121,7 +121,7 @@ func (c *shelf) does(command string) {
 	}
 }
 
-// gets has users claim, without a node that repeats anything.
+// gets claims for users at a node without cached answers.
 func (c *shelf) gets(id firstcome.CampaignID, want firstcome.Outcome, users ...firstcome.UserID) {
 	c.t.Helper()
 	decisions, err := c.gate.Claim(c.t.Context(), id, users)
@@ -133,7 +133,7 @@ func (c *shelf) gets(id firstcome.CampaignID, want firstcome.Outcome, users ...f
 	}
 }
 
-// TestWhatTheCommandLinePrintsIsTrueInEveryState takes a campaign, and one with a line, through their states, by commands where one does it.
+// TestWhatTheCommandLinePrintsIsTrueInEveryState takes a campaign, and another with a line, through their states, by commands where a command exists.
 func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	c := newShelf(t)
 	c.serves()
@@ -155,7 +155,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		do   func()
-		// says has what commands print; a text that begins with ! is not in it.
+		// says has texts that commands must print, or must not print if the text begins with !.
 		says func() map[string][]string
 	}{
 		{"before it opens", func() {}, func() map[string][]string {

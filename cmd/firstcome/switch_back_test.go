@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// switchedBack are the ways in which a Redis gets an older state of itself and stays the same process. Each returns the URL of the Redis, and what
-// takes it back to the state that it had when keep was called.
+// switchedBack are the ways in which a Redis returns to an older state and stays the same process. Each returns the URL of the Redis, and a function that
+// takes it back to its state at the call of keep.
 var switchedBack = map[string]func(t *testing.T) (url string, keep func(d *desk) (back func())){
 	"it follows a replica that lagged, and leads again": func(t *testing.T) (string, func(*desk) func()) {
 		p := services.RedisPair(t, "--appendfsync", "always")
@@ -32,7 +32,7 @@ var switchedBack = map[string]func(t *testing.T) (url string, keep func(d *desk)
 			older := dump(t, d, p.Primary.URL())
 			return func() {
 				stage.Must(t, p.SwitchOver(t.Context()))
-				restore(t, p.Primary.URL(), older) // as a replica has it that lagged
+				restore(t, p.Primary.URL(), older) // like a replica that lagged
 				stage.Await(t, "the other one follows", true, func() bool {
 					return maps.Equal(dump(t, d, p.Primary.URL()), dump(t, d, p.Replica.URL()))
 				})
@@ -69,9 +69,9 @@ func restore(t *testing.T, url string, values map[string]string) {
 	}
 }
 
-// TestF35WhatANodeWasToldIsNotGivenAgain takes a Redis back to what it had after ten coupons, when it had given twenty. Nobody claims in between, and
-// the ledger has only the first five. Nothing is decided until the campaign is rebuilt. A node that was told nothing notices it, too, unless somebody
-// put older keys back: then nothing at the server says that they are old.
+// TestF35WhatANodeWasToldIsNotGivenAgain takes a Redis that has issued twenty coupons back to its state after ten. No user claims in between, and the ledger
+// has only the first five coupons. No claim is decided until the campaign is rebuilt. A node without earlier answers notices it, too, unless older keys
+// were put back: then nothing at the server shows that they are old.
 func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
 	for name, way := range switchedBack {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
 			d.issue("c", people("later-", 10)...)
 			back()
 			if name != "older keys are put back" {
-				refuses(t, other, gate.ErrUnverified) // though it was told nothing
+				refuses(t, other, gate.ErrUnverified) // although it got no earlier answers
 			}
 			d.needs(gate.ErrUnverified)
 			r := d.watch()

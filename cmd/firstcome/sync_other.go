@@ -2,5 +2,5 @@
 
 package main
 
-// syncDirectory does nothing: directories cannot be synced here.
+// syncDirectory does nothing: this system cannot sync directories.
 func syncDirectory(string) error { return nil }

@@ -12,16 +12,16 @@ import (
 	"github.com/firstcome/firstcome/client"
 )
 
-// What the flags of a campaign's terms say besides a value.
+// Words that the flags of a campaign's terms accept in place of a value.
 const (
 	unlimited = "unlimited"
 	none      = "none"
 )
 
-// A quantity is JSON of a whole number, or null for unlimited.
+// A quantity is a whole number as JSON, or null for unlimited.
 type quantity string
 
-// UnmarshalText checks the number; the server knows its bounds.
+// UnmarshalText checks the form of the number. The server checks its range.
 func (q *quantity) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	switch {
@@ -35,10 +35,10 @@ func (q *quantity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A paceOrNone is JSON of a pace: so many coupons a second, {} for unlimited, or null for none.
+// A paceOrNone is a pace as JSON: a number of coupons a second, {} for unlimited, or null for none.
 type paceOrNone string
 
-// UnmarshalText checks the number; the server knows its bounds.
+// UnmarshalText checks the form of the number. The server checks its range.
 func (p *paceOrNone) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	switch {
@@ -54,7 +54,7 @@ func (p *paceOrNone) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A yesOrNo is JSON of true or false.
+// A yesOrNo is true or false as JSON.
 type yesOrNo string
 
 func (v *yesOrNo) UnmarshalText(text []byte) error {
@@ -69,21 +69,21 @@ func (v *yesOrNo) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A timeOrNone is an instant, or none. Without a zone it is in the zone of --tz: see in.
+// A timeOrNone is a time, or none. A time without a zone is in the zone of --tz: see in.
 type timeOrNone string
 
-// UnmarshalText checks the form of the instant; what zone it is in is known when all flags are read.
+// UnmarshalText checks the form of the time. Its zone is known only after all flags are read.
 func (v *timeOrNone) UnmarshalText(text []byte) error {
 	if _, local := wallClock(string(text)); string(text) != none && !local {
 		if err := new(client.Time).UnmarshalJSON(quoted(string(text))); err != nil {
-			return fmt.Errorf("%q: write an instant with its zone, like 2026-12-24T10:00:00+09:00, or like \"2026-12-24 10:00\" beside --tz Asia/Seoul, or none", text)
+			return fmt.Errorf("%q: write a time with its zone, like 2026-12-24T10:00:00+09:00, or like \"2026-12-24 10:00\" with --tz Asia/Seoul, or none", text)
 		}
 	}
 	*v = timeOrNone(text)
 	return nil
 }
 
-// in gives an instant that has no zone the one of --tz. The error says what is to be written instead.
+// in gives a time without a zone the zone of --tz. The error says what to write instead.
 func (v *timeOrNone) in(zone zoneName) error {
 	at, local := wallClock(string(*v))
 	if !local {
@@ -100,7 +100,7 @@ func (v *timeOrNone) in(zone zoneName) error {
 	return nil
 }
 
-// wire returns JSON, and nothing where the flag is absent.
+// wire returns the time as JSON, or an empty string if the flag is absent.
 func (v timeOrNone) wire() string {
 	switch v {
 	case "":
@@ -111,10 +111,10 @@ func (v timeOrNone) wire() string {
 	return string(quoted(string(v)))
 }
 
-// A durationOrNone is JSON of a Go duration, or null for none.
+// A durationOrNone is a Go duration as JSON, or null for none.
 type durationOrNone string
 
-// UnmarshalText reads a Go duration, before which there may be days, or none.
+// UnmarshalText reads a duration as durationOf does, or none.
 func (v *durationOrNone) UnmarshalText(text []byte) error {
 	if string(text) == none {
 		*v = "null"
@@ -128,7 +128,7 @@ func (v *durationOrNone) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// durationOf reads a Go duration, before which there may be days of 24 hours.
+// durationOf reads a Go duration. There may be days of 24 hours before it, as in 1d12h.
 func durationOf(text string) (time.Duration, error) {
 	days, rest, has := strings.Cut(text, "d")
 	if !has {
@@ -154,7 +154,7 @@ type jsonText string
 
 func (v *jsonText) UnmarshalText(text []byte) error {
 	if !json.Valid(text) {
-		return errors.New(`this is not JSON: write it like '{"percent_off":10}', in quotes of your shell`)
+		return errors.New(`this is not JSON: write it like '{"percent_off":10}', in your shell's quotes`)
 	}
 	*v = jsonText(text)
 	return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// kinds returns the kinds of ledgers that a test runs on: one, which its name fixes, so that the tests are spread over all. Soak runs each on all.
+// kinds returns the kinds of ledgers that a test runs on: one kind, chosen by the test's name, so that the tests are spread over all kinds. Soak runs each
+// test on all kinds.
 func kinds(t *testing.T) []string {
 	all := slices.Sorted(maps.Keys(services.Ledgers))
 	sum := fnv.New32a()

@@ -9,12 +9,12 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// hasTokens tells whether users' tokens are configured.
+// hasTokens reports whether users' tokens are configured.
 func (c *tokenFlags) hasTokens(t terminal) bool {
 	return c.JWTSecretFile != "" || c.JWTPublicKey != "" || t.variable(jwtSecretVariable) != ""
 }
 
-// jwt returns the checker of users' tokens; nil if none are configured.
+// jwt returns the verifier of users' tokens, or nil if none are configured.
 func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
 	if !c.hasTokens(t) {
 		return nil, c.refuseOrphans()
@@ -50,8 +50,8 @@ func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
 	return auth.NewJWT(config)
 }
 
-// maxPublicKeys bounds the file of the tokens' public keys, which is read again and again: a set of 32 keys with
-// their certificates is a tenth of that.
+// maxPublicKeys limits the size in bytes of the file with the tokens' public keys, which is read every second. A set of 32 keys with their certificates
+// has a tenth of it.
 const maxPublicKeys = 1 << 20
 
 func readPublicKeys(file string) ([]byte, error) {
@@ -77,7 +77,7 @@ func (c *tokenFlags) refuseOrphans() error {
 		"--jwt-audience":   c.JWTAudience != "",
 	} {
 		if set {
-			errs = append(errs, fmt.Errorf("%s: without a key no token is good: name one with --jwt-public-key, --jwt-secret-file or FIRSTCOME_JWT_SECRET", flag))
+			errs = append(errs, fmt.Errorf("%s: without a key no token is valid: name a key with --jwt-public-key, --jwt-secret-file or FIRSTCOME_JWT_SECRET", flag))
 		}
 	}
 	return errors.Join(errs...)

@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas takes the gate back
-// behind numbers 2 and 3, and has somebody else be given number 2.
+// TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas takes the gate back to before numbers 2 and 3, and issues number 2 to another
+// user.
 func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(t *testing.T) {
 	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, drained flow.Drained){
 		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) {
@@ -25,7 +25,7 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 			second := r.issue("c", "user-4")[0]
 			r.settle(drained)
 			r.wait(second, flow.ErrUnrecorded)
-			r.wait(first[1], nil) // it is in the ledger, whatever the gate has forgotten
+			r.wait(first[1], nil) // it is in the ledger, although the gate has forgotten it
 		},
 		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) {
 			second := r.issue("c", "user-4")[0]
@@ -66,8 +66,7 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 	}
 }
 
-// TestWhoseCouponIsLostIsNotToldThatItIsRecorded loses a coupon before the ledger has it, and
-// gives its number to somebody else.
+// TestWhoseCouponIsLostIsNotToldThatItIsRecorded loses a coupon before the ledger has it, and issues its number to another user.
 func TestWhoseCouponIsLostIsNotToldThatItIsRecorded(t *testing.T) {
 	r := newRewind(t)
 	r.keep()
@@ -84,8 +83,7 @@ func TestWhoseCouponIsLostIsNotToldThatItIsRecorded(t *testing.T) {
 	r.wait(again, nil)
 }
 
-// TestWhoHoldsANumberThatIsSomebodyElsesIsNeverToldThatItIsRecorded asks the gate again, before
-// and after a recorder found out.
+// TestWhoHoldsANumberThatIsSomebodyElsesIsNeverToldThatItIsRecorded asks the gate again, before and after a recorder has noticed.
 func TestWhoHoldsANumberThatIsSomebodyElsesIsNeverToldThatItIsRecorded(t *testing.T) {
 	r := newRewind(t)
 	r.keep()

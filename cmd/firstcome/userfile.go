@@ -17,23 +17,22 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A userFile is a file of users' ids: CSV as Excel, Sheets, psql and firstcome coupon export write it, text between tabs as
-// mysql --batch and Excel write it, or one id a line.
+// A userFile is a file of users' ids: CSV as written by Excel, Sheets, psql and firstcome coupon export, text between tabs as written by mysql --batch
+// and Excel, or one id a line.
 //
-// A wrong id would become a user who is issued a coupon. So any cell that is not plainly an id is a mistake, and is told
-// with its line.
+// A wrong id would become a user who is issued a coupon. So each cell that is not clearly an id is a mistake, which is reported with its line.
 type userFile struct {
 	name   string
-	column string // the heading of the column of ids, or its number from 1 on; empty: the file tells
-	exact  bool   // each line is an id, as it is
+	column string // the heading of the column of ids, or its number from 1 on; empty to find the column
+	exact  bool   // take each whole line as an id
 
 	ids    []string
-	from   string // the column that the ids are from, for people
+	from   string // describes the column of ids, for people
 	errs   []error
-	missed int // mistakes that are not in errs
+	missed int // number of mistakes that are not in errs
 }
 
-// mostMistakes is how many mistakes of a file are told: a screen of them.
+// mostMistakes is the most mistakes of a file that are reported: about a screen.
 const mostMistakes = 20
 
 // wrong notes a mistake.
@@ -69,7 +68,7 @@ func (f *userFile) read(in io.Reader) ([]string, error) {
 	return f.ids, errors.Join(f.errs...)
 }
 
-// readExact takes each line for an id.
+// readExact takes each whole line as an id.
 func (f *userFile) readExact(text []byte) {
 	f.from = "each line"
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -81,7 +80,7 @@ func (f *userFile) readExact(text []byte) {
 	}
 }
 
-// take adds an id that may be one.
+// take adds an id, or notes a mistake if it is no user id.
 func (f *userFile) take(line int, id string) {
 	if _, err := firstcome.ParseUserID(id); err != nil {
 		f.wrong(line, "%w", err)
@@ -90,16 +89,16 @@ func (f *userFile) take(line int, id string) {
 	f.ids = append(f.ids, id)
 }
 
-// A row is a line of cells. One with line ends in its cells has the number of its first line.
+// A row is a line of cells. If cells contain line ends, line is the number of the row's first line.
 type row struct {
 	line  int
 	cells []string
 }
 
-// rows splits a text into rows, by the character that its first line is split by.
+// rows splits a text into rows of cells. The first line determines the separator.
 func (f *userFile) rows(text []byte) (all []row) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
-	if bytes.ContainsRune(first, '\t') { // mysql --batch quotes nothing, so a quote is a quote
+	if bytes.ContainsRune(first, '\t') { // mysql --batch quotes nothing, so quotation marks are part of the text
 		for n, line := range strings.Split(string(text), "\n") {
 			if line = strings.TrimSuffix(line, "\r"); line != "" {
 				all = append(all, row{n + 1, strings.Split(line, "\t")})
@@ -109,7 +108,7 @@ func (f *userFile) rows(text []byte) (all []row) {
 	}
 	reader := csv.NewReader(bytes.NewReader(text))
 	reader.FieldsPerRecord = -1
-	if !bytes.ContainsRune(first, ',') && bytes.ContainsRune(first, ';') { // Excel, where the comma is for decimals
+	if !bytes.ContainsRune(first, ',') && bytes.ContainsRune(first, ';') { // Excel, in countries with a decimal comma
 		reader.Comma = ';'
 	}
 	for {
@@ -120,7 +119,7 @@ func (f *userFile) rows(text []byte) (all []row) {
 			return all
 		case errors.As(err, &bad):
 			f.wrong(bad.StartLine, "%w", bad.Err)
-			return all // what comes after a quote that is missing is anybody's guess
+			return all // after a missing quotation mark, the cells are unknown
 		case err != nil:
 			f.errs = append(f.errs, err)
 			return all
@@ -130,7 +129,7 @@ func (f *userFile) rows(text []byte) (all []row) {
 	}
 }
 
-// readRows takes the ids from the column that has them.
+// readRows takes the ids from the column of ids.
 func (f *userFile) readRows(text []byte) {
 	rows := f.rows(text)
 	if len(rows) == 0 || len(f.errs) > 0 {
@@ -151,11 +150,11 @@ func (f *userFile) readRows(text []byte) {
 	for _, r := range rows {
 		switch {
 		case len(r.cells) != width:
-			f.wrong(r.line, "has %s, and the first line %d: quote an id with a comma in it", counted(int64(len(r.cells)), "column", "s"), width)
-		case exported: // it is written as it is
+			f.wrong(r.line, "has %s, but the first line has %d: quote ids that contain a comma", counted(int64(len(r.cells)), "column", "s"), width)
+		case exported: // coupon export writes ids exactly
 			f.take(r.line, r.cells[at])
 		case headed && r.cells[at] == first, r.line > 1 && slices.Contains(headings, heading(r.cells[at])):
-			f.wrong(r.line, "%q is a heading, as where two files were joined: take the line out; if it is a user, give the ids alone, one a line, with --exact", r.cells[at])
+			f.wrong(r.line, "%q is a heading, as if two files were joined: delete the line; if it is a user's id, use a file of ids only, one a line, with --exact", r.cells[at])
 		default:
 			if why := doubt(r.cells[at]); why != "" {
 				f.wrong(r.line, "%q %s", r.cells[at], why)
@@ -166,13 +165,13 @@ func (f *userFile) readRows(text []byte) {
 	}
 }
 
-// headings are those of columns of user ids, without blanks, hyphens and underscores: the surer ones first.
+// headings has the usual headings of columns of user ids, without blanks, hyphens and underscores. The clearest headings come first.
 var headings = []string{
 	"userid", "usersid", "memberid", "customerid", "accountid", "mbid", "memberno", "userno", "customerno", "uid",
 	"회원id", "회원아이디", "회원번호", "사용자id", "사용자아이디", "사용자번호", "고객id", "고객번호", "아이디", "유저id", "user", "member", "customer", "id",
 }
 
-// lastWords end the headings of columns of users, and few users are called so. koreanEnds are the ends of Korean ones.
+// lastWords are the last words of headings of columns about users. Few users' ids end like this. koreanEnds are the ends of Korean headings.
 var (
 	lastWords = strings.Fields(`id ids uid uuid guid sub no num number key code account accounts alias handle address contact
 		name nick nickname username loginname fullname accountname membername customername screenname login logon mail email
@@ -181,8 +180,8 @@ var (
 		회원 고객 사용자 이용자 구매자 당첨자 대상자 유저 회원명 고객명 사용자명 이용자명 구매자명 당첨자명 대상자명 유저명`)
 )
 
-// mayHead reports whether a cell looks like a heading: its last word is one of lastWords, as in shopper_no and kakaoTalkId, or it ends as a Korean
-// heading does.
+// mayHead reports whether a cell looks like a heading: its last word is one of lastWords, as in shopper_no and kakaoTalkId, or it ends with one of
+// koreanEnds.
 func mayHead(cell string) bool {
 	if strings.ContainsFunc(cell, unicode.IsDigit) {
 		return false
@@ -202,10 +201,10 @@ func mayHead(cell string) bool {
 
 var noBlanks = strings.NewReplacer(" ", "", "-", "", "_", "")
 
-// heading returns a cell as headings has it.
+// heading returns a cell in the form of headings.
 func heading(cell string) string { return strings.ToLower(noBlanks.Replace(cell)) }
 
-// find returns which column has the ids, and whether the first row has headings; -1 after a mistake.
+// find returns the index of the column of ids, and whether the first row has headings. After a mistake the index is -1.
 func (f *userFile) find(rows []row) (at int, headed bool) {
 	first := rows[0]
 	if n, err := strconv.Atoi(f.column); err == nil {
@@ -237,7 +236,7 @@ func (f *userFile) find(rows []row) (at int, headed bool) {
 		}
 	}
 	if len(first.cells) > 1 {
-		f.wrong(first.line, "has %d columns, and none is headed user_id: say which has the ids with --column, by its heading or its number", len(first.cells))
+		f.wrong(first.line, "has %d columns, and none has the heading user_id: name the column of ids with --column, by its heading or its number", len(first.cells))
 		return -1, false
 	}
 	return 0, f.hasHeading(rows, 0)
@@ -250,12 +249,12 @@ func (f *userFile) hasHeading(rows []row, at int) bool {
 		return true
 	}
 	if mayHead(strings.TrimSpace(first)) || standsOut(rows, at) {
-		f.wrong(rows[0].line, "%q looks like a heading: if it is one, give --column %q; if it is a user, give the ids alone, one a line, with --exact", first, first)
+		f.wrong(rows[0].line, "%q looks like a heading: if it is one, use --column %q; if it is a user's id, use a file of ids only, one a line, with --exact", first, first)
 	}
 	return false
 }
 
-// standsOut reports whether the first cell of a column has no digit, and lacks a kind of characters that all cells below it have.
+// standsOut reports whether the first cell of a column has no digit, and lacks a kind of character that all cells below it have.
 func standsOut(rows []row, at int) bool {
 	own := kindsOf(rows[0].cells[at])
 	if len(rows) == 1 || strings.ContainsRune(own, '0') {
@@ -280,7 +279,7 @@ func standsOut(rows []row, at int) bool {
 	return true
 }
 
-// kindsOf returns a cell with 0 for each digit, a for each letter of ASCII, 가 for each other letter, and without blanks.
+// kindsOf returns a cell without blanks, and with each digit replaced by 0, each ASCII letter by a, and each other letter by 가.
 func kindsOf(cell string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -297,10 +296,10 @@ func kindsOf(cell string) string {
 	}, cell)
 }
 
-// shortened is how Excel writes a number of more digits than it keeps.
+// shortened matches the form in which Excel writes a number with more digits than it stores.
 var shortened = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+[0-9]+$`)
 
-// doubt returns why a cell is not plainly a user's id, or "". Those who mean it as it is have --exact.
+// doubt returns why a cell is not clearly a user's id, or an empty string. With --exact such ids are accepted.
 func doubt(cell string) string {
 	odd := func(r rune) bool {
 		return unicode.IsSpace(r) || r == utf8.RuneError || strings.ContainsRune("\"'`‘’“”,;<>()[]{}\\", r)
@@ -309,13 +308,13 @@ func doubt(cell string) string {
 	case cell == "":
 		return "is no user id"
 	case shortened.MatchString(cell):
-		return "is a number that a spreadsheet shortened: format the column as text, and paste the ids anew"
+		return "is a number that a spreadsheet shortened: format the column as text, and paste the ids again"
 	case !utf8.ValidString(cell):
 		return "is not UTF-8: save the file as CSV UTF-8"
 	case strings.EqualFold(cell, "null"), cell[0] == '#', cell[0] == '=', !strings.ContainsFunc(cell, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }):
-		return "is hardly a user id: take it out, or give --exact if each line is an id as it is"
+		return "is probably no user id: delete it, or use --exact if each whole line is an id"
 	case strings.ContainsFunc(cell, odd):
-		return "has blanks, quotes or brackets: take them out, or give --exact if each line is an id as it is"
+		return "has blanks, quotes or brackets: delete them, or use --exact if each whole line is an id"
 	}
 	return ""
 }

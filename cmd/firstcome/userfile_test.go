@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAFileOfUsersIsReadAsProgramsWriteIt: exactly the ids, whatever is beside them.
+// TestAFileOfUsersIsReadAsProgramsWriteIt wants exactly the ids, whatever other columns there are.
 func TestAFileOfUsersIsReadAsProgramsWriteIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, column string
@@ -53,7 +53,7 @@ func TestAFileOfUsersIsReadAsProgramsWriteIt(t *testing.T) {
 	}
 }
 
-// TestADoubtfulLineOfAFileOfUsersIsAMistake with its line: it would become a user.
+// TestADoubtfulLineOfAFileOfUsersIsAMistake wants a mistake with the line's number: otherwise the text would become a user.
 func TestADoubtfulLineOfAFileOfUsersIsAMistake(t *testing.T) {
 	for name, c := range map[string]struct{ text, column, want string }{
 		"a blank at the end":      {text: "alice\nbob \n", want: "f line 2: "},
@@ -68,8 +68,8 @@ func TestADoubtfulLineOfAFileOfUsersIsAMistake(t *testing.T) {
 		"a comma without quotes":  {text: "alice\nbob,carol\n", want: "f line 2: has 2 columns"},
 		"a quote without an end":  {text: "user_id,name\nalice,\"Mina\nbob,Joon\n", want: "f line 2: "},
 		"a quote inside":          {text: "al\"ice\n", want: "f line 1: "},
-		"columns without heading": {text: "alice,Mina\n", want: "f line 1: has 2 columns, and none is headed user_id"},
-		"an unknown heading":      {text: "shopper\nu1\nu2\n", want: `f line 1: "shopper" looks like a heading: if it is one, give --column "shopper"; if it is a user`},
+		"columns without heading": {text: "alice,Mina\n", want: "f line 1: has 2 columns, and none has the heading user_id"},
+		"an unknown heading":      {text: "shopper\nu1\nu2\n", want: `f line 1: "shopper" looks like a heading: if it is one, use --column "shopper"; if it is a user`},
 		"of addresses":            {text: "shopper\nkim@shop.kr\nlee@shop.kr\n", want: `f line 1: "shopper" looks like a heading`},
 		"of ids of two parts":     {text: "shopper\nauth0|ab\nauth0|cd\n", want: `f line 1: "shopper" looks like a heading`},
 		"in Korean":               {text: "당첨자\nmina\njoon\n", want: `f line 1: "당첨자" looks like a heading`},

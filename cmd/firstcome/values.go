@@ -30,11 +30,11 @@ func (n *ledgerName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the name as it may be shown.
+// String returns the name without password and options.
 func (n ledgerName) String() string { return sqldb.Masked(string(n)) }
 
-// flag returns the flag that names the ledger, for a command that is shown. A name that
-// cannot be shown as it is, because it has a password or options, is left to FIRSTCOME_LEDGER.
+// flag returns the flag that names the ledger, for a command that is printed. It is empty for a name with a password or options, which must not be
+// printed: the operator has that name in FIRSTCOME_LEDGER.
 func (n ledgerName) flag() string {
 	if n.String() != string(n) {
 		return ""
@@ -42,7 +42,7 @@ func (n ledgerName) flag() string {
 	return " --ledger " + string(n)
 }
 
-// path returns what ledger.Open takes: the ledger's file, behind links, or the URL.
+// path returns the name for ledger.Open: the ledger's file, with links followed, or the URL.
 func (n ledgerName) path() string {
 	if sqldb.OnServer(string(n)) {
 		return string(n)
@@ -66,14 +66,14 @@ func (a *listenAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// port returns the address's port; 0: any that is free.
+// port returns the address's port, or 0 for any free port.
 func (a listenAddress) port() int {
 	_, text, _ := net.SplitHostPort(string(a)) // UnmarshalText has checked it
 	port, _ := strconv.Atoi(text)
 	return port
 }
 
-// here returns where this machine reaches the address: there, or on loopback if it stands for every address.
+// here returns the address at which this machine reaches a: a itself, or loopback if a means all addresses.
 func (a listenAddress) here() string {
 	host, port, _ := net.SplitHostPort(string(a))
 	switch ip, err := netip.ParseAddr(host); {
@@ -85,10 +85,10 @@ func (a listenAddress) here() string {
 	return net.JoinHostPort(host, port)
 }
 
-// isLoopback tells whether only this machine can reach the address.
+// isLoopback reports whether only this machine can reach the address.
 func (a listenAddress) isLoopback() bool { return auth.IsLoopback(string(a)) }
 
-// An opsAddress is a listenAddress, or off. If it is empty, it is next to another address.
+// An opsAddress is a listenAddress, or off. Empty means the port next to the API's: see beside.
 type opsAddress string
 
 const opsOff opsAddress = "off"
@@ -106,7 +106,7 @@ func (a *opsAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A consoleAddress is on, off, or the listenAddress of the console's own listener. Empty is on where the API is on loopback.
+// A consoleAddress is on, off, or the listenAddress of the console's own listener. Empty means on if the API is on loopback, otherwise off.
 type consoleAddress string
 
 const (
@@ -127,7 +127,7 @@ func (a *consoleAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// own returns the address of the console's own listener; empty: it has none.
+// own returns the address of the console's own listener, or an empty string if it has none.
 func (a consoleAddress) own() listenAddress {
 	if a == "" || a == consoleOn || a == consoleOff {
 		return ""
@@ -135,14 +135,14 @@ func (a consoleAddress) own() listenAddress {
 	return listenAddress(a)
 }
 
-// beside tells whether the console is served where the API listens.
+// beside reports whether the API's listener serves the console.
 func (a consoleAddress) beside(listen listenAddress) bool {
 	return a == consoleOn || a == "" && listen.isLoopback()
 }
 
-// beside returns the address of a node that serves the API at listen, "" for none. If none was named
-// it is the next port, so that a second node on the same machine starts. It is the one before if listen's
-// is the last port, and any free one if listen's is.
+// beside returns the ops address of a node that serves the API at listen, or an empty string for none. If a is empty, the address is the port after
+// listen's, on loopback, so that a second node on the same machine can start. If listen has the last port, it is the port before; if listen has any
+// free port, it is any free port.
 func (a opsAddress) beside(listen listenAddress) string {
 	if a == opsOff {
 		return ""
@@ -167,7 +167,7 @@ type serverURL string
 func (s *serverURL) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("a server is a URL like http://127.0.0.1:8080; only firstcome load takes several, with commas between")
+		return errors.New("a server is a URL like http://127.0.0.1:8080; only firstcome load accepts several, separated by commas")
 	}
 	if u.User != nil {
 		return errors.New("a server's URL has no user and password: the API key is FIRSTCOME_KEY")
@@ -190,7 +190,7 @@ func readNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// An origin is one whose pages may ask.
+// An origin is a web origin whose pages may call the API.
 type origin string
 
 // UnmarshalText reads https://app.shop.example.
@@ -200,7 +200,7 @@ func (o *origin) UnmarshalText(text []byte) error {
 	return err
 }
 
-// texts returns the texts of flags.
+// texts returns flags as strings.
 func texts[T ~string](flags []T) []string {
 	var all []string
 	for _, f := range flags {
@@ -218,7 +218,7 @@ func (u *userName) UnmarshalText(text []byte) error {
 	return err
 }
 
-// A couponCode is a coupon's code as people type it, which the server reads.
+// A couponCode is a coupon's code as typed. The server parses it.
 type couponCode string
 
 // UnmarshalText refuses an empty code: searching by it would find all coupons.
@@ -230,17 +230,17 @@ func (c *couponCode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A couponName is a coupon's number or its code, as it was typed.
+// A couponName is a coupon's number or its code.
 type couponName struct {
-	text   string
-	number int64 // 0: it is a code
+	text   string // as typed
+	number int64  // 0 for a code
 	code   string
 }
 
-// codeLength is how many characters a coupon's code has. No number has as many digits.
+// codeLength is the number of characters in a coupon's code. No coupon's number has as many digits.
 const codeLength = 16
 
-// UnmarshalText tells numbers from codes.
+// UnmarshalText distinguishes numbers from codes.
 func (n *couponName) UnmarshalText(text []byte) error {
 	number, err := strconv.ParseInt(string(text), 10, 64)
 	isNumber := err == nil && len(text) < codeLength
@@ -267,13 +267,13 @@ func (c *count) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A perSecond is how often a second something may happen; 0 sets no limit.
+// A perSecond is a limit on a rate per second. 0 means no limit.
 type perSecond float64
 
 func (p *perSecond) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(v >= 0 && v <= 1e9) {
-		return fmt.Errorf("%q is not a number of times a second; 0 sets no limit", text)
+		return fmt.Errorf("%q is not a rate per second; 0 sets no limit", text)
 	}
 	*p = perSecond(v)
 	return nil

@@ -15,15 +15,15 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// forgets takes the holder of a coupon away from the gate, which counts one less.
+// forgets deletes the holder of a coupon at the gate, and lowers the gate's count.
 func (d *desk) forgets(user firstcome.UserID) {
 	d.t.Helper()
 	d.has("in_force", "9")
 	d.do("HDEL", d.key("holders"), string(user))
 }
 
-// TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt takes something away from a Redis that syncs before it answers, and restarts it. The
-// ledger has coupons 1 to 3 and 10, and 4 as a dead letter; the journal has the others. The campaign has a line, and is paused.
+// TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt deletes data from a Redis that syncs before it answers, and restarts it. The ledger has coupons 1 to 3
+// and 10, and 4 as a dead letter; the journal has the others. The campaign has a line, and is paused.
 func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 	hash := func(fields ...string) func(d *desk) { return func(d *desk) { d.has(fields...) } }
 	waits := func(d *desk, fields ...string) {
@@ -97,8 +97,7 @@ func TestF04WhatARestartDoesNotProveToBeWholeIsRebuilt(t *testing.T) {
 	}
 }
 
-// TestF04AVerdictOfAnotherStateIsNotTaken has somebody verify a gate that another run decided last, and note the verdict when the gate is another
-// one in something.
+// TestF04AVerdictOfAnotherStateIsNotTaken verifies a gate that another run decided last, and notes the verdict after the gate has changed.
 func TestF04AVerdictOfAnotherStateIsNotTaken(t *testing.T) {
 	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c")
 	d.issue("c", people("user-", 3)...)

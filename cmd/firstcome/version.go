@@ -11,16 +11,16 @@ import (
 // Set by the linker: -X main.version=v1.2.3 -X main.commit=abc.
 var version, commit string
 
-// A build says which firstcome this is.
+// A build identifies this binary.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
-	Modified bool   `json:"modified"` // the sources had changes that were not committed
+	Modified bool   `json:"modified"` // the sources had uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// thisBuild returns what the linker set, else what the Go toolchain wrote down.
+// thisBuild returns the values that the linker set, or otherwise those that the Go toolchain recorded.
 func thisBuild() build {
 	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {

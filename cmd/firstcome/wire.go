@@ -26,33 +26,32 @@ import (
 	"github.com/firstcome/firstcome/internal/ops"
 )
 
-// A node is a whole server in this process: ledger, issuer, keys, HTTP. Make one
-// with newNode; run it with run, once.
+// A node is a whole server in this process: ledger, issuer, keys, HTTP. Create it with newNode, and run it once with run.
 type node struct {
 	*base
-	remote      *remoteGate      // nil: the ledger decides
-	facts       *kafka.Publisher // nil: facts are published nowhere
+	remote      *remoteGate      // nil if the ledger decides
+	facts       *kafka.Publisher // nil if facts are not published
 	development bool             // every caller is admin
-	ops         net.Listener     // nil: none
+	ops         net.Listener     // nil if metrics and profiles are off
 
-	// What answers callers; nil where this node only records.
+	// The other parts are for callers. All but counter and board are nil if this node only records.
 	issuer   *flow.Issuer
-	lines    *flow.Dispatcher // nil where this node only records
+	lines    *flow.Dispatcher
 	operator *operate.Operator
 	auditor  *auditor
 	counter  *figures.Counter
 	board    *figures.Board
-	watcher  *figures.Watcher // nil: there is no console
-	people   *console.Console // nil likewise
+	watcher  *figures.Watcher // nil if there is no console
+	people   *console.Console // nil if there is no console
 	auth     *auth.Authenticator
 	api      *api.Server
 	server   *httpd.Server
 	http     net.Listener
-	pages    *httpd.Server // the console's own; nil: it is served beside the API, or not at all
-	console  net.Listener  // of pages
+	pages    *httpd.Server // the console's own server; nil if the console is off or on the API's listener
+	console  net.Listener  // for pages
 }
 
-// A base is what the parts of a node share.
+// A base has the fields that the parts of a node share.
 type base struct {
 	flags   *serveCmd
 	log     *slog.Logger
@@ -61,12 +60,10 @@ type base struct {
 	secret  firstcome.Secret
 }
 
-// An admission tells, once the ledger is open, whether this is development mode, or why the node may
-// not serve.
+// An admission reports whether the node is in development mode. It is called once the ledger is open. Its error means that the node may not serve.
 type admission func(context.Context, *ledger.Ledger) (open bool, err error)
 
-// newNode opens the ledger, then the gate, and the addresses. From here on clients can connect;
-// they are answered when the node runs.
+// newNode opens the ledger, then the gate, then the listeners. After that clients can connect. They are answered once the node runs.
 func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
 	n := &node{base: &base{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}}
 	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), Backlog: int64(c.Backlog), OnCommit: n.monitor.Commit}
@@ -114,7 +111,7 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	return n.openAPI(ctx)
 }
 
-// openAPI makes what answers callers.
+// openAPI creates the parts that answer callers.
 func (n *node) openAPI(ctx context.Context) error {
 	c := n.flags
 	gate := n.decider()
@@ -162,7 +159,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	return nil
 }
 
-// A nodeGate is what decides this node's claims and keeps its lines: the ledger, or a gate beside it.
+// A nodeGate decides this node's claims and keeps its waiting lines: the ledger, or a gate beside it.
 type nodeGate interface {
 	gate.Decider
 	gate.Coupons
@@ -170,7 +167,7 @@ type nodeGate interface {
 	gate.Places
 }
 
-// decider returns the node's.
+// decider returns the gate that decides this node's claims.
 func (n *node) decider() nodeGate {
 	if n.remote == nil {
 		return n.ledger.Gate
@@ -178,7 +175,7 @@ func (n *node) decider() nodeGate {
 	return n.remote.router
 }
 
-// places returns what tells places in line.
+// places returns the reader of places in line.
 func (n *node) places() gate.Places {
 	if n.remote == nil {
 		return n.ledger.Gate
@@ -186,8 +183,8 @@ func (n *node) places() gate.Places {
 	return n.remote.teller
 }
 
-// compareSecret logs where campaigns have another secret or kind of gate: their claims are
-// refused until the node has theirs, while the others are served.
+// compareSecret logs how many campaigns have another secret or kind of gate than this node. Their claims are refused until the node has the right one,
+// while other campaigns are served.
 func (n *node) compareSecret(ctx context.Context) error {
 	campaigns, err := n.ledger.Mismatched(ctx, n.secret)
 	if err == nil && campaigns > 0 {
@@ -218,8 +215,8 @@ func (n *node) listen(ctx context.Context) error {
 	return nil
 }
 
-// whereabouts tells this node from the others of its host: where the API is, or, where the node only records, the metrics. A recorder
-// without metrics has no address, and --listen of it may be another node's: its process has to do.
+// whereabouts returns a text that no other node of this host has: the API's address or, if the node only records, the metrics' address. A recorder
+// without metrics has no address, and another node may use its --listen, so its process id must do.
 func (n *node) whereabouts() string {
 	switch {
 	case n.http != nil:
@@ -231,7 +228,7 @@ func (n *node) whereabouts() string {
 }
 
 func listenError(flag, address string, err error) error {
-	return fmt.Errorf("%s %s: %w. If another program has the address, stop it or choose another with %s", flag, address, err, flag)
+	return fmt.Errorf("%s %s: %w. If another program has the address, stop that program, or choose another address with %s", flag, address, err, flag)
 }
 
 // close closes what newNode opened.
@@ -248,10 +245,10 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-// address is where the API is: HOST:PORT, or off where this node only records.
+// address returns the API's HOST:PORT, or off if this node only records.
 func (n *node) address() string { return addressOf(n.http) }
 
-// opsAddress is where metrics and profiles are: HOST:PORT, or off.
+// opsAddress returns HOST:PORT of metrics and profiles, or off.
 func (n *node) opsAddress() string { return addressOf(n.ops) }
 
 func addressOf(ln net.Listener) string {
@@ -261,19 +258,17 @@ func addressOf(ln net.Listener) string {
 	return ln.Addr().String()
 }
 
-// run serves until ctx ends, then stops gracefully. It starts what others need
-// first and stops it last:
+// run serves until ctx ends, then stops gracefully. It starts parts that other parts need first, and stops them last:
 //
-//	start: ledger, issuer, dispatcher, recorder and what belongs to it, keys, ops, API
-//	stop:  not ready → wait for the load balancer → API (answers what is in flight)
-//	       → issuer (decides what waits) → dispatcher (ends its calls), recorder, keys, ops → ledger (commits what waits) → close
+//	start: ledger, issuer, dispatcher, recorder and the gate's other parts, keys, ops, API
+//	stop:  not ready → wait for the load balancer → API (answers requests in flight)
+//	       → issuer (decides waiting claims) → dispatcher (ends its calls), recorder, keys, ops → ledger (commits waiting writes) → close
 //
-// If one of them fails, the others are stopped in the same order.
+// If one part fails, the others are stopped in the same order.
 func (n *node) run(ctx context.Context) error {
 	if os.Getenv("GOMAXPROCS") == "" {
-		// The ledger's writer sits in system calls for a good part of its time, and
-		// each holds one of Go's processors for a while: with one more than there are
-		// cores, a tenth more claims are answered on two.
+		// The ledger's writer spends much of its time in system calls, and each call holds one of Go's processors for a while. With one processor
+		// more than cores, a machine with two cores answers a tenth more claims.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 	serving, failed := context.WithCancelCause(ctx)
@@ -304,12 +299,12 @@ func (n *node) run(ctx context.Context) error {
 		cancel()
 	}
 	stopBeside()
-	stopped = errors.Join(stopped, besides.Wait()) // the recorder records what it has
+	stopped = errors.Join(stopped, besides.Wait()) // the recorder records the batches that it has
 	stopWriting()
 	return errors.Join(stopped, writer.Wait(), n.close())
 }
 
-// runs returns what runs beside the ledger's writer and the API.
+// runs returns the functions to run beside the ledger's writer and the API.
 func (n *node) runs() []func(context.Context) error {
 	runs := append(n.remote.runs(), n.board.Run)
 	if n.api != nil {
@@ -333,7 +328,7 @@ func (n *node) runs() []func(context.Context) error {
 	return runs
 }
 
-// serve serves the API until ctx ends and what is in flight is answered.
+// serve serves the API until ctx ends and the requests in flight are answered.
 func (n *node) serve(ctx context.Context) error {
 	accepting, stopAccepting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAccepting()
