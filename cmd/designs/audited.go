@@ -9,11 +9,11 @@ import (
 	"github.com/firstcome/firstcome/designs/verdict"
 )
 
-// A breach is what firstcome's audit found.
+// A breach is an error that holds the breaches found by firstcome's audit.
 type breach struct{ error }
 
-// audited runs firstcome's own audit as its user does, and returns the numbers that its ledger names as lost. What the audit finds is an error of
-// type breach.
+// audited runs firstcome's own audit as a user would, and returns the numbers that the ledger lists as lost. If the audit finds a breach, the error is
+// of type breach.
 func (u setUp) audited(ctx context.Context, program string, db *sql.DB, ledger, gate, campaign string) (named []verdict.Places, err error) {
 	cmd := exec.CommandContext(ctx, program, "audit", campaign, "--ledger", ledger)
 	if u.gate {

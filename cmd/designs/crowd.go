@@ -15,22 +15,23 @@ import (
 	"github.com/firstcome/firstcome/internal/load"
 )
 
-// A crowd is the people of a run. Half of the connections go to each of the rival's processes. One that has no answer goes to the next process.
+// A crowd sends the requests of the users of a run. Each of the rival's processes gets an equal share of the connections. After a request without an
+// answer, a connection goes to the next process.
 type crowd struct {
 	rival  *rival
-	prefix string    // of their ids
-	start  time.Time // all instants are since then
+	prefix string    // of the users' ids
+	start  time.Time // all times are relative to it
 	client *fasthttp.Client
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	said    []said
 	next    int // process of the next worker
-	known   int // requests that have had an answer
-	tenth   int // reached is closed when so many have
+	known   int // number of requests with an answer
+	tenth   int // number of answers at which reached is closed
 	reached chan struct{}
 }
 
-// said is a request and its answer.
+// A said is a request with its answer.
 type said struct {
 	user           int
 	sent, received time.Duration
@@ -47,12 +48,12 @@ func newCrowd(r *rival, prefix string, t trial) *crowd {
 
 func (c *crowd) id(user int) string { return fmt.Sprint(c.prefix, user) }
 
-// come has the people ask as a plan says, and returns the generator's figures.
+// come sends the users' requests by a plan, and returns the load generator's figures.
 func (c *crowd) come(ctx context.Context, plan load.Config) *load.Result {
 	return load.Drive(ctx, plan, c.worker)
 }
 
-// worker returns one connection's way to ask: one process after the other.
+// worker returns a function that sends requests on one connection, to one process and then to the next if a request has no answer.
 func (c *crowd) worker() load.Ask {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +87,7 @@ func (c *crowd) worker() load.Ask {
 	}
 }
 
-// users returns what each user was told by answers. open are those who have to look for their result.
+// users returns what the answers told each user. open has the indexes of the users who must still ask for their result.
 func (c *crowd) users() (users []verdict.User, open []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +109,7 @@ func (c *crowd) users() (users []verdict.User, open []int) {
 		}
 		u.Answered = min(u.Answered, one.received)
 		told := map[firstcome.Outcome]verdict.Told{firstcome.Issued: verdict.Issued, firstcome.SoldOut: verdict.SoldOut}[one.Outcome]
-		if one.Outcome == firstcome.AlreadyIssued && c.rival.look == nil { // firstcome's names the coupon
+		if one.Outcome == firstcome.AlreadyIssued && c.rival.look == nil { // firstcome's answer has the coupon
 			told = verdict.Issued
 		}
 		if told == verdict.Issued && u.Told != verdict.Issued || told == verdict.SoldOut && (u.Told == verdict.Nothing || u.Told == verdict.Refused) {
@@ -123,10 +124,10 @@ func (c *crowd) users() (users []verdict.User, open []int) {
 	return users, open
 }
 
-// lookers is how many users look for their result at once.
+// lookers is how many users ask for their result at once.
 const lookers = 16
 
-// settle has users whose result came later look for it, as each would, once all has ended. So looking costs no design anything.
+// settle asks for the results of the open users, after the load has ended. So these requests slow no design down.
 func (c *crowd) settle(ctx context.Context, users []verdict.User, open []int) {
 	var all sync.WaitGroup
 	next := make(chan int)
@@ -145,7 +146,7 @@ func (c *crowd) settle(ctx context.Context, users []verdict.User, open []int) {
 					found := c.rival.read(response.StatusCode(), response.Body()).Outcome
 					switch {
 					case found == firstcome.Issued:
-						u.Told = verdict.Issued // since when, the rows say
+						u.Told = verdict.Issued // judge takes the time from the rows
 					case found == firstcome.SoldOut && u.Told != verdict.Refused:
 						u.Told, u.Settled = verdict.SoldOut, u.Answered
 					}
@@ -166,7 +167,7 @@ func (c *crowd) settle(ctx context.Context, users []verdict.User, open []int) {
 	all.Wait()
 }
 
-// troubles counts why requests had no answer.
+// troubles returns how many requests had no answer, by reason.
 func (c *crowd) troubles() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -108,7 +108,7 @@ func TestResultsAreShownAgain(t *testing.T) {
 func TestThePictureCallsExactWhatWasExactInEveryRun(t *testing.T) {
 	plain, steady, fault := result{Trial: "exact"}, result{Trial: "steady"}, result{Trial: underFault.Name, Fault: "killed"}
 	overtaken, unfinished, harmless := steady, plain, fault
-	overtaken.Verdict.Order.Overtaken, unfinished.Unfinished, harmless.Nothing = 1, "1 of 2 stored", "the people had gone before it"
+	overtaken.Verdict.Order.Overtaken, unfinished.Unfinished, harmless.Nothing = 1, "1 of 2 stored", "the load ended before it"
 	for name, test := range map[string]struct {
 		runs  []result
 		exact bool

@@ -14,25 +14,25 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A fault is what goes wrong in a run.
+// A fault is something that goes wrong in a run.
 type fault struct {
 	name  string
-	ahead time.Duration // the second process's clock
-	// harm does the harm and undoes what ends by itself. Nil: the harm is in the set-up.
+	ahead time.Duration // by how much the second process's clock is ahead
+	// harm causes the fault, and ends a fault that does not last. It is nil if the set-up of the run causes the fault.
 	harm func(ctx context.Context, r *runner, on *rival) error
-	ours bool // the server has to be ours: nobody kills a user's Redis
-	last bool // it is done when nearly all coupons are stored, not when a tenth of the people have an answer
+	ours bool // the fault needs a server that the comparison started: a user's Redis is never killed
+	last bool // the fault comes when nearly all coupons are stored, not when a tenth of the users have an answer
 }
 
 const (
 	stopped = 5 * time.Second // how long a process is stopped
-	away    = 3 * time.Second // how long the database is
+	away    = 3 * time.Second // how long the database is unreachable
 	apart   = 200 * time.Millisecond
-	// passes is how long a process may take to pass its point: some designs come there only every ten seconds.
+	// passes is how long a process may take to pass a fault point: some designs pass one only every ten seconds.
 	passes = 30 * time.Second
 )
 
-// faultsOf returns the faults of a contestant: each of its points twice, and those of the servers and clocks that it uses.
+// faultsOf returns the faults of a contestant: two at each of its points, and those of the servers and clocks that it uses.
 func faultsOf(c contestant) (all []fault) {
 	for _, p := range c.points {
 		last := slices.Contains(c.last, p)
@@ -80,7 +80,7 @@ func faultsOf(c contestant) (all []fault) {
 	return all
 }
 
-// chosen returns the faults that the command line names.
+// chosen returns the faults whose names begin with one of names, or all faults.
 func chosen(all []fault, names []string) []fault {
 	if slices.Contains(names, "all") {
 		return all
@@ -90,10 +90,10 @@ func chosen(all []fault, names []string) []fault {
 	})
 }
 
-// errDidNotHappen says that there was nothing to harm.
+// errDidNotHappen means that the fault did not happen in the run.
 var errDidNotHappen = errors.New("did not happen")
 
-// strike plans a fault at a point, and returns the process that passed it and was hit.
+// strike plans a fault at a point, and returns the process that passed the point and had the fault.
 func (r *rival) strike(ctx context.Context, kind string, at point.Point) (hit *process, err error) {
 	dir := r.plans
 	plan := filepath.Join(dir, kind+":"+string(at))
@@ -106,7 +106,7 @@ func (r *rival) strike(ctx context.Context, kind string, at point.Point) (hit *p
 				return p, nil
 			}
 		}
-		if time.Now().After(end) && os.Remove(plan) == nil { // otherwise a process has just taken it
+		if time.Now().After(end) && os.Remove(plan) == nil { // otherwise a process has just taken the plan
 			return nil, fmt.Errorf("%w: no process passed %s within %v", errDidNotHappen, at, passes)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// hosts are the servers that all contestants use, each behind a proxy that a fault can cut. A server is nil if it is the user's own, or not needed.
+// hosts has the servers that all contestants use. Redis and the database have proxies that a fault can cut. A server is nil if it is the user's own, or
+// not needed.
 type hosts struct {
 	redis, database, kafka          *services.Server
 	redisURL, databaseURL, kafkaURL string // direct
@@ -45,13 +46,13 @@ func newLink(ctx context.Context, url, address string) (*link, error) {
 	return &link{proxy, through, func() { cancel(); <-ended }}, err
 }
 
-// sized are arguments of servers of our own: as large as their authors deliver them where the tests' are small.
+// sized has arguments of the servers that we start. They set the sizes that are the servers' defaults, where those of the tests are smaller.
 var sized = map[services.Kind][]string{
 	services.MariaDB: {"--innodb-log-file-size=96M", "--innodb-buffer-pool-size=128M", "--max-connections=1000"},
-	services.Redis:   {"--save", "", "--auto-aof-rewrite-percentage", "0"}, // it is rewritten between runs
+	services.Redis:   {"--save", "", "--auto-aof-rewrite-percentage", "0"}, // the append-only file is rewritten between runs
 }
 
-// startHosts starts what the user did not give. Redis syncs each second, the database each commit.
+// startHosts starts the servers that the user did not name. Redis syncs every second, the database at each commit.
 func startHosts(ctx context.Context, o options, kafka bool) (h *hosts, err error) {
 	h = &hosts{redisURL: o.Redis, databaseURL: o.Database, kafkaURL: o.Kafka}
 	for _, s := range []struct {
@@ -99,26 +100,26 @@ func startHosts(ctx context.Context, o options, kafka bool) (h *hosts, err error
 	return h, nil
 }
 
-// unused refuses servers of the user's that have something: a comparison empties them.
+// unused refuses servers of the user that have data, because a comparison empties them.
 func (h *hosts) unused(ctx context.Context, o options) error {
 	keys, err := h.asks.Do(ctx, h.asks.B().Dbsize().Build()).AsInt64()
 	if err != nil {
 		return err
 	}
 	if o.Redis != "" && keys > 0 {
-		return usageError{fmt.Errorf("this database of Redis has %d keys, and a comparison empties it: name an empty one (…/1)", keys)}
+		return usageError{fmt.Errorf("this database of Redis has %d keys, and a comparison empties it: name an empty database (…/1)", keys)}
 	}
 	names, err := h.tables.Tables(ctx)
 	if err != nil {
 		return err
 	}
 	if o.Database != "" && len(names) > 0 {
-		return usageError{fmt.Errorf("this database has %d tables, and a comparison drops them: name an empty one", len(names))}
+		return usageError{fmt.Errorf("this database has %d tables, and a comparison drops them: name an empty database", len(names))}
 	}
 	return nil
 }
 
-// missing returns how to get the servers that are neither given nor installed.
+// missing returns an error that says how to get the servers that are neither named nor installed.
 func missing(o options, kafka bool) error {
 	var errs []error
 	for kind, given := range map[services.Kind]string{services.Redis: o.Redis, services.MariaDB: o.Database, services.Kafka: o.Kafka} {
@@ -130,7 +131,7 @@ func missing(o options, kafka bool) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return usageError{fmt.Errorf("%w\nOr name yours with --redis, --database and --kafka. docs/designs.md says how to get a Kafka; --without kafka leaves its two contestants out", err)}
+		return usageError{fmt.Errorf("%w\nOr name your own servers with --redis, --database and --kafka. docs/designs.md says how to get a Kafka; --without kafka leaves out the two contestants that need it", err)}
 	}
 	return nil
 }
@@ -147,7 +148,7 @@ func addressOf(url string) string {
 	return net.JoinHostPort(strings.Trim(address, "[]"), usual)
 }
 
-// empty leaves nothing in Redis and in the database, and in the append-only file of a Redis of our own.
+// empty deletes all data in Redis and in the database, and in the append-only file of a Redis that we started.
 func (h *hosts) empty(ctx context.Context) error {
 	if err := h.asks.Do(ctx, h.asks.B().Flushdb().Build()).Error(); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (h *hosts) empty(ctx context.Context) error {
 	return h.tables.Empty(ctx)
 }
 
-// rewrite has Redis rewrite its append-only file, and waits for it.
+// rewrite makes Redis rewrite its append-only file, and waits for the end of it.
 func (h *hosts) rewrite(ctx context.Context) error {
 	if err := h.asks.Do(ctx, h.asks.B().Bgrewriteaof().Build()).Error(); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (h *hosts) prepare(ctx context.Context, coupon string, quantity int64) erro
 	return h.tables.MakeTables(ctx, coupon, quantity)
 }
 
-// close stops what was started.
+// close closes the connections and the proxies, and stops the servers that were started.
 func (h *hosts) close() (err error) {
 	if h.asks != nil {
 		h.asks.Close()
@@ -207,7 +208,7 @@ func (h *hosts) close() (err error) {
 	return err
 }
 
-// cost is what a run took of processor time and of the servers.
+// A cost is the processor time of a run, and its commands and transactions at the servers.
 type cost struct {
 	service, redis, database time.Duration
 	commands, transactions   int64
@@ -217,7 +218,7 @@ func (c cost) since(before cost) cost {
 	return cost{c.service - before.service, c.redis - before.redis, c.database - before.database, c.commands - before.commands, c.transactions - before.transactions}
 }
 
-// cost returns what has been spent so far. The figures of a server that is the user's own stay zero.
+// cost returns the cost so far. The processor time of a user's own server stays zero.
 func (r *runner) cost(ctx context.Context, on *rival) (c cost, err error) {
 	for _, p := range on.processes {
 		c.service += p.cpu()
@@ -236,7 +237,7 @@ func (r *runner) cost(ctx context.Context, on *rival) (c cost, err error) {
 	}
 	_, rest, _ := strings.Cut(info, "total_commands_processed:")
 	if _, err := fmt.Sscan(rest, &c.commands); err != nil {
-		return c, fmt.Errorf("Redis does not say how many commands it has done: %w", err)
+		return c, fmt.Errorf("Redis does not report its number of commands: %w", err)
 	}
 	c.transactions, err = r.tables.Commits(ctx)
 	return c, err

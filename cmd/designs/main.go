@@ -1,11 +1,11 @@
-// Command designs puts designs of a first-come-first-served coupon side by side, firstcome among them: one load, one database, one Redis, one verdict.
-// docs/designs.md has what came out, and what each design is.
+// Command designs compares designs of a first-come-first-served coupon, and firstcome: one load, one database, one Redis, one verdict. docs/designs.md
+// describes the designs and has the results.
 //
 //	go run ./cmd/designs --quick
 //	go run ./cmd/designs --only zset-rank,lua-list --faults none
 //
-// A file holds one thing: hosts.go the servers, rival.go a contestant's processes, crowd.go the people, run.go one run, faults.go what goes wrong in
-// one, plan.go what runs when, table.go, picture.go and report.go what is shown.
+// Each file has one subject: hosts.go the servers, rival.go a contestant's processes, crowd.go the users, run.go one run, faults.go the faults in a run,
+// plan.go the order of the runs, table.go, picture.go and report.go the output.
 package main
 
 import (
@@ -30,24 +30,24 @@ const (
 // options are the command line of a comparison.
 type options struct {
 	Quick       bool     `help:"One round, small sizes, no faults: a few minutes."`
-	Only        []string `placeholder:"NAME,…" help:"These contestants alone."`
+	Only        []string `placeholder:"NAME,…" help:"Run only these contestants."`
 	Without     []string `placeholder:"kafka" enum:"kafka" help:"Leave out the contestants that need this server."`
-	Rounds      int      `placeholder:"N" help:"How often each run is made; figures are medians (default: 3)."`
-	Faults      []string `placeholder:"NAME,…" help:"Which faults: all, none, or names of them (default: all)."`
+	Rounds      int      `placeholder:"N" help:"How often to make each run. Figures are medians over the rounds (default: 3)."`
+	Faults      []string `placeholder:"NAME,…" help:"Which faults to cause: all, none, or the beginnings of their names (default: all)."`
 	Connections int      `default:"32" help:"Connections of each process to the database (default: 32)."`
-	Redis       string   `placeholder:"URL" help:"Your Redis or Valkey: an empty database of it. Default: one is started."`
-	Database    string   `placeholder:"URL" help:"Your MySQL, MariaDB or PostgreSQL: an empty database. Default: a MariaDB is started."`
-	Kafka       string   `placeholder:"HOST:PORT" help:"Your Kafka. Default: one is started."`
-	JSON        string   `name:"json" placeholder:"FILE" help:"Write all results."`
+	Redis       string   `placeholder:"URL" help:"An empty database of your Redis or Valkey (default: a Redis is started)."`
+	Database    string   `placeholder:"URL" help:"An empty database of your MySQL, MariaDB or PostgreSQL (default: a MariaDB is started)."`
+	Kafka       string   `placeholder:"HOST:PORT" help:"Your Kafka (default: a Kafka is started, if a contestant needs it)."`
+	JSON        string   `name:"json" placeholder:"FILE" help:"Write all results as JSON."`
 	Report      string   `placeholder:"FILE" help:"Write a report, one HTML file that needs no network."`
 	Table       string   `placeholder:"FILE" help:"Write the table, as Markdown."`
-	Picture     string   `placeholder:"FILE" help:"Write a picture of who stores how many winners a second, as SVG."`
-	From        string   `placeholder:"FILE" help:"Make no runs: show the results that --json wrote."`
-	Seed        uint64   `help:"Decides the order of the contestants and of the people (default: chosen at random)."`
-	List        bool     `help:"Name the contestants, and end."`
+	Picture     string   `placeholder:"FILE" help:"Write a picture of how many winners a second each contestant stores, as SVG."`
+	From        string   `placeholder:"FILE" help:"Make no runs, and show the results in a file that --json wrote."`
+	Seed        uint64   `help:"Seed for the order of the contestants and of the users (default: random)."`
+	List        bool     `help:"List the contestants, and make no runs."`
 }
 
-// grammar is the whole command line. serve runs one process of a contestant; the comparison starts it.
+// grammar is the whole command line. The comparison starts serve for each process of a design.
 type grammar struct {
 	Compare compare `cmd:"" default:"withargs"`
 	Serve   serve   `cmd:"" hidden:""`
@@ -61,16 +61,16 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A usageError is a mistake of the caller: nothing was run.
+// A usageError means that the caller made a mistake and nothing was run.
 type usageError struct{ error }
 
 func run(ctx context.Context, args []string, out, problems io.Writer) int {
 	var g grammar
 	left := false
 	parser, err := kong.New(&g, kong.Name("designs"), kong.Writers(out, problems), kong.Exit(func(int) { left = true }),
-		kong.Description("Puts designs of a first-come-first-served coupon side by side."))
+		kong.Description("Compares designs of a first-come-first-served coupon."))
 	if err != nil {
-		panic(err) // of the grammar itself
+		panic(err) // the grammar itself is wrong
 	}
 	parsed, err := parser.Parse(args)
 	switch {

@@ -15,7 +15,7 @@ import (
 //go:embed report/picture.svg
 var pictureText string
 
-// writeMarkdown writes the table for a page of the docs.
+// writeMarkdown writes the table in Markdown, for a page of the docs.
 func writeMarkdown(w io.Writer, rep *report, picked []contestant) error {
 	lines := []string{"| design | " + strings.Join(columns, " | ") + " |", strings.Repeat("|---", len(columns)+1) + "|"}
 	for _, c := range picked {
@@ -25,16 +25,16 @@ func writeMarkdown(w io.Writer, rep *report, picked []contestant) error {
 	return err
 }
 
-// A bar of the picture is a contestant's.
+// A bar shows a contestant in the picture.
 type bar struct {
 	Name           string
 	Product, Exact bool
 	Winners        string
-	Label, Top     int // where its name and its bar stand
+	Label, Top     int // vertical positions of the name and of the bar
 	Width, End     float64
 }
 
-// exact tells whether every run of a contestant was exact and in order, and some were under a fault.
+// exact reports whether every run of a contestant was exact and in order, and whether at least one run had a fault.
 func (rep *report) exact(contestant string) (faulted bool) {
 	for _, res := range rep.Results {
 		if res.Contestant != contestant {
@@ -48,7 +48,7 @@ func (rep *report) exact(contestant string) (faulted bool) {
 	return faulted
 }
 
-// writePicture draws how many winners a second each contestant stores with 64 connections, the fastest one first.
+// writePicture draws how many winners a second each contestant stores with 64 connections, the fastest first.
 func writePicture(w io.Writer, rep *report, picked []contestant) error {
 	const head, row, longest, from = 34, 24, 400., 190.
 	speed := func(c contestant) float64 {

@@ -22,17 +22,17 @@ import (
 type contestant struct {
 	name, about string
 	points      []point.Point
-	last        []point.Point // those of them at which harm is done only if few coupons are left
-	clocks      bool          // a process's clock decides something
+	last        []point.Point // the points at which a fault comes only when few coupons are left
+	clocks      bool          // the result may depend on the processes' clocks
 	redis       bool          // it uses Redis
 	database    bool          // it uses the database server
 	kafka       bool
 	product     bool // it is firstcome
 	start       func(ctx context.Context, r *runner, s start) (*rival, error)
-	again       func(ctx context.Context, on *rival, killed *process) error // restarts a process that was killed; nil if the second process goes on alone
+	again       func(ctx context.Context, on *rival, killed *process) error // restarts a killed process; nil if the second process continues alone
 }
 
-// contestants returns all of them.
+// contestants returns all contestants.
 func contestants() (all []contestant) {
 	for _, c := range designs.Contestants {
 		all = append(all, contestant{
@@ -53,7 +53,7 @@ func contestants() (all []contestant) {
 	return all
 }
 
-// A report is all that a comparison showed.
+// A report has all results of a comparison.
 type report struct {
 	Machine  load.Machine `json:"machine"`
 	Commit   string       `json:"commit"`
@@ -115,7 +115,7 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, hosts.close()) }()
 	r := &runner{hosts: hosts, built: built, connections: o.Connections, haste: 1, seed: o.Seed}
 	rep := newReport(o, left)
-	interrupted := r.all(ctx, out, o, picked, rep) // what was run is shown all the same
+	interrupted := r.all(ctx, out, o, picked, rep) // the results so far are shown even then
 	rep.Took = time.Since(rep.Started).Seconds()
 	return errors.Join(interrupted, show(out, files, rep, picked))
 }
@@ -128,7 +128,7 @@ func (o *options) showAgain(out io.Writer, picked []contestant) (err error) {
 	}
 	var rep report
 	if err := json.Unmarshal(text, &rep); err != nil {
-		return usageError{fmt.Errorf("%s is no file that --json wrote: %w", o.From, err)}
+		return usageError{fmt.Errorf("%s is not a file that --json wrote: %w", o.From, err)}
 	}
 	if len(rep.Results) == 0 {
 		return usageError{fmt.Errorf("%s has no results: name a file that --json wrote", o.From)}
@@ -144,10 +144,10 @@ func (o *options) showAgain(out io.Writer, picked []contestant) (err error) {
 	return show(out, files, &rep, picked)
 }
 
-// files are those that results are written to; nil: the user wants none.
+// files are the files for the results. A file is nil if the command line does not name it.
 type files struct{ json, report, table, picture *os.File }
 
-// create makes the files that the command line names, so that one that cannot be written is known before two hours have passed.
+// create creates the files that the command line names. So an error is known before the comparison, which takes two hours.
 func (o *options) create() (f files, err error) {
 	for name, to := range map[string]**os.File{o.JSON: &f.json, o.Report: &f.report, o.Table: &f.table, o.Picture: &f.picture} {
 		if name == "" {
@@ -169,7 +169,7 @@ func (f files) close() (err error) {
 	return err
 }
 
-// check refuses what cannot be meant, and fills in what was left out.
+// check refuses options that do not fit together, and sets the defaults.
 func (o *options) check(picked []contestant) error {
 	if o.Quick && (o.Rounds != 0 || len(o.Faults) > 0) {
 		return usageError{errors.New("--quick is one round without faults: leave out --rounds and --faults, or --quick")}
@@ -213,7 +213,7 @@ func (o *options) pick(all []contestant) (picked []contestant, left []string, er
 	return picked, left, nil
 }
 
-// estimate says about how long it takes, by what a full comparison took on 2 cores.
+// estimate returns about how long the comparison takes. It is based on a full comparison on 2 cores.
 func (o *options) estimate(picked []contestant) (sum time.Duration) {
 	const run, quick, faulted = 18 * time.Second, 8 * time.Second, 10 * time.Second
 	each := map[bool]time.Duration{true: quick, false: run}[o.Quick]
@@ -223,7 +223,7 @@ func (o *options) estimate(picked []contestant) (sum time.Duration) {
 	return sum
 }
 
-// trialsOf returns the runs without faults of a contestant. firstcome's pools are its own.
+// trialsOf returns the runs without faults of a contestant. firstcome has none with another pool, because it sizes its own.
 func (o *options) trialsOf(c contestant) []trial {
 	if o.Quick {
 		return quickly
@@ -231,7 +231,7 @@ func (o *options) trialsOf(c contestant) []trial {
 	return slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { return c.product && t.pool > 0 })
 }
 
-// all makes all runs, one contestant after the other in a new order each round.
+// all makes all runs, one contestant after another, in a new order in each round.
 func (r *runner) all(ctx context.Context, out io.Writer, o *options, picked []contestant, rep *report) error {
 	random := rand.New(rand.NewPCG(o.Seed, 0)) //nolint:gosec // no secret
 	type step struct {
@@ -280,10 +280,10 @@ func (r *runner) all(ctx context.Context, out io.Writer, o *options, picked []co
 	return nil
 }
 
-// fault makes a run in which something goes wrong.
+// fault makes a run with a fault.
 func (r *runner) fault(ctx context.Context, c contestant, f fault) (*result, error) {
 	if f.ours && r.redis == nil {
-		return nil, errors.New("this Redis is yours: it is not killed")
+		return nil, errors.New("this Redis is the user's own, which is never killed")
 	}
 	var nothing string
 	res, err := r.run(ctx, c, underFault, start{faults: true, ahead: f.ahead}, func(ctx context.Context, now course) error {
@@ -299,7 +299,7 @@ func (r *runner) fault(ctx context.Context, c contestant, f fault) (*result, err
 		case <-from:
 			err = f.harm(ctx, r, now.rival)
 		case <-now.over:
-			err = fmt.Errorf("%w: the people had gone before it", errDidNotHappen)
+			err = fmt.Errorf("%w: the load ended before it", errDidNotHappen)
 		}
 		if errors.Is(err, errDidNotHappen) {
 			nothing, err = err.Error(), nil

@@ -13,50 +13,50 @@ import (
 //go:embed report/page.html
 var reportPage string
 
-// The report draws its plots itself, as SVG: it needs no script and no network.
+// The report has its plots as SVG, so it needs no script and no network.
 const (
 	plotWidth, plotHeight = 640., 240.
 	left, bottom          = 56., 24. // room for the labels of the axes
 )
 
-// A reported contestant is a section of the report.
+// A reported is the section of the report about a contestant.
 type reported struct {
 	Name, About string
 	Product     bool
-	Cells       []string // of the table
+	Cells       []string // the contestant's cells of the table
 	Faults      []*result
-	Colour      int  // of its curves
-	Told        plot // told against stored
+	Colour      int  // of the contestant's curves
+	Told        plot // users told and rows stored, over time
 }
 
-// A plot is a picture: its curves and the labels of its axes.
+// A plot has curves, and the labels of its axes.
 type plot struct {
 	Curves []curved
 	X, Y   []label
 }
 
-// A curved line of a plot.
+// A curved is a curve of a plot.
 type curved struct {
 	Name, Path string
 	Colour     int
 	Dashed     bool
 }
 
-// A label of an axis.
+// A label is a label of an axis.
 type label struct {
 	At   float64
 	Text string
 }
 
-// columns are the heads of the table.
+// columns are the headings of the table.
 var columns = []string{"exact?", "order", "told, not stored", "winners/s", "answer p95", "after its worst fault"}
 
-// A shownReport is what the template shows.
+// A shownReport is the data of the template.
 type shownReport struct {
 	*report
 	Columns     []string
 	Contestants []reported
-	Stored      plot // of all contestants
+	Stored      plot // rows stored over time, by all contestants
 	Latency     plot
 }
 
@@ -102,7 +102,7 @@ func writeReport(w io.Writer, rep *report, picked []contestant) error {
 	return t.Execute(w, shown)
 }
 
-// A scale maps values to 0 to 1.
+// A scale maps values to the range from 0 to 1.
 type scale struct {
 	of    func(float64) float64
 	ticks []float64
@@ -129,7 +129,7 @@ func logarithmic(lowest, highest float64) scale {
 	return s
 }
 
-// labels returns those of an axis, where they stand.
+// labels returns the labels of an axis with their positions.
 func (s scale) labels(unit string, across bool) (all []label) {
 	for _, v := range s.ticks {
 		at := plotHeight - bottom - s.of(v)*(plotHeight-bottom-8)
@@ -141,10 +141,10 @@ func (s scale) labels(unit string, across bool) (all []label) {
 	return all
 }
 
-// axes are those of a plot.
+// axes are the axes of a plot.
 type axes struct{ x, y scale }
 
-// path returns the curve of moments, in steps.
+// path returns the SVG path of a curve through moments, in steps.
 func (a axes) path(moments []moment, of func(moment) float64) string {
 	var b strings.Builder
 	for n, m := range moments {
@@ -158,7 +158,7 @@ func (a axes) path(moments []moment, of func(moment) float64) string {
 	return b.String()
 }
 
-// quantiles returns so many and one of values in the order of size: the least, those between, and the greatest.
+// quantiles returns count+1 quantiles of values: the least, those in between, and the greatest.
 func quantiles(values []float64, count int) []float64 {
 	values = slices.Sorted(slices.Values(values))
 	all := make([]float64, count+1)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	_ "modernc.org/sqlite" // what firstcome on SQLite has stored is read beside it
+	_ "modernc.org/sqlite" // reads the coupons that firstcome has stored on SQLite
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
@@ -26,34 +26,34 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// A rival is a contestant that runs: its processes, how a user asks them, and what the database has.
+// A rival is a running contestant: its processes, the requests of its users, and the rows in its database.
 type rival struct {
 	name      string
 	processes []*process
 	plans     string // the directory of plans for fault points
-	// write makes the request of a user to a process, and read understands the answer.
+	// write builds the request of a user to a process, and read parses the answer.
 	write func(r *fasthttp.Request, base, user string)
 	read  func(status int, body []byte) load.Answer
-	// look makes a user's question what became of a request; nil: every answer is final.
+	// look builds a user's request for the result of an earlier request. It is nil if every answer is final.
 	look func(r *fasthttp.Request, base, user string)
-	// rows returns the winners whose ids are above one, in the order of ids.
+	// rows returns the winners whose ids are higher than above, in the order of ids.
 	rows func(ctx context.Context, above int64) ([]designs.Row, error)
-	// named returns the places that the contestant itself reports as lost; nil if it has no such report.
+	// named returns the places that the contestant itself reports as lost. It is nil if the contestant has no such report.
 	named func(ctx context.Context) ([]verdict.Places, error)
 	shut  []func() error
 }
 
-// A process is one of a rival's.
+// A process is one process of a rival.
 type process struct {
 	*exec.Cmd
 	base  string // URL
 	ended chan struct{}
 }
 
-// launch starts a process that is told its address, and waits until it is ready.
+// launch starts a process that serves at address, and waits until it is ready.
 func launch(ctx context.Context, cmd *exec.Cmd, address string) (*process, error) {
 	var said tail
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the comparison alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach only the comparison
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, address string) (*process, error
 	}
 }
 
-// A tail keeps the end of what a process says.
+// A tail keeps the end of a process's output.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -113,7 +113,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// cpu returns the processor time of the process; 0 if it has ended.
+// cpu returns the processor time of the process, or 0 if the process has ended.
 func (p *process) cpu() time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// close ends the processes.
+// close ends the processes, and calls shut.
 func (r *rival) close() (err error) {
 	for _, p := range r.processes {
 		err = errors.Join(err, p.kill())
@@ -140,12 +140,12 @@ func (r *rival) close() (err error) {
 // A start says how a rival must be started.
 type start struct {
 	coupon      string
-	quantity    int64 // endless: stock that does not end
+	quantity    int64 // endless for stock that does not run out
 	connections int
-	faults      bool          // by servers' proxies, and with fault points whose plans are in dir
+	faults      bool          // connect through the proxies, and use binaries with fault points, whose plans are in dir
 	ahead       time.Duration // by how much the second process's clock is ahead
 	haste       int64
-	dir         string // a new one for this run
+	dir         string // a new directory for this run
 }
 
 // endless is stock that no run uses up.
@@ -172,7 +172,7 @@ func buildAll(ctx context.Context, dir string, faults bool) (b binaries, err err
 	return b, nil
 }
 
-// restart starts a process again that was killed, at its address and as it was.
+// restart starts a killed process again, at the same address and with the same arguments.
 func (r *rival) restart(ctx context.Context, killed *process) error {
 	<-killed.ended
 	cmd := exec.Command(killed.Path, killed.Args[1:]...)
@@ -184,7 +184,7 @@ func (r *rival) restart(ctx context.Context, killed *process) error {
 	return err
 }
 
-// environment returns that of a rival's process.
+// environment returns the environment of a rival's process.
 func (s start) environment() []string {
 	env := services.Environ()
 	if s.faults {
@@ -193,7 +193,7 @@ func (s start) environment() []string {
 	return env
 }
 
-// program returns the one to run of those without and with fault points.
+// program returns the binary to run: built has one without fault points, and one with them.
 func (s start) program(built [2]string) string {
 	if s.faults {
 		return built[1]
@@ -216,7 +216,7 @@ func (r *rival) add(ctx context.Context, s start, command func(address string) *
 	return err
 }
 
-// urls returns where a process finds its servers.
+// urls returns the URLs at which a process finds its servers.
 func (s start) urls(h *hosts) (redis, database string) {
 	if s.faults {
 		return h.redisLink.url, h.databaseLink.url
@@ -261,7 +261,7 @@ func (r *runner) startDesign(ctx context.Context, c designs.Contestant, s start)
 	return on, nil
 }
 
-// ask returns what makes a user's request to a design.
+// ask returns a function that builds a user's request to a design.
 func ask(route, method string) func(r *fasthttp.Request, base, user string) {
 	path := strings.TrimSuffix(route, "{user}")
 	return func(r *fasthttp.Request, base, user string) {
@@ -270,13 +270,13 @@ func ask(route, method string) func(r *fasthttp.Request, base, user string) {
 	}
 }
 
-// outcomes says what a design's outcomes are to the load generator. A duplicate has asked before, so that the result is found by looking. After a
-// conflict nothing is known: the user may ask again.
+// outcomes maps a design's outcomes to those of the load generator. A duplicate means that the user has asked before, so a request for the result finds
+// it. A conflict has no outcome: the user may ask again.
 var outcomes = map[designs.Outcome]firstcome.Outcome{
 	designs.Issued: firstcome.Issued, designs.SoldOut: firstcome.SoldOut, designs.Queued: firstcome.Waiting, designs.Duplicate: firstcome.AlreadyIssued,
 }
 
-// conflict is the trouble of an answer that says that nothing was decided.
+// conflict is the trouble of an answer which says that nothing was decided.
 const conflict = "conflict"
 
 func readDesign(status int, body []byte) load.Answer {
@@ -307,10 +307,10 @@ var setUps = []setUp{
 	{"firstcome-redis-decided", "firstcome serve, Redis decides, answered when decided", true, false, firstcome.Decided, []point.Point{point.Decided, point.Taken, point.Committed}},
 }
 
-// secret makes the codes of firstcome's coupons.
+// secret is the secret of the coupon codes of firstcome.
 const secret = "a secret of comparisons, of 32 bytes and more"
 
-// startFirstcome starts firstcome as a user does, with its defaults, and makes the campaign.
+// startFirstcome starts firstcome as a user does, with its defaults, and creates the campaign.
 func (r *runner) startFirstcome(ctx context.Context, u setUp, s start) (on *rival, err error) {
 	if err := r.empty(ctx); err != nil {
 		return nil, err
@@ -331,7 +331,7 @@ func (r *runner) startFirstcome(ctx context.Context, u setUp, s start) (on *riva
 	}
 	processes := 2
 	if u.sqlite {
-		processes = 1 // its file admits one
+		processes = 1 // one process locks the SQLite file
 	}
 	command := func(address string) *exec.Cmd {
 		cmd := exec.Command(s.program(r.built.firstcome), "serve", "--listen", address, "--ops", "off", "--log-level", "error", "--ledger", ledger)

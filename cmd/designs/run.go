@@ -18,21 +18,21 @@ import (
 type trial struct {
 	Name        string
 	people      int
-	repeat      int // requests of each
+	repeat      int // requests of each user
 	quantity    int64
 	connections int
-	pool        int           // each process's connections to the database; 0: as the command line says
-	rate        float64       // 0: as fast as they are answered
-	lasts       time.Duration // of the load; 0: until all have asked
-	rest        time.Duration // after the load at most, until all is stored
-	again       int           // how often a user asks again who got no answer
-	speed       bool          // winners a second are of interest
+	pool        int           // each process's connections to the database; 0 for the number on the command line
+	rate        float64       // requests a second; 0 for as fast as the answers come
+	lasts       time.Duration // of the load; 0 until all users have asked
+	rest        time.Duration // the longest wait after the load until all coupons are stored
+	again       int           // how often a user without an answer asks again
+	speed       bool          // the run measures winners a second
 }
 
-// quiet is how long nothing new may be stored before a run counts as over.
+// quiet is how long no new row may be stored before a run counts as over.
 const quiet = 15 * time.Second
 
-// trials are the runs without faults. quickly are their small forms.
+// trials are the runs without faults. quickly are the runs of --quick. underFault is a run with a fault.
 var (
 	trials = []trial{
 		{Name: "exact", people: 10_000, quantity: 5000, connections: 64, rest: time.Minute},
@@ -51,36 +51,36 @@ var (
 	underFault = trial{Name: "fault", people: 2000, quantity: 1000, connections: 64, rest: time.Minute, again: 30}
 )
 
-// A result is what one run showed.
+// A result is the result of one run.
 type result struct {
 	Contestant string          `json:"contestant"`
 	Trial      string          `json:"run"`
 	Round      int             `json:"round"`
 	Fault      string          `json:"fault,omitempty"`
 	Verdict    verdict.Verdict `json:"verdict"`
-	// Unfinished is why the run ended before all was stored, and empty if all was.
+	// Unfinished is why the run ended before all coupons were stored, or empty if all were.
 	Unfinished string `json:"unfinished,omitempty"`
-	// Winners a second are from the first request to the last row, answers to the last answer.
+	// Winners is winners a second from the first request to the last row. Answers is answers a second from the first request to the last answer.
 	Winners float64 `json:"winners_per_second"`
 	Answers float64 `json:"answers_per_second"`
-	// Answer and Final are seconds from a request to its first answer, and to when a winner could know of the coupon.
+	// Answer is the seconds from a request to its first answer. Final is the seconds from a winner's request until the winner could know of the coupon.
 	Answer verdict.Times `json:"answer_seconds"`
 	Final  verdict.Times `json:"final_seconds"`
-	// Latencies are seconds from requests to their first answers: the shortest, each fiftieth part, and the longest.
+	// Latencies has 51 quantiles of the seconds from requests to their first answers, from the shortest to the longest.
 	Latencies []float64 `json:"answer_quantiles"`
-	// Costs of a winner: processor time in microseconds, and what the servers did.
+	// Costs for each winner: processor time in microseconds, commands and transactions.
 	Service  float64 `json:"service_us"`
 	Redis    float64 `json:"redis_us"`
 	Database float64 `json:"database_us"`
 	Commands float64 `json:"redis_commands"`
 	Commits  float64 `json:"transactions"`
-	// Curve is how many users were told that they have a coupon, and how many rows there were, over time.
+	// Curve has the number of users who were told that they have a coupon, and the number of rows, over time.
 	Curve    []moment       `json:"curve"`
 	Troubles map[string]int `json:"no_answer,omitempty"`
 	Unsent   int64          `json:"unsent,omitempty"` // requests of the open loop that were due and never sent: no connection was free
-	// Nothing is why the fault did no harm, and empty if it did, or may have.
+	// Nothing is why the fault did not happen, or empty if it did or may have.
 	Nothing string `json:"did_not_happen,omitempty"`
-	// Breach is what firstcome's own audit found; empty: nothing.
+	// Breach is the error of firstcome's own audit if it found a breach.
 	Breach string `json:"breach,omitempty"`
 }
 
@@ -98,18 +98,18 @@ type runner struct {
 	connections int // of each process to the database
 	haste       int64
 	seed        uint64
-	count       int // of runs, so that each has a coupon of its own
+	count       int // number of runs so far, so that each run has its own coupon
 }
 
-// A course is a run that goes on, as who does harm to it sees it.
+// A course is a run in progress, for the function that causes a fault.
 type course struct {
 	rival     *rival
-	tenth     <-chan struct{} // closed when a tenth of the people have an answer
+	tenth     <-chan struct{} // closed when a tenth of the users have an answer
 	nearlyAll <-chan struct{} // closed when all but few coupons are stored
-	over      <-chan struct{} // closed when the people have gone
+	over      <-chan struct{} // closed when the load has ended
 }
 
-// run makes a run of a contestant. harm, if not nil, does harm while the people ask.
+// run makes a run of a contestant. harm, if not nil, causes a fault during the load.
 func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm func(ctx context.Context, now course) error) (res *result, err error) {
 	r.count++
 	s.coupon, s.quantity, s.connections, s.haste = fmt.Sprint("c", r.count), t.quantity, cmp.Or(t.pool, r.connections), r.haste
@@ -166,13 +166,13 @@ func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm f
 		return nil, err
 	}
 	spent := after.since(before)
-	if harm != nil { // who was killed does not say what they spent
+	if harm != nil { // the cost of killed processes is unknown
 		spent = cost{}
 	}
 	if err := res.judge(ctx, people, watch, t, spent); err != nil {
 		return nil, err
 	}
-	if t.rate > 0 { // from when it was due: a design that does not keep up makes those wait who come next
+	if t.rate > 0 { // measured from when a request was due: a design that does not keep up delays later requests
 		res.Answer = verdict.Times{P50: figures.Latency.P50 / 1000, P95: figures.Latency.P95 / 1000, P99: figures.Latency.P99 / 1000, Max: figures.Latency.Max / 1000}
 	}
 	return res, nil
@@ -181,19 +181,19 @@ func (r *runner) run(ctx context.Context, c contestant, t trial, s start, harm f
 // judge fills in the verdict and the figures.
 func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, spent cost) error {
 	users, open := people.users()
-	if err := w.look(ctx, people.start, 0); err != nil { // all rows, in case that some were seen late
+	if err := w.look(ctx, people.start, 0); err != nil { // all rows, because the polls may have missed late ones
 		return err
 	}
 	over := time.Since(people.start)
 	people.settle(ctx, users, open)
-	if err := w.look(ctx, people.start, 0); err != nil { // a run that is not finished goes on
+	if err := w.look(ctx, people.start, 0); err != nil { // an unfinished run may still store rows
 		return err
 	}
 	waiting := map[string]bool{}
 	for _, u := range users {
 		waiting[u.ID] = u.Told == verdict.Nothing
 	}
-	// People who still waited when they looked, and were stored afterwards, do not count as stored: the run was over.
+	// A user who had no result when they asked for it, and was stored after the end of the run, does not count as stored.
 	rows := slices.DeleteFunc(w.inOrder(), func(row verdict.Row) bool { return row.Stored > over && waiting[row.User] })
 	stored := make(map[string]time.Duration, len(rows))
 	var last time.Duration
@@ -208,7 +208,7 @@ func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, 
 		if u.Answered != verdict.Never {
 			answers = append(answers, (u.Answered - u.Sent).Seconds())
 		}
-		if u.Told == verdict.Issued && u.Settled == verdict.Never { // who looked
+		if u.Told == verdict.Issued && u.Settled == verdict.Never { // a user who asked for the result
 			u.Settled = max(u.Answered, stored[u.ID])
 		}
 		if u.Told == verdict.Issued {
@@ -216,7 +216,7 @@ func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, 
 		}
 	}
 	h := verdict.History{Quantity: t.quantity, Users: users, Rows: rows}
-	if w.rival.named != nil && t.quantity != endless { // an audit of what speed runs store takes longer than they do
+	if w.rival.named != nil && t.quantity != endless { // an audit of a speed run would take longer than the run
 		var err error
 		if h.Named, err = w.rival.named(ctx); errors.As(err, new(breach)) {
 			res.Breach = err.Error()
@@ -236,7 +236,7 @@ func (res *result) judge(ctx context.Context, people *crowd, w *watch, t trial, 
 	return nil
 }
 
-// curvePoints is how many points a curve has at most.
+// curvePoints is the number of steps in a curve.
 const curvePoints = 200
 
 func curve(told []time.Duration, rows []verdict.Row) (points []moment) {

@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/httpd"
 )
 
-// serve is one process of a design.
+// serve is the command line of one process of a design.
 type serve struct {
 	Name        string        `arg:""`
 	Listen      string        `required:""`
@@ -29,7 +29,7 @@ type serve struct {
 	Haste       int64         `default:"1"`
 }
 
-// open returns what a process of a design has, and what closes that.
+// open connects a process of a design to its servers. The caller must call shut.
 func (s *serve) open(c designs.Contestant) (shop *designs.Shop, shut func(), err error) {
 	var opened []func()
 	shut = func() {
@@ -78,7 +78,7 @@ func (s *serve) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := httpd.New(httpd.Config{ // firstcome's own, so that designs are compared and not servers
+	server := httpd.New(httpd.Config{ // firstcome's own HTTP server, so that the designs are compared, and not their servers
 		Handler: designs.Handler(design), Log: slog.New(slog.DiscardHandler),
 		Short: []httpd.Route{{Method: http.MethodPost, Path: designs.ApplyRoute}, {Method: http.MethodGet, Path: designs.ResultRoute}},
 	})
@@ -88,7 +88,7 @@ func (s *serve) run(ctx context.Context) error {
 	return running.Wait()
 }
 
-// contestantOf returns the design of a name.
+// contestantOf returns the design with a name.
 func contestantOf(name string) (designs.Contestant, error) {
 	for _, c := range designs.Contestants {
 		if c.Name == name {
@@ -98,7 +98,7 @@ func contestantOf(name string) (designs.Contestant, error) {
 	return designs.Contestant{}, fmt.Errorf("no contestant is called %q: see --list", name)
 }
 
-// arguments are those of the process that listens at an address.
+// arguments returns the arguments of the process that listens at an address.
 func (s serve) arguments(address string) []string {
 	return []string{
 		"serve", s.Name, "--listen=" + address, "--coupon=" + s.Coupon, fmt.Sprintf("--limit=%d", s.Limit), "--redis=" + s.Redis, "--database=" + s.Database,
@@ -106,7 +106,7 @@ func (s serve) arguments(address string) []string {
 	}
 }
 
-// prepare makes what is in Redis before anybody asks.
+// prepare prepares a design's data in Redis, before the first request.
 func (s *serve) prepare(ctx context.Context, c designs.Contestant) error {
 	shop, shut, err := s.open(c)
 	if err != nil {

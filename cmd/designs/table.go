@@ -29,11 +29,11 @@ func newReport(o *options, left []string) *report {
 	return &report{Machine: load.ThisMachine(commit), Commit: commit, Command: "go run ./cmd/designs " + strings.Join(os.Args[1:], " "), Started: time.Now(), Seed: o.Seed, LeftOut: left}
 }
 
-// wrong is how many things went wrong in a run, the order included, as far as a contestant answers for it.
+// wrong returns how many errors of a contestant a run had, including pairs out of order.
 func (res *result) wrong() int64 { return res.Verdict.Wrong() + res.Verdict.Order.Overtaken }
 
-// unreported is wrong without the losses that the contestant itself names, if it names exactly those. For each loss, another person may have got
-// the coupon, or nobody.
+// unreported returns wrong without the losses that the contestant itself reports, if it reports exactly the losses. Each lost coupon may have gone to
+// another user, or to none.
 func (res *result) unreported() int64 {
 	v := res.Verdict
 	if v.Reported != v.Lost || v.Named != v.Lost {
@@ -42,7 +42,7 @@ func (res *result) unreported() int64 {
 	return res.wrong() - v.Lost - min(v.Promised, v.Lost) - min(v.Denied, v.Lost)
 }
 
-// harms says what went wrong in a verdict, in parts.
+// harms returns a text for each kind of error in a verdict.
 func harms(v verdict.Verdict) (parts []string) {
 	for _, p := range []struct {
 		count int64
@@ -71,19 +71,19 @@ func harms(v verdict.Verdict) (parts []string) {
 	return parts
 }
 
-// Outcome says what a fault came to.
+// Outcome returns the result of a fault as text.
 func (res *result) Outcome() string {
 	return cmp.Or(res.Nothing, strings.Join(harms(res.Verdict), ", "), "exact")
 }
 
-// line says in one line what came out.
+// line returns the result as one line of text.
 func (res *result) line() string {
 	text := fmt.Sprintf("%s; %d stored, %.0f winners/s, p95 %.1f ms", cmp.Or(strings.Join(harms(res.Verdict), ", "), "exact"), res.Verdict.Stored, res.Winners, 1000*res.Answer.P95)
 	if v := res.Verdict; v.Refused > 0 {
 		text += fmt.Sprintf("; %d told that nothing was decided", v.Refused)
 	}
 	if res.Unsent > 0 {
-		text += fmt.Sprintf("; %d never sent, since no connection was free", res.Unsent)
+		text += fmt.Sprintf("; %d never sent, because no connection was free", res.Unsent)
 	}
 	if res.Unfinished != "" {
 		text += "; not finished: " + res.Unfinished
@@ -109,8 +109,8 @@ func (rep *report) of(contestant, trial string) (all []*result) {
 
 func (res *result) winners() float64 { return res.Winners }
 
-// fastest returns the speed runs of a contestant with 64 connections. If it stores over a tenth more with another pool of connections to the
-// database than with the one that all have, it returns the best, and how many connections each process has then.
+// fastest returns the speed runs of a contestant with 64 connections. If the contestant stores over a tenth more with another size of the database pool
+// than the usual one, it returns the runs with the best size, and that size for each process.
 func (rep *report) fastest(contestant string) (runs []*result, pool int) {
 	const enough = 1.1
 	var best float64
@@ -129,7 +129,7 @@ func (rep *report) fastest(contestant string) (runs []*result, pool int) {
 	return runs, pool
 }
 
-// median returns that of a figure over results; 0 if there are none.
+// median returns the median of a figure over results, or 0 if there are none.
 func median(all []*result, of func(*result) float64) float64 {
 	if len(all) == 0 {
 		return 0
@@ -151,8 +151,8 @@ func worst(all []*result, count func(*result) int64) *result {
 	return slices.MaxFunc(all, func(a, b *result) int { return cmp.Compare(count(a), count(b)) })
 }
 
-// cells are a contestant's line of the table: whether it was exact in the worst run without a fault that had an end, the order, who was told and not
-// stored, its speed with 64 connections, and what the worst fault did.
+// cells returns a contestant's line of the table: whether the worst run without a fault and with a limited stock was exact, whether it kept the order, how
+// many users were told and not stored, the speed and the latency with 64 connections, and the result of the worst fault.
 func (rep *report) cells(c contestant) []string {
 	cells := []string{"–", "–", "–", "–", "–", "–"}
 	var plain []*result
@@ -168,7 +168,7 @@ func (rep *report) cells(c contestant) []string {
 		}
 		if w := worst(plain, func(r *result) int64 { return r.Verdict.Wrong() }); w.Verdict.Wrong() > 0 {
 			truth := w.Verdict
-			truth.Order = verdict.Order{} // has a column of its own
+			truth.Order = verdict.Order{} // the order has its own column
 			cells[0] = strings.Join(harms(truth), ", ") + " (" + w.Trial + ")"
 		}
 		if w := worst(plain, func(r *result) int64 { return r.Verdict.Order.Overtaken }); w.Verdict.Order.Overtaken > 0 {
@@ -195,7 +195,7 @@ func (rep *report) cells(c contestant) []string {
 	return cells
 }
 
-// writeTable writes what a reader wants to see in ten seconds.
+// writeTable writes the table of results, which a reader takes in within ten seconds.
 func writeTable(out io.Writer, rep *report, picked []contestant) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\ncontestant\t"+strings.Join(columns, "\t"))

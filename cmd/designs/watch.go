@@ -12,37 +12,37 @@ import (
 	"github.com/firstcome/firstcome/designs/verdict"
 )
 
-// A watch sees rows come into the database.
+// A watch polls the database for new rows.
 type watch struct {
 	rival   *rival
-	nearly  int           // reached is closed when there are so many rows
-	reached chan struct{} // all but few coupons are stored
+	nearly  int           // number of rows at which reached is closed
+	reached chan struct{} // closed when all but few coupons are stored
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	rows  []designs.Row
-	seen  map[int64]time.Duration // when, by id
-	last  time.Time               // when the last new one was seen
+	seen  map[int64]time.Duration // when each row was first seen, by id
+	last  time.Time               // when the last new row was seen
 	above int64                   // the highest id
 }
 
 const (
-	// settled is how long nothing new may come before all is stored: there may be more than there should be.
+	// settled is how long no new row may come before all is stored. Even when all expected rows are there, a wrong design may store more.
 	settled = time.Second
-	// every is how often the watch looks.
+	// every is the time between two polls.
 	every = 20 * time.Millisecond
-	// late is how far below the highest id a row may appear afterwards: ids are given before transactions commit, thousands in one. Each
-	// lateEvery-th look begins there.
+	// late is how far below the highest id a row may appear later: ids are assigned before transactions commit, thousands of ids in one. Each
+	// lateEvery-th poll begins so far below.
 	late, lateEvery = 10_000, 10
 )
 
-// few coupons are left when a fault comes late.
+// few is how many coupons are left when a fault with last comes.
 const few = 10
 
 func newWatch(on *rival, quantity int64) *watch {
 	return &watch{rival: on, nearly: int(quantity - few), reached: make(chan struct{}), seen: map[int64]time.Duration{}}
 }
 
-// run looks until ending is closed. An error of the database is no news: a fault may keep it away.
+// run polls until ending is closed. It ignores errors of the database, because a fault may make the database unreachable.
 func (w *watch) run(ctx context.Context, start time.Time, ending <-chan struct{}) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
@@ -62,7 +62,7 @@ func (w *watch) run(ctx context.Context, start time.Time, ending <-chan struct{}
 	}
 }
 
-// look takes the rows above an id.
+// look reads the rows above an id.
 func (w *watch) look(ctx context.Context, start time.Time, above int64) error {
 	rows, err := w.rival.rows(ctx, above)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w *watch) look(ctx context.Context, start time.Time, above int64) error {
 	return nil
 }
 
-// rest waits until all is stored, and returns what is missing if that does not come.
+// rest waits until all coupons are stored. If the wait ends before, it returns why the run is unfinished.
 func (w *watch) rest(ctx context.Context, people *crowd, t trial) (unfinished string) {
 	began := time.Now()
 	users, _ := people.users()
@@ -102,7 +102,7 @@ func (w *watch) rest(ctx context.Context, people *crowd, t trial) (unfinished st
 		if stored >= want && idle > settled {
 			return ""
 		}
-		if idle > settled && time.Since(whole) > settled { // some may come late, far below the highest id
+		if idle > settled && time.Since(whole) > settled { // rows may come late, far below the highest id
 			whole = time.Now()
 			_ = w.look(ctx, people.start, 0)
 		}
