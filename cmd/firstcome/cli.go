@@ -51,7 +51,7 @@ const defaultServer = "http://127.0.0.1:8080"
 // serverFlags name the server of a command that is a client.
 type serverFlags struct {
 	Server serverURL `default:"${server}" placeholder:"URL" help:"The server (default: ${server}). Its API key is read from FIRSTCOME_KEY."`
-	TZ     zoneName  `name:"tz" placeholder:"ZONE" help:"Time zone of flags whose times have no zone, and of times shown beside UTC, like Asia/Seoul (default: flags must have a zone, and times are shown in this machine's zone)."`
+	TZ     zoneName  `name:"tz" placeholder:"ZONE" help:"Time zone of times in flags without a zone, and of times shown beside UTC, like Asia/Seoul (default: times in flags need a zone, and this machine's zone is shown)."`
 	outputFlag
 }
 

@@ -56,7 +56,7 @@ func TestF01AServerOfAClusterThatIsDownForGoodKeepsNoOthersCampaignFromBeingVeri
 	for _, id := range there {
 		decisions, err := d.remote.gate.Claim(t.Context(), id, []firstcome.UserID{"somebody"})
 		if err != nil || decisions[0].Outcome != firstcome.AlreadyIssued {
-			t.Errorf("whoever has a coupon of %s is answered %v, %v", id, decisions, err)
+			t.Errorf("a user with a coupon of %s is answered %v, %v", id, decisions, err)
 		}
 	}
 	if got := r.Stats(); got.Begun != 0 {

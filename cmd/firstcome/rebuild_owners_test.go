@@ -212,7 +212,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		within, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if done, err := d.rebuilder().Rebuild(within, "op", "c", recovery.Order{}); err == nil {
-			t.Errorf("whoever asks for a rebuild that another has only begun is told that it is done: %+v", done)
+			t.Errorf("a rebuild that another owner has only begun is reported as done: %+v", done)
 		}
 		d.outlive()
 		r.Suspect("c", gate.ErrUnverified) // like a recorder
@@ -226,7 +226,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		d.outlive()
 		done, err := d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})
 		if err != nil || done.Epoch != 3 {
-			t.Errorf("a rebuild of what is lost passes over one that nobody ended: %+v, %v", done, err)
+			t.Errorf("a rebuild of a lost gate ignores a rebuild that has not ended: %+v, %v", done, err)
 		}
 
 		for _, before := range []string{"ended", "was given up"} {

@@ -338,7 +338,7 @@ func TestF20ACampaignThatIsBeingMadeIsNotTakenForLost(t *testing.T) {
 			return g.looks.Load() > 2
 		})
 		if _, err := r.Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true}); !errors.Is(err, firstcome.ErrBusy) {
-			t.Errorf("whoever wants it rebuilt if it is lost hears %v", err)
+			t.Errorf("a rebuild if lost returns %v", err)
 		}
 		stop()
 		g.made()

@@ -84,7 +84,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {
 				case w.refused != errors.Is(err, firstcome.ErrBelowInForce), !w.refused && err != nil:
-					t.Errorf("whoever waits for it hears %v", err)
+					t.Errorf("the waiting operator gets %v", err)
 				}
 
 				fresh, rest := 0, map[string]bool{}

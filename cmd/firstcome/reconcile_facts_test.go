@@ -43,7 +43,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		stage.Same(t, "where who follows begins again", int64(1), done.FactsFrom) // kafka/two has nothing
 		stage.Same(t, "who follows", []string{"kafka/one", "kafka/two"}, done.Followers)
 		if err := notes(d, 19, 19); !errors.Is(err, flow.ErrFollowed) {
-			t.Errorf("whoever outlived the backup notes that it goes on: %v", err)
+			t.Errorf("a publisher that outlived the backup notes facts again: %v", err)
 		}
 		top := d.status().Position
 		at, err := d.ledger.Followers.CursorOf(t.Context(), "kafka/one", "c")
