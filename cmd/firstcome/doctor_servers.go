@@ -52,19 +52,19 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	if err != nil {
 		masters = nil // unknown, for example without the right to ask
 	}
-	own, wrong := 0, map[plight][]ill{}
+	own, wrong := 0, map[condition][]troubled{}
 	for _, c := range all {
 		if !c.Remote() {
 			continue
 		}
 		own++
-		is, why, err := plightOf(ctx, l, gate, masters, &c)
+		is, why, err := conditionOf(ctx, l, gate, masters, &c)
 		if err != nil {
 			found.Add(doctor.Fail, what, "do what the message says", "they cannot be read: %v", err)
 			return found
 		}
 		if is != fine {
-			wrong[is] = append(wrong[is], ill{string(c.ID), why})
+			wrong[is] = append(wrong[is], troubled{string(c.ID), why})
 		}
 	}
 	if len(wrong) == 0 {
@@ -79,9 +79,9 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 		bring += "; if this Redis is a new one, first start serve once with --new-gate"
 		grade, leave = doctor.Fail, bring // these campaigns keep this Redis from getting a name
 	}
-	tell := func(all []ill, grade doctor.Grade, fix, text string) {
+	tell := func(all []troubled, grade doctor.Grade, fix, text string) {
 		if len(all) > 0 {
-			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(all)), someOf(textsOf(all, func(one ill) string { return one.id + " (" + one.why + ")" })))
+			found.Add(grade, what, fix, "%s: %s", fmt.Sprintf(text, len(all)), someOf(textsOf(all, func(one troubled) string { return one.id + " (" + one.why + ")" })))
 		}
 	}
 	tell(wrong[elsewhere], doctor.Fail, bring, "%d campaigns are decided by another gate than "+this)
@@ -98,12 +98,12 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 	return append(found, forgottenBy(ctx, l, gate)...)
 }
 
-// An ill is a campaign with a plight, and the details of it.
-type ill struct{ id, why string }
+// A troubled is a campaign that is not fine, and why.
+type troubled struct{ id, why string }
 
 // orders returns the commands to type for the campaigns that a finding names, and for all if there are more.
-func orders(verb string, all []ill) string {
-	commands := textsOf(all[:min(len(all), namedCampaigns)], func(one ill) string { return "firstcome gate " + verb + " " + one.id })
+func orders(verb string, all []troubled) string {
+	commands := textsOf(all[:min(len(all), namedCampaigns)], func(one troubled) string { return "firstcome gate " + verb + " " + one.id })
 	if len(all) > namedCampaigns {
 		commands = append(commands, "or firstcome gate "+verb+" --all")
 	}
@@ -145,18 +145,18 @@ func lostNumbers(ctx context.Context, l *ledger.Ledger, all []ledger.Status) (fo
 	return found
 }
 
-// A plight is the trouble of a campaign that a gate beside the ledger decides.
-type plight int
+// A condition is the state of a campaign that a gate beside the ledger decides.
+type condition int
 
 const (
-	fine       plight = iota
-	elsewhere         // another gate decides it
-	past              // another gate decided it, and it is closed
-	lost              // Redis had it, and has lost all or a part of it
-	rebuilding        // its gate is being rebuilt
-	unverified        // its server is another run than the one that decided last
-	ahead             // Redis is ahead of the ledger
-	outlived          // its epoch on Redis has ended
+	fine       condition = iota
+	elsewhere            // another gate decides it
+	past                 // another gate decided it, and it is closed
+	lost                 // Redis had it, and has lost all or a part of it
+	rebuilding           // its gate is being rebuilt
+	unverified           // its server is another run than the one that decided last
+	ahead                // Redis is ahead of the ledger
+	outlived             // its epoch on Redis has ended
 )
 
 // An examinedGate is a gate whose campaigns doctor examines.
@@ -171,10 +171,10 @@ type examinedGate interface {
 	spoiled(err error) bool
 }
 
-// plightOf returns the plight of a campaign and its details. masters has the runs of the gate's servers, or is nil if they are unknown.
-func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters map[string]bool, c *ledger.Status) (is plight, why string, err error) {
+// conditionOf returns the condition of a campaign, and why it is not fine. masters has the runs of the gate's servers, or is nil if they are unknown.
+func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters map[string]bool, c *ledger.Status) (is condition, why string, err error) {
 	if c.Gate != far.Name() {
-		return map[bool]plight{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
+		return map[bool]condition{true: past, false: elsewhere}[isClosed(c)], c.Gate, nil
 	}
 	if c.Rebuilding {
 		return rebuilding, fmt.Sprintf("from epoch %d", c.Epoch), nil
@@ -201,7 +201,7 @@ func plightOf(ctx context.Context, l *ledger.Ledger, far examinedGate, masters m
 	case err == nil && (now.Version < at.Version || now.Epoch < at.Epoch): // the audit reports terms that cannot be read
 		return ahead, fmt.Sprintf("version %d of epoch %d, and the ledger is at version %d of epoch %d", at.Version, at.Epoch, now.Version, now.Epoch), nil
 	case at.Epoch < c.Epoch: // c was read before at
-		return map[bool]plight{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
+		return map[bool]condition{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Lost:
 		return lost, "some of its keys are gone", nil
 	case masters == nil:

@@ -51,11 +51,11 @@ func (c *chosenGates) in(ctx context.Context, calls *client.Client, states ...st
 	return ids, err
 }
 
-// mendEach calls mend for each campaign in turn, and prints each result. After a failure it continues with the next campaign.
-func mendEach[T any](ctx context.Context, t terminal, as outputFlag, ids []string, mend func(context.Context, string) (T, error), tell func(io.Writer, string, T)) error {
+// forEachGate calls fix for each campaign in turn, and prints each result. After a failure it continues with the next campaign.
+func forEachGate[T any](ctx context.Context, t terminal, as outputFlag, ids []string, fix func(context.Context, string) (T, error), tell func(io.Writer, string, T)) error {
 	var failed error
 	for _, id := range ids {
-		done, err := mend(ctx, id)
+		done, err := fix(ctx, id)
 		if err == nil {
 			err = as.print(t, done, func(w io.Writer) { tell(w, id, done) })
 		}
@@ -88,7 +88,7 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 	calls := c.client(t)
 	defer calls.CloseIdle()
 	if !c.All {
-		return mendEach(ctx, t, c.outputFlag, []string{c.ID}, c.rebuild(calls, false), tellRebuilt(ctx, calls))
+		return forEachGate(ctx, t, c.outputFlag, []string{c.ID}, c.rebuild(calls, false), tellRebuilt(ctx, calls))
 	}
 	ids, err := c.in(ctx, calls, gateLost, gateBehind)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *gateRebuildCmd) Run(ctx context.Context, t terminal) error {
 		return c.print(t, ids, func(w io.Writer) { fmt.Fprintln(w, "The gate has lost no campaign, and no epoch has ended there.") })
 	}
 	// Rebuild each only if it is lost: after the first rebuild has given Redis its name again, nodes also rebuild campaigns.
-	return mendEach(ctx, t, c.outputFlag, ids, c.rebuild(calls, true), tellRebuilt(ctx, calls))
+	return forEachGate(ctx, t, c.outputFlag, ids, c.rebuild(calls, true), tellRebuilt(ctx, calls))
 }
 
 // rebuild returns the call that rebuilds the gate of a campaign.

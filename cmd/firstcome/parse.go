@@ -89,12 +89,12 @@ func (r *reader) trace(k *kong.Kong, args []string) *kong.Context {
 		if args[at] == "--" {
 			at++ // kong stopped at the next argument
 		}
-		args = slices.Concat(args[:at], r.behind(traced, args[at:]))
+		args = slices.Concat(args[:at], r.skip(traced, args[at:]))
 	}
 }
 
-// behind notes that the first argument is a mistake, and returns the arguments after it.
-func (r *reader) behind(traced *kong.Context, args []string) []string {
+// skip notes that the first argument is a mistake, and returns the arguments after it.
+func (r *reader) skip(traced *kong.Context, args []string) []string {
 	switch text := traced.Error.Error(); {
 	case strings.HasPrefix(text, "--"): // the value of that flag
 		r.mistakes = append(r.mistakes, traced.Error)

@@ -39,7 +39,7 @@ func (c *gateReconcileCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.DryRun || len(ids) == 0 {
 		return c.estimate(ctx, t, calls, ids)
 	}
-	return mendEach(ctx, t, c.outputFlag, ids, calls.Operator().Reconcile, tellReconciled)
+	return forEachGate(ctx, t, c.outputFlag, ids, calls.Operator().Reconcile, tellReconciled)
 }
 
 // estimate prints the estimated result of a reconcile of each campaign.
