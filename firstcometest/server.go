@@ -27,9 +27,10 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
 )
@@ -48,7 +49,7 @@ type Server struct {
 
 	ledger *ledger.Ledger
 	auth   *auth.Authenticator
-	issuer *flow.Issuer
+	issuer *issue.Issuer
 	api    *api.Server
 	http   *httpd.Server
 
@@ -102,11 +103,11 @@ func start(dir string, warnings io.Writer) (*Server, error) {
 }
 
 // wire creates the parts of a node whose ledger decides, as firstcome serve does.
-func (s *Server) wire(log *slog.Logger) *flow.Dispatcher {
-	lines := flow.NewDispatcher(s.ledger.Gate, flow.DispatchLimits{})
-	s.issuer = flow.NewIssuer(s.ledger.Gate, flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
+func (s *Server) wire(log *slog.Logger) *line.Dispatcher {
+	lines := line.NewDispatcher(s.ledger.Gate, line.DispatchLimits{})
+	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	terms := api.NewTermsCache(s.ledger.Reads.Terms)
-	claims := &flow.Answerer{Issuer: s.issuer, Coupons: s.ledger.Gate, Terms: terms.Terms}
+	claims := &issue.Answerer{Issuer: s.issuer, Coupons: s.ledger.Gate, Terms: terms.Terms}
 	s.auth = auth.New(auth.Config{Keys: s.ledger.Desk, Log: log})
 	monitor := ops.New(log, "test", "")
 	monitor.WatchLedger(s.ledger)

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
@@ -112,7 +112,7 @@ func (c *counter) state() gate.State {
 func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 	const audits, generations = 25, 4
 	c := newCounter(t)
-	stage.Run(t, flow.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, flow.RecorderLimits{}).Run)
+	stage.Run(t, record.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, record.RecorderLimits{}).Run)
 	over := make(chan struct{})
 	var all sync.WaitGroup
 	keep := func(do func(n int64)) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -40,8 +40,8 @@ func (w *walker) farRecord() {
 	k := w.rand.IntN(len(g.Journal))
 	c := g.Journal[k]
 	var err error
-	var drained flow.Drained
-	b := flow.Batch{Campaign: w.id, Epoch: 1, Coupons: []firstcome.Coupon{c}}
+	var drained record.Drained
+	b := record.Batch{Campaign: w.id, Epoch: 1, Coupons: []firstcome.Coupon{c}}
 	if w.rand.IntN(5) == 0 {
 		drained, err = w.Recorder.Bury(w.t.Context(), b, "a trial")
 	} else {

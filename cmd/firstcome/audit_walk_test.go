@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -50,7 +50,7 @@ func (w *walker) allowed(err error) {
 	w.t.Helper()
 	for _, known := range []error{
 		firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrClosed, firstcome.ErrBelowInForce, firstcome.ErrPending, firstcome.ErrNotRecorded,
-		firstcome.ErrResolvedLetter, flow.ErrRefused,
+		firstcome.ErrResolvedLetter, record.ErrRefused,
 	} {
 		if errors.Is(err, known) {
 			return

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -43,7 +43,7 @@ func (g *giver) gives(prefix string, users int) (fresh []firstcome.Coupon, soldO
 // keeps records the coupons of the journal's first entries, and acknowledges the entries.
 func (g *giver) keeps(coupons []firstcome.Coupon, entries int) {
 	g.t.Helper()
-	drained, err := g.ledger.Recorder.Record(g.t.Context(), flow.Batch{Campaign: "c", Epoch: g.epoch, Coupons: coupons})
+	drained, err := g.ledger.Recorder.Record(g.t.Context(), record.Batch{Campaign: "c", Epoch: g.epoch, Coupons: coupons})
 	stage.Must(g.t, err)
 	g.settle(drained, g.entries()[:entries]...)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -73,7 +73,7 @@ func (r *remoteGate) shown() *console.Journal {
 	if r == nil {
 		return nil
 	}
-	j := &console.Journal{Gate: r.gate.Name(), Troubles: r.rebuild.Troubles, Lag: func(ctx context.Context) ([]flow.Lag, error) {
+	j := &console.Journal{Gate: r.gate.Name(), Troubles: r.rebuild.Troubles, Lag: func(ctx context.Context) ([]record.Lag, error) {
 		active, err := r.ledger.Recorder.Active(ctx)
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (o observers) Decided(id firstcome.CampaignID, outcome firstcome.Outcome) {
 	o.counter.Decided(id, outcome)
 }
 
-// Served implements flow.DispatchLimits.OnServe.
+// Served implements line.DispatchLimits.OnServe.
 func (o observers) Served(id firstcome.CampaignID, served gate.Served, took time.Duration, err error) {
 	o.Monitor.Served(id, served, took, err)
 	o.counter.Served(id, len(served.Coupons))

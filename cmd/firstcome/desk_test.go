@@ -13,9 +13,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -71,7 +72,7 @@ func (d *desk) opened(url string) *redis.Redis {
 func (d *desk) reaches(id firstcome.CampaignID, did error) {
 	d.t.Helper()
 	stage.Must(d.t, did)
-	stage.Must(d.t, flow.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
+	stage.Must(d.t, gate.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil).Finish(d.t.Context(), id, 0))
 }
 
 // issue returns the coupons of a campaign's new users.
@@ -86,18 +87,18 @@ func (d *desk) issue(id firstcome.CampaignID, users ...firstcome.UserID) (coupon
 }
 
 // batch returns coupons of the campaign c as a recorder's batch.
-func batch(coupons ...firstcome.Coupon) flow.Batch {
-	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
+func batch(coupons ...firstcome.Coupon) record.Batch {
+	return record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
 
-func (d *desk) record(coupons ...firstcome.Coupon) flow.Drained {
+func (d *desk) record(coupons ...firstcome.Coupon) record.Drained {
 	d.t.Helper()
 	drained, err := d.ledger.Recorder.Record(d.t.Context(), batch(coupons...))
 	stage.Must(d.t, err)
 	return drained
 }
 
-func (d *desk) bury(coupons ...firstcome.Coupon) flow.Drained {
+func (d *desk) bury(coupons ...firstcome.Coupon) record.Drained {
 	d.t.Helper()
 	drained, err := d.ledger.Recorder.Bury(d.t.Context(), batch(coupons...), "a trial")
 	stage.Must(d.t, err)
@@ -129,7 +130,7 @@ func (d *desk) void() {
 }
 
 // settle reports the ledger's answer about entries to the gate, and acknowledges the entries.
-func (d *desk) settle(drained flow.Drained, entries ...string) {
+func (d *desk) settle(drained record.Drained, entries ...string) {
 	d.t.Helper()
 	marker, err := d.marker(d.t.Context(), "c")
 	stage.Must(d.t, err)
@@ -177,7 +178,7 @@ func (d *desk) keys(id firstcome.CampaignID) []string {
 // A rewind is a desk whose gate can be taken back to an earlier state.
 type rewind struct {
 	*desk
-	waiter  *flow.Waiter
+	waiter  *issue.Waiter
 	alarms  stage.Alarms
 	journal string // the key of the campaign c
 	kept    []string
@@ -186,7 +187,7 @@ type rewind struct {
 func newRewind(t *testing.T) *rewind {
 	t.Helper()
 	r := &rewind{desk: newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c"), alarms: make(stage.Alarms, 100)}
-	r.waiter = flow.NewWaiter(&gate.Router{Gate: r.remote.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder})
+	r.waiter = issue.NewWaiter(&gate.Router{Gate: r.remote.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder})
 	stage.Run(t, r.waiter.Run)
 	for _, key := range r.keys("c") {
 		if of, made := strings.CutSuffix(key, "campaign"); made {
@@ -222,12 +223,12 @@ func (r *rewind) drain() {
 		Active: r.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Tell,
 	})
-	stage.Run(r.t, flow.NewRecorder(journal, r.ledger.Recorder, flow.RecorderLimits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
+	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.RecorderLimits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 
 // settleByHand acknowledges the journal's entries, as a recorder does.
-func (r *rewind) settleByHand(drained flow.Drained) {
+func (r *rewind) settleByHand(drained record.Drained) {
 	r.t.Helper()
 	r.settle(drained, r.entries()...)
 }
@@ -245,7 +246,7 @@ func (r *rewind) entries() (ids []string) {
 }
 
 // recorded waits until a coupon is recorded, and returns the waiter's answer.
-func recorded(t *testing.T, waiter *flow.Waiter, c firstcome.Coupon) error {
+func recorded(t *testing.T, waiter *issue.Waiter, c firstcome.Coupon) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return waiter.Wait(ctx, c)
@@ -267,7 +268,7 @@ func (r *rewind) truth(recorded bool, coupons ...firstcome.Coupon) {
 			r.wait(c, nil)
 			continue
 		}
-		r.wait(c, flow.ErrUnrecorded)
+		r.wait(c, issue.ErrUnrecorded)
 		r.truthAtGate(c)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 )
@@ -42,7 +42,7 @@ type servingGate struct {
 	retires  recovery.Forgetter
 	journal  gateJournal
 	created  creatingGate
-	source   func(*remoteGate) flow.Source // returns a new consumer of the gate's journal
+	source   func(*remoteGate) record.Source // returns a new consumer of the gate's journal
 }
 
 // A gateConn is the connection to a gate.
@@ -57,7 +57,7 @@ type gateConn interface {
 
 // A gateJournal is a gate's journal, for code that reports to the gate how far campaigns are drained.
 type gateJournal interface {
-	flow.Holes
+	record.Holes
 	kafka.Gate
 }
 
@@ -95,7 +95,7 @@ func servingRedis(r *redis.Redis) servingGate {
 			*redis.Gate
 			*redis.Recovery
 		}{r.Gate, r.Recovery},
-		source: func(of *remoteGate) flow.Source {
+		source: func(of *remoteGate) record.Source {
 			return r.Journal.Consumer(redis.ConsumerOptions{Active: of.ledger.Recorder.Active, OnAlarm: of.alarm, Relay: of.journal != nil})
 		},
 	}

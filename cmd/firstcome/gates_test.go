@@ -10,9 +10,9 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -32,7 +32,7 @@ func (modelKind) open(context.Context, *remoteGate, []ledger.OtherGate) (serving
 		default:
 		}
 	}
-	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, created: g, source: func(*remoteGate) flow.Source { return g }}, nil
+	return servingGate{Gate: g, gateConn: g, recovery: g, retires: g, journal: g, created: g, source: func(*remoteGate) record.Source { return g }}, nil
 }
 
 type (
@@ -46,8 +46,8 @@ type modelGate struct {
 	recovers
 	issued chan struct{}
 
-	mu   sync.Mutex // guards hand
-	hand flow.Batch // given, and not acknowledged
+	mu   sync.Mutex   // guards hand
+	hand record.Batch // given, and not acknowledged
 }
 
 func (*modelGate) Name() string { return "model:test" }
@@ -64,11 +64,13 @@ func (*modelGate) Runs(context.Context) ([]recovery.Run, error) { return nil, ni
 
 func (*modelGate) Standing(context.Context, gate.Revision) error { return nil }
 
-func (*modelGate) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
+func (*modelGate) Lag(context.Context, []gate.Revision) ([]record.Lag, error) { return nil, nil }
 
-func (*modelGate) Behind(context.Context, []gate.Revision) ([]flow.Undrained, error) { return nil, nil }
+func (*modelGate) Behind(context.Context, []gate.Revision) ([]record.Undrained, error) {
+	return nil, nil
+}
 
-func (*modelGate) Missing(context.Context, firstcome.CampaignID) (b flow.Batch, e error) {
+func (*modelGate) Missing(context.Context, firstcome.CampaignID) (b record.Batch, e error) {
 	return b, nil
 }
 
@@ -76,7 +78,7 @@ func (*modelGate) Stopped(_ context.Context, r gate.Revision) (recovery.Stopped,
 	return recovery.Stopped{Epoch: r.Epoch, Version: r.Version, DrainedThrough: r.Drained}, nil
 }
 
-func (g *modelGate) Settle(_ context.Context, id firstcome.CampaignID, _ string, drained flow.Drained, _ ...string) (int64, error) {
+func (g *modelGate) Settle(_ context.Context, id firstcome.CampaignID, _ string, drained record.Drained, _ ...string) (int64, error) {
 	g.model.Settle(id, drained)
 	return 0, nil
 }
@@ -92,22 +94,22 @@ func (g *modelGate) Watch(ctx context.Context, ready func(firstcome.CampaignID))
 	}
 }
 
-func (g *modelGate) Next(_ context.Context, id firstcome.CampaignID) (flow.Batch, any, error) {
+func (g *modelGate) Next(_ context.Context, id firstcome.CampaignID) (record.Batch, any, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.hand.Coupons) == 0 {
-		g.hand = flow.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)}
+		g.hand = record.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)}
 	}
 	if len(g.hand.Coupons) == 0 {
-		return flow.Batch{}, nil, nil
+		return record.Batch{}, nil, nil
 	}
 	return g.hand, id, nil
 }
 
-func (g *modelGate) Ack(_ context.Context, id any, drained flow.Drained) (int64, error) {
+func (g *modelGate) Ack(_ context.Context, id any, drained record.Drained) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.hand = flow.Batch{}
+	g.hand = record.Batch{}
 	g.model.Settle(id.(firstcome.CampaignID), drained)
 	return 0, nil
 }

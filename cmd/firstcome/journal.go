@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -78,8 +78,8 @@ func (r *remoteGate) relayed(gate recovery.Gate) recovery.Gate {
 }
 
 // lag returns how far the ledger lags behind the gate, for each of these campaigns that has unrecorded coupons in the gate's journal or in the topic.
-// With flow.ErrUnaged it also returns lags.
-func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
+// With record.ErrUnaged it also returns lags.
+func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]record.Lag, error) {
 	if r.journal != nil {
 		return r.journal.Lag(ctx, active)
 	}
@@ -90,23 +90,23 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]flow.La
 // Redis to the topic, and a recorder from the topic to the ledger.
 func (r *remoteGate) records() {
 	keeper := r.rebuild.Guard(r.ledger.Recorder)
-	limits := flow.RecorderLimits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
+	limits := record.RecorderLimits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}
 	if r.journal == nil {
-		r.recorder = flow.NewRecorder(r.gate.source(r), keeper, limits)
+		r.recorder = record.NewRecorder(r.gate.source(r), keeper, limits)
 		return
 	}
-	r.relay = flow.NewRecorder(r.gate.source(r), r.journal, flow.RecorderLimits{OnRecord: r.monitor.Relayed, OnAlarm: r.alarm})
-	r.recorder = flow.NewRecorder(r.journal, keeper, limits)
+	r.relay = record.NewRecorder(r.gate.source(r), r.journal, record.RecorderLimits{OnRecord: r.monitor.Relayed, OnAlarm: r.alarm})
+	r.recorder = record.NewRecorder(r.journal, keeper, limits)
 }
 
 // passing returns a function that calls run once Kafka has the topic and the ledger has noted it. Before the ledger has noted it, a rebuild by a node
 // without the topic would lose the coupons in the topic.
 func (r *remoteGate) passing(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		alarms := flow.Alarms{On: r.alarm}
+		alarms := record.Alarms{On: r.alarm}
 		for ctx.Err() == nil {
 			err := r.notesJournal(ctx)
 			if err == nil {

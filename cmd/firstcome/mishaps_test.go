@@ -10,15 +10,15 @@ import (
 	"sync"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A mail has the reports of recorders to the gate. A report may arrive late, twice, in any order, or never.
 type mail struct {
 	mu      sync.Mutex // guards the fields below
 	random  *rand.Rand
-	letters []flow.Drained
+	letters []record.Drained
 	fair    bool // no report is lost from now on
 }
 
@@ -29,14 +29,14 @@ func (m *mail) chance(often int) bool {
 	return !m.fair && m.random.IntN(often) == 0
 }
 
-func (m *mail) post(s flow.Drained) {
+func (m *mail) post(s record.Drained) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.letters = append(m.letters, s)
 }
 
 // one returns any report that was ever posted.
-func (m *mail) one() (s flow.Drained, ok bool) {
+func (m *mail) one() (s record.Drained, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.letters) == 0 {
@@ -48,13 +48,13 @@ func (m *mail) one() (s flow.Drained, ok bool) {
 // A crashing is a source whose recorder sometimes dies after the ledger has taken a batch and before the gate knows. The report that it did not send
 // arrives later or never.
 type crashing struct {
-	flow.Source
+	record.Source
 	mail *mail
 }
 
 var errCrash = errors.New("the recorder died")
 
-func (c crashing) Ack(ctx context.Context, receipt any, s flow.Drained) (int64, error) {
+func (c crashing) Ack(ctx context.Context, receipt any, s record.Drained) (int64, error) {
 	c.mail.post(s)
 	if c.mail.chance(8) {
 		return 0, errCrash
@@ -82,18 +82,18 @@ func (d dull) WatchDrained(ctx context.Context, ready func(), each func(firstcom
 
 // A picky ledger refuses some numbers, and sometimes returns an error although it did its work.
 type picky struct {
-	flow.Keeper
+	record.Keeper
 	mail *mail
 }
 
-func (p picky) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (p picky) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	for _, c := range b.Coupons {
 		if c.Number%5 == 2 {
-			return flow.Drained{}, fmt.Errorf("%w: number %d", flow.ErrRefused, c.Number)
+			return record.Drained{}, fmt.Errorf("%w: number %d", record.ErrRefused, c.Number)
 		}
 	}
 	if p.mail.chance(20) {
-		return flow.Drained{}, flow.ErrRowLocked
+		return record.Drained{}, record.ErrRowLocked
 	}
 	s, err := p.Keeper.Record(ctx, b)
 	if err == nil && p.mail.chance(10) {

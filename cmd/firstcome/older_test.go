@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -21,7 +21,7 @@ func (r *rewind) older() func() *rewind {
 	return func() *rewind {
 		other := *r
 		other.desk = newDesk(r.t, r.url, path, nil)
-		other.waiter = flow.NewWaiter(&gate.Router{Gate: other.remote.gate, Retired: other.ledger.Gate, Kept: other.ledger.Recorder})
+		other.waiter = issue.NewWaiter(&gate.Router{Gate: other.remote.gate, Retired: other.ledger.Gate, Kept: other.ledger.Recorder})
 		stage.Run(r.t, other.waiter.Run)
 		return &other
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -226,14 +226,14 @@ func (s *scene) summer() {
 	ctx := s.t.Context()
 	s.create("summer", firstcome.Terms{Quantity: 10})
 	s.applied("summer", false)
-	batch := func(epoch int64, coupons ...firstcome.Coupon) flow.Batch {
-		return flow.Batch{Campaign: "summer", Epoch: epoch, Coupons: coupons}
+	batch := func(epoch int64, coupons ...firstcome.Coupon) record.Batch {
+		return record.Batch{Campaign: "summer", Epoch: epoch, Coupons: coupons}
 	}
-	keep := func(b flow.Batch) {
+	keep := func(b record.Batch) {
 		_, err := s.Recorder.Record(ctx, b)
 		stage.Must(s.t, err)
 	}
-	bury := func(b flow.Batch) {
+	bury := func(b record.Batch) {
 		_, err := s.Recorder.Bury(ctx, b, "a trial")
 		stage.Must(s.t, err)
 	}
@@ -254,7 +254,7 @@ func (s *scene) summer() {
 	s.lose()
 	keep(batch(2, s.issued(8, 4, "u8")))
 	bury(batch(2, s.issued(9, 4, "u9")))
-	bury(flow.Batch{Campaign: "nowhere", Garbage: []flow.Garbage{{Source: "stream/1", Payload: "?", Cause: "a trial"}}})
+	bury(record.Batch{Campaign: "nowhere", Garbage: []record.Garbage{{Source: "stream/1", Payload: "?", Cause: "a trial"}}})
 }
 
 // drop has a line that its gate keeps: number 1 went to the ticket 1.2, number 2 passed the line, and number 3 went to 2.1,
@@ -268,17 +268,17 @@ func (s *scene) drop() {
 			IssuedAt: s.now(), TermsVersion: 1, Generation: generation, Ticket: ticket,
 		}
 	}
-	first := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(1, 1, 2), issued(2, 0, 0)}}
+	first := record.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(1, 1, 2), issued(2, 0, 0)}}
 	first.Line = gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []gate.PastLine{
 		{Generation: 1, Reason: "sold_out", EndedAt: s.now(), LastTicket: 4, ServedThrough: 3, Served: 3, Waiting: 1},
 	}}
-	second := flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}
+	second := record.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}
 	second.Line.Line = firstcome.Line{Generation: 2, LastTicket: 5, ServedThrough: 3, Served: 2, Waiting: 2}
-	for _, b := range []flow.Batch{first, second} {
+	for _, b := range []record.Batch{first, second} {
 		_, err := s.Recorder.Record(s.t.Context(), b)
 		stage.Must(s.t, err)
 	}
-	_, err := s.Recorder.Bury(s.t.Context(), flow.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(4, 2, 3)}}, "a trial")
+	_, err := s.Recorder.Bury(s.t.Context(), record.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(4, 2, 3)}}, "a trial")
 	stage.Must(s.t, err)
 }
 

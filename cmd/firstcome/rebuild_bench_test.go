@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
@@ -27,7 +27,7 @@ func BenchmarkRebuild(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/holders=%d", kind, million), func(b *testing.B) {
 			l, g, _ := newStall(b, of(b), nil)
 			for from := 0; from < million; from += 2000 {
-				batch := flow.Batch{Campaign: "c", Epoch: 1}
+				batch := record.Batch{Campaign: "c", Epoch: 1}
 				for n := from + 1; n <= from+2000; n++ {
 					batch.Coupons = append(batch.Coupons, stage.Coupon("c", int64(n)))
 				}
@@ -49,7 +49,7 @@ func BenchmarkRebuild(b *testing.B) {
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := flow.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil)
+		changes := gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			stage.Must(b, l.Campaigns.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -97,7 +97,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
 	stage.Must(b, l.Campaigns.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, flow.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -408,7 +408,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 		},
 		"the end of the generation": {
 			func(r *rewind) error {
-				return stage.Err(r.ledger.Recorder.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Line: gate.LineReport{
+				return stage.Err(r.ledger.Recorder.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, Line: gate.LineReport{
 					Line: firstcome.Line{Generation: 2},
 					Past: []gate.PastLine{{Generation: 1, Reason: "sold_out", EndedAt: time.Now().UTC(), LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}},
 				}}))

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -21,7 +21,7 @@ import (
 // A paperLog is the log of a line, in memory: an offset is a place in a slice.
 type paperLog struct {
 	topic   string
-	records []flow.LineRecord
+	records []line.LineRecord
 	away    bool
 	full    bool // it takes no records
 }
@@ -36,7 +36,7 @@ func (p *paperLog) answers(log firstcome.LineLog) error {
 	return nil
 }
 
-func (p *paperLog) Append(_ context.Context, _ firstcome.CampaignID, records []flow.LineRecord) error {
+func (p *paperLog) Append(_ context.Context, _ firstcome.CampaignID, records []line.LineRecord) error {
 	if err := p.answers(records[0].LineLog); err != nil || p.full {
 		return cmp.Or(err, firstcome.ErrLineLogAway)
 	}
@@ -53,7 +53,7 @@ func (p *paperLog) End(_ context.Context, _ firstcome.CampaignID, log firstcome.
 	return int64(len(p.records)), p.answers(log)
 }
 
-func (p *paperLog) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, flow.LineRecord) error) error {
+func (p *paperLog) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.LineRecord) error) error {
 	for offset := log.First; offset < end; offset++ {
 		if err := each(offset, p.records[offset]); err != nil {
 			return err
@@ -66,14 +66,14 @@ func (p *paperLog) Read(_ context.Context, _ firstcome.CampaignID, log firstcome
 type logging struct {
 	*rewind
 	log    *paperLog
-	teller *flow.Teller
+	teller *line.Teller
 }
 
 // newLogged returns a desk of the campaign c, with a quantity of coupons and a line without a limit on its pace. user-0, user-1 and so on were told their
 // places.
 func newLogged(t *testing.T, name string, quantity int64, inLine int) *logging {
 	t.Helper()
-	l := &logging{rewind: &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}, log: &paperLog{topic: "lines", records: make([]flow.LineRecord, 3)}}
+	l := &logging{rewind: &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}, log: &paperLog{topic: "lines", records: make([]line.LineRecord, 3)}}
 	l.tells()
 	terms := stage.Terms(quantity)
 	terms.Pace, terms.Log = &firstcome.Pace{}, &firstcome.LineLog{Topic: "lines", First: 3}
@@ -83,7 +83,7 @@ func newLogged(t *testing.T, name string, quantity int64, inLine int) *logging {
 }
 
 // tells starts another node that tells places.
-func (l *logging) tells() { l.teller = flow.NewTeller(l.remote.gate, l.log) }
+func (l *logging) tells() { l.teller = line.NewTeller(l.remote.gate, l.log) }
 
 // joins claims for users, who are told their places.
 func (l *logging) joins(users ...firstcome.UserID) {
@@ -257,7 +257,7 @@ func TestNobodyIsToldAPlaceOfAnEpochThatHasEnded(t *testing.T) {
 	stage.Must(t, err)
 	l.do("FLUSHALL")
 	l.rebuilt(l.rebuilder())
-	if err := l.teller.Tell(t.Context(), "c", []flow.Telling{{User: "late", Place: decisions[0].Place}}); !errors.Is(err, firstcome.ErrBusy) {
+	if err := l.teller.Tell(t.Context(), "c", []line.Telling{{User: "late", Place: decisions[0].Place}}); !errors.Is(err, firstcome.ErrBusy) {
 		t.Errorf("who was forgotten is told %v", err)
 	}
 	l.joins("new")
@@ -322,7 +322,7 @@ func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 // TestTheLogOfALineIsMadeAnew recreates the topic, and rebuilds the line from Redis. Then it empties Redis, before any user asks.
 func TestTheLogOfALineIsMadeAnew(t *testing.T) {
 	l := newLogged(t, services.Ledgers[services.SQLite](t), 100, 5)
-	*l.log = paperLog{topic: "again", records: make([]flow.LineRecord, 7)}
+	*l.log = paperLog{topic: "again", records: make([]line.LineRecord, 7)}
 	if err := l.told("user-1"); err != nil {
 		t.Errorf("who was told before is told %v", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -56,12 +56,12 @@ func (h *halt) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen,
 	return h.Gate.Freeze(ctx, r)
 }
 
-func (h *halt) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+func (h *halt) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	h.at("empty")
 	return h.Gate.Empty(ctx, r, to)
 }
 
-func (h *halt) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (h *halt) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	h.at("record")
 	return h.Records.Record(ctx, b)
 }
@@ -138,9 +138,9 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 	stage.Must(t, err)
 	r := recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 2}
 	read := func() (coupons int, err error) {
-		err = d.remote.gate.recovery.Empty(t.Context(), r, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+		err = d.remote.gate.recovery.Empty(t.Context(), r, func(_ context.Context, b record.Batch) (record.Drained, error) {
 			coupons += len(b.Coupons)
-			return flow.Drained{}, nil
+			return record.Drained{}, nil
 		})
 		return coupons, err
 	}
@@ -206,7 +206,7 @@ func TestF18ARebuildWhoseOwnerDiedBeforeItFrozeTheGateIsDoneByAnother(t *testing
 		stage.Must(t, stage.Err(d.ledger.Epochs.BeginRebuild(t.Context(), "dead", "c", 0)))
 		issued := d.issue("c", people("user-", 3)...)
 		_, err := d.ledger.Recorder.Record(t.Context(), batch(issued...))
-		if !errors.Is(err, flow.ErrRebuilding) {
+		if !errors.Is(err, record.ErrRebuilding) {
 			t.Fatalf("coupons are recorded while the owner may live: %v", err)
 		}
 		within, cancel := context.WithTimeout(t.Context(), time.Second)

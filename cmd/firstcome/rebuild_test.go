@@ -14,7 +14,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -362,7 +361,7 @@ func TestF05ACampaignThatIssuedBeforeTheLedgerKnewThatItWasMadeIsRebuilt(t *test
 		d.do("FLUSHALL")
 		stage.Must(t, d.remote.gate.recovery.Rename(t.Context()))
 		over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}
-		if err := flow.NewChanger(d.ledger.Campaigns, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
+		if err := gate.NewChanger(d.ledger.Campaigns, over, nil).Finish(t.Context(), "c", 0); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("who brings the change to the gate hears %v", err)
 		}
 		stage.Must(t, stage.Err(d.rebuilder().Rebuild(t.Context(), "op", "c", recovery.Order{IfLost: true})))

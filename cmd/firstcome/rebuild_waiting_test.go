@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
@@ -80,7 +79,7 @@ func TestF20AChangeThatWaitsIsDoneByARebuild(t *testing.T) {
 					t.Errorf("a quantity that was refused is %d", s.Quantity)
 				}
 				// Another node has read the change before the rebuild, and applies it now.
-				changer := flow.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
+				changer := gate.NewChanger(d.ledger.Campaigns, &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}, nil)
 				stage.Must(t, stage.Err(d.remote.gate.Apply(t.Context(), pending[0])))
 				switch err := changer.Finish(t.Context(), "c", version); {
 				case w.refused != errors.Is(err, firstcome.ErrBelowInForce), !w.refused && err != nil:

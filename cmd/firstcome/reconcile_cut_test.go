@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -94,14 +94,14 @@ func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopp
 	return c.Ledger.Adopt(ctx, r, g, absent, whole)
 }
 
-func (c *cutOff) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (c *cutOff) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	if err := c.at("record"); err != nil {
-		return flow.Drained{}, err
+		return record.Drained{}, err
 	}
 	return c.Records.Record(ctx, b)
 }
 
-func (c *cutOff) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+func (c *cutOff) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	if err := c.at("empty"); err != nil {
 		return err
 	}

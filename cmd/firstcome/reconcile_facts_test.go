@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -26,7 +27,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		f.Target = "id"
 		notes := func(d *desk, end, position int64) error {
 			f.Ends = []int64{end}
-			return d.ledger.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: position}})
+			return d.ledger.Followers.Followed(t.Context(), f, time.Minute, []follow.Cursor{{Campaign: "c", Position: position}})
 		}
 		stage.Must(t, notes(d, 8, 8))
 		b := d.backup()
@@ -42,13 +43,13 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		stage.Must(t, err)
 		stage.Same(t, "where who follows begins again", int64(1), done.FactsFrom) // kafka/two has nothing
 		stage.Same(t, "who follows", []string{"kafka/one", "kafka/two"}, done.Followers)
-		if err := notes(d, 19, 19); !errors.Is(err, flow.ErrFollowed) {
+		if err := notes(d, 19, 19); !errors.Is(err, follow.ErrFollowed) {
 			t.Errorf("a publisher that outlived the backup notes facts again: %v", err)
 		}
 		top := d.status().Position
 		at, err := d.ledger.Followers.CursorOf(t.Context(), "kafka/one", "c")
 		stage.Must(t, err)
-		stage.Same(t, "the cursor", flow.Cursor{Campaign: "c", Position: 10, Top: top, State: flow.Ahead}, at)
+		stage.Same(t, "the cursor", follow.Cursor{Campaign: "c", Position: 10, Top: top, State: follow.Ahead}, at)
 		behind, err := d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 		stage.Must(t, err)
 		stage.Same(t, "how many campaigns have facts to be published", 0, len(behind))
@@ -56,7 +57,7 @@ func TestF54WhoFollowsTheFactsStopsAtAReconcile(t *testing.T) {
 		stage.Must(t, d.ledger.Followers.ReplayFacts(t.Context(), "op", "kafka/one", "c", 11))
 		behind, err = d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 		stage.Must(t, err)
-		stage.Same(t, "what is to be published again", []flow.Cursor{{Campaign: "c", Position: 10, Top: top, State: flow.Again}}, behind)
+		stage.Same(t, "what is to be published again", []follow.Cursor{{Campaign: "c", Position: 10, Top: top, State: follow.Again}}, behind)
 	})
 }
 
@@ -66,7 +67,7 @@ func TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast(t *testing.T) {
 	d.kept(people("user-", 3)...)
 	f, err := d.ledger.Followers.Follow(t.Context(), "kafka/one", "a node", time.Minute)
 	stage.Must(t, err)
-	stage.Must(t, d.ledger.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
+	stage.Must(t, d.ledger.Followers.Followed(t.Context(), f, time.Minute, []follow.Cursor{{Campaign: "c", Position: 3}}))
 	b := d.backup()
 	d.turn(ledger.Pause)
 	d = b.restore()
@@ -77,8 +78,8 @@ func TestF54AReconcileWithoutNewFactsIsReplayedBehindTheLast(t *testing.T) {
 	d.turn(ledger.Resume)
 	late, err := d.remote.gate.Claim(t.Context(), "c", []firstcome.UserID{"late"})
 	stage.Must(t, err)
-	stage.Must(t, stage.Err(d.ledger.Recorder.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: d.status().Epoch, Coupons: []firstcome.Coupon{late[0].Coupon}})))
+	stage.Must(t, stage.Err(d.ledger.Recorder.Record(t.Context(), record.Batch{Campaign: "c", Epoch: d.status().Epoch, Coupons: []firstcome.Coupon{late[0].Coupon}})))
 	behind, err := d.ledger.Followers.Behind(t.Context(), "kafka/one", 9)
 	stage.Must(t, err)
-	stage.Same(t, "what is to be published", []flow.Cursor{{Campaign: "c", Position: 3, Top: 4, State: flow.Again}}, behind)
+	stage.Same(t, "what is to be published", []follow.Cursor{{Campaign: "c", Position: 3, Top: 4, State: follow.Again}}, behind)
 }

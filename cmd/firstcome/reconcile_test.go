@@ -13,9 +13,9 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
@@ -265,7 +265,7 @@ func TestF54P9AReconcileKeepsPeopleInLine(t *testing.T) {
 }
 
 // settleAll acknowledges all entries of the journal, which are in the ledger.
-func (r *rewind) settleAll(drained flow.Drained) {
+func (r *rewind) settleAll(drained record.Drained) {
 	r.journal = r.key("journal")
 	r.settle(drained, r.entries()...)
 }

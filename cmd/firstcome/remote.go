@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -116,15 +118,15 @@ type remoteGate struct {
 	*base
 	gate     servingGate
 	router   *gate.Router
-	changer  *flow.Changer
+	changer  *gate.Changer
 	retirer  *recovery.Retirer
 	rebuild  *recovery.Machine
-	waiter   *flow.Waiter   // nil if this node answers no callers
-	teller   *flow.Teller   // nil if this node answers no callers
-	recorder *flow.Recorder // nil if this node does not record
-	lineLog  *kafka.LineLog // nil if waiting lines are not logged
-	journal  *kafka.Journal // the topic between Redis and the ledger; nil if there is none
-	relay    *flow.Recorder // from the journal on Redis to the topic; nil if this node does not relay
+	waiter   *issue.Waiter    // nil if this node answers no callers
+	teller   *line.Teller     // nil if this node answers no callers
+	recorder *record.Recorder // nil if this node does not record
+	lineLog  *kafka.LineLog   // nil if waiting lines are not logged
+	journal  *kafka.Journal   // the topic between Redis and the ledger; nil if there is none
+	relay    *record.Recorder // from the journal on Redis to the topic; nil if this node does not relay
 }
 
 // dial connects to the gate. The ledger decides whether a Redis without a name may get one: if campaigns name another gate, the Redis may have been
@@ -211,16 +213,16 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 func (r *remoteGate) join() {
 	r.rebuild = recovery.New(r.ledger.Recorder, r.ledger.Epochs, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
 	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
-	var log flow.LineLog // nil if lines are not logged
+	var log line.LineLog // nil if lines are not logged
 	if r.lineLog != nil {
 		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}
 	r.router = &gate.Router{Gate: r.gate, Retired: r.ledger.Gate, Kept: r.ledger.Recorder, Watch: r.rebuild}
-	r.changer = flow.NewChanger(r.ledger.Campaigns, r.router, r.monitor.ChangeFailed)
+	r.changer = gate.NewChanger(r.ledger.Campaigns, r.router, r.monitor.ChangeFailed)
 	r.retirer = recovery.NewRetirer(r.ledger.Epochs, r.gate.retires, 0, r.monitor.RetireFailed)
 	if !r.flags.silent() {
-		r.waiter = flow.NewWaiter(r.router)
-		r.teller = flow.NewTeller(r.router, log)
+		r.waiter = issue.NewWaiter(r.router)
+		r.teller = line.NewTeller(r.router, log)
 	}
 	if r.flags.records() {
 		r.records()

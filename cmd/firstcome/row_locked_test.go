@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -27,12 +28,12 @@ func TestF51ACampaignWhoseRowSomebodyKeepsLockedHoldsUpNoOther(t *testing.T) {
 			told := make(stage.Alarms, 1000)
 			journal := d.far.Journal.Consumer(redis.ConsumerOptions{Active: d.ledger.Recorder.Active})
 			// A single failure that counts would open the breaker.
-			recorder := flow.NewRecorder(journal, d.ledger.Recorder, flow.RecorderLimits{Workers: 1, Failures: 1, Probe: time.Hour, OnAlarm: told.Tell})
-			waiter := flow.NewWaiter(d.remote.gate)
+			recorder := record.NewRecorder(journal, d.ledger.Recorder, record.RecorderLimits{Workers: 1, Failures: 1, Probe: time.Hour, OnAlarm: told.Tell})
+			waiter := issue.NewWaiter(d.remote.gate)
 			release := lockRow(t, name, "c")
 			stage.Run(t, recorder.Run, waiter.Run)
 			locked := d.issue("c", "user-1", "user-2")
-			if err := stage.Next[error](t, "word of the lock", told); !errors.Is(err, flow.ErrRowLocked) {
+			if err := stage.Next[error](t, "word of the lock", told); !errors.Is(err, record.ErrRowLocked) {
 				t.Fatalf("told otherwise: %v", err)
 			}
 			for _, other := range d.issue("d", stage.Users("u-", 1, 20)...) {

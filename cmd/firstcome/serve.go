@@ -12,8 +12,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
@@ -188,8 +188,8 @@ In another terminal:
 }
 
 // queue returns the limits on claims that wait for the gate.
-func (c *serveCmd) queue() flow.Limits {
-	return flow.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
+func (c *serveCmd) queue() issue.Limits {
+	return issue.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
 }
 
 // limits returns the limits on connections, and on the time that their requests may take.

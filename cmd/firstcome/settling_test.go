@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
@@ -29,7 +30,7 @@ type trial struct {
 	mail    *mail
 	random  *rand.Rand
 	nodes   []*desk
-	waiters []*flow.Waiter
+	waiters []*issue.Waiter
 	last    firstcome.Coupon
 	waited  map[int64]firstcome.Coupon // coupons for which a caller waited, by number
 	// known are the numbers of replayed dead letters.
@@ -46,11 +47,11 @@ func newTrial(t *testing.T) *trial {
 	}
 	var runs []func(context.Context) error
 	for _, d := range r.nodes {
-		waiter := flow.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Retired: d.ledger.Gate, Kept: d.ledger.Recorder})
+		waiter := issue.NewWaiter(&gate.Router{Gate: dull{d.remote.gate.Gate, r.mail}, Retired: d.ledger.Gate, Kept: d.ledger.Recorder})
 		journal := d.far.Journal.Consumer(redis.ConsumerOptions{
 			Active: d.ledger.Recorder.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
-		recorder := flow.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, flow.RecorderLimits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
+		recorder := record.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, record.RecorderLimits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}
@@ -99,7 +100,7 @@ func (r *trial) wait(at int, c firstcome.Coupon) {
 	case err == nil:
 		r.answers[0].Add(1)
 		r.isCoupon(d, c)
-	case !errors.Is(err, flow.ErrUnrecorded):
+	case !errors.Is(err, issue.ErrUnrecorded):
 		r.t.Errorf("who waits for number %d got no answer: %v", c.Number, err)
 	case told:
 		r.t.Errorf("number %d is unrecorded after it was replayed", c.Number)
@@ -137,7 +138,7 @@ func (r *trial) letters(p ledger.Letters) []ledger.DeadLetter {
 // replay replays an open dead letter. Each caller who waited for the number asks again, at every node.
 func (r *trial) replay(l ledger.DeadLetter) {
 	err := r.node().ledger.Recorder.Replay(r.t.Context(), "op", l.ID)
-	if errors.Is(err, flow.ErrRefused) {
+	if errors.Is(err, record.ErrRefused) {
 		return // for example because the user holds another coupon by now
 	}
 	stage.Must(r.t, err)
@@ -152,7 +153,7 @@ func (r *trial) replay(l ledger.DeadLetter) {
 // change makes a numbered change at a node and applies it at the gate.
 func (r *trial) change(do func(*desk) error) {
 	d := r.node()
-	err := flow.NewChanger(d.ledger.Campaigns, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
+	err := gate.NewChanger(d.ledger.Campaigns, d.remote.gate, nil).Do(r.t.Context(), "c", func() (int64, error) { return 0, do(d) })
 	for _, fine := range []error{firstcome.ErrNoCoupon, firstcome.ErrAlreadyVoided, firstcome.ErrNotRecorded, firstcome.ErrResolvedLetter} {
 		if errors.Is(err, fine) {
 			return
@@ -216,7 +217,7 @@ func (r *trial) end() {
 	d := r.nodes[0]
 	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
 	defer cancel()
-	for lag := []flow.Lag{{}}; len(lag) > 0; {
+	for lag := []record.Lag{{}}; len(lag) > 0; {
 		active, err := d.ledger.Recorder.Active(ctx)
 		if err == nil {
 			lag, err = d.remote.gate.journal.Lag(ctx, active)

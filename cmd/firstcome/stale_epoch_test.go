@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
@@ -254,7 +255,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			return l.ledger.Recorder.Active(ctx)
 		}
 		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
-		recorder := flow.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), flow.RecorderLimits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
+		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.RecorderLimits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
@@ -304,13 +305,13 @@ func (l *leadBack) foundBy(user firstcome.UserID, c firstcome.Coupon) {
 func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	l := newLeadBack(t, services.Ledgers[services.SQLite](t), firstcome.Recorded)
 	l.back()
-	waiter := flow.NewWaiter(l.over)
-	issuer := flow.NewIssuer(l.over, flow.Limits{})
+	waiter := issue.NewWaiter(l.over)
+	issuer := issue.NewIssuer(l.over, issue.Limits{})
 	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
-	stage.Run(t, waiter.Run, issuer.Run, flow.NewRecorder(journal, l.ledger.Recorder, flow.RecorderLimits{}).Run) // which notifies no waiter
-	answers := &flow.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Reads.Terms, Wait: 500 * time.Millisecond}
+	stage.Run(t, waiter.Run, issuer.Run, record.NewRecorder(journal, l.ledger.Recorder, record.RecorderLimits{}).Run) // which notifies no waiter
+	answers := &issue.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Reads.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
-	if !errors.Is(err, flow.ErrNotRecordedYet) && !errors.Is(err, flow.ErrUnrecorded) {
+	if !errors.Is(err, issue.ErrNotRecordedYet) && !errors.Is(err, issue.ErrUnrecorded) {
 		t.Errorf("the claim is answered %+v, %v", decision, err)
 	}
 	stage.Await(t, "the end of the journal", 0, func() int { return len(l.journalled()) })

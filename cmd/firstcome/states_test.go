@@ -19,8 +19,8 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
@@ -87,15 +87,15 @@ func (c *shelf) serves() {
 	t := c.t
 	t.Helper()
 	over := &gate.Router{Gate: c.gate, Retired: c.ledger.Gate, Kept: c.ledger.Recorder}
-	issuer := flow.NewIssuer(over, flow.Limits{})
+	issuer := issue.NewIssuer(over, issue.Limits{})
 	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(c.ledger.Reads.Terms)
-	claims := &flow.Answerer{Issuer: issuer, Coupons: over, Terms: terms.Terms}
+	claims := &issue.Answerer{Issuer: issuer, Coupons: over, Terms: terms.Terms}
 	log := slog.New(slog.DiscardHandler)
 	monitor := ops.New(log, "test", "")
 	served := httptest.NewServer(api.New(api.Config{
 		Ledger: c.ledger.Reads, Keys: c.ledger.Desk, Terms: terms, Claims: claims, Gate: over, Places: over, Auth: auth.New(auth.Config{Open: true}), Log: log, Observer: monitor, Health: monitor.Health,
-		Operator: operate.NewRemote(operate.Ledger{Campaigns: c.ledger.Campaigns, Letters: c.ledger.Recorder, Reads: c.ledger.Reads}, issuer, claims, flow.NewChanger(c.ledger.Campaigns, over, nil), over, nil),
+		Operator: operate.NewRemote(operate.Ledger{Campaigns: c.ledger.Campaigns, Letters: c.ledger.Recorder, Reads: c.ledger.Reads}, issuer, claims, gate.NewChanger(c.ledger.Campaigns, over, nil), over, nil),
 	}).Handler())
 	t.Cleanup(served.Close)
 	c.url = served.URL

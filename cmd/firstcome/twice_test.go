@@ -7,35 +7,36 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas takes the gate back to before numbers 2 and 3, and issues number 2 to another
 // user.
 func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(t *testing.T) {
-	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, drained flow.Drained){
-		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) {
+	for name, steps := range map[string]func(r *rewind, first []firstcome.Coupon, drained record.Drained){
+		"the recorder finds out first": func(r *rewind, _ []firstcome.Coupon, _ record.Drained) {
 			second := r.issue("c", "user-4")[0]
 			r.drain()
-			r.wait(second, flow.ErrUnrecorded)
+			r.wait(second, issue.ErrUnrecorded)
 		},
-		"the gate is told late how far the ledger was": func(r *rewind, first []firstcome.Coupon, drained flow.Drained) {
+		"the gate is told late how far the ledger was": func(r *rewind, first []firstcome.Coupon, drained record.Drained) {
 			second := r.issue("c", "user-4")[0]
 			r.settle(drained)
-			r.wait(second, flow.ErrUnrecorded)
+			r.wait(second, issue.ErrUnrecorded)
 			r.wait(first[1], nil) // it is in the ledger, although the gate has forgotten it
 		},
-		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ flow.Drained) {
+		"what was issued behind it is recorded first": func(r *rewind, _ []firstcome.Coupon, _ record.Drained) {
 			second := r.issue("c", "user-4")[0]
 			behind := r.issue("c", "user-5", "user-6")
 			r.settle(r.record(behind[1]))
 			r.drain()
-			r.wait(second, flow.ErrUnrecorded)
+			r.wait(second, issue.ErrUnrecorded)
 			r.wait(behind[1], nil)
 		},
-		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, drained flow.Drained) {
+		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, drained record.Drained) {
 			ctx, cancel := context.WithCancel(r.t.Context())
 			left := make(chan error)
 			go func() { left <- r.waiter.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 100}) }()
@@ -43,10 +44,10 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 			r.settle(drained)
 			nobodys := first[2]
 			nobodys.User = "nobody"
-			r.wait(nobodys, flow.ErrUnrecorded) // so the node has read it: a message alone would not tell
+			r.wait(nobodys, issue.ErrUnrecorded) // so the node has read it: a message alone would not tell
 			r.back()
 			second := r.issue("c", "user-4")[0]
-			r.wait(second, flow.ErrUnrecorded)
+			r.wait(second, issue.ErrUnrecorded)
 			cancel()
 			<-left
 		},
@@ -78,7 +79,7 @@ func TestWhoseCouponIsLostIsNotToldThatItIsRecorded(t *testing.T) {
 	}
 	again := r.issue("c", "user-1")[0]
 	r.drain()
-	r.wait(lost, flow.ErrUnrecorded)
+	r.wait(lost, issue.ErrUnrecorded)
 	r.wait(given, nil)
 	r.wait(again, nil)
 }

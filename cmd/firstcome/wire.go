@@ -17,11 +17,12 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/ops"
 )
@@ -35,8 +36,8 @@ type node struct {
 	ops         net.Listener     // nil if metrics and profiles are off
 
 	// The other parts are for callers. All but counter and board are nil if this node only records.
-	issuer   *flow.Issuer
-	lines    *flow.Dispatcher
+	issuer   *issue.Issuer
+	lines    *line.Dispatcher
 	operator *operate.Operator
 	auditor  *auditor
 	counter  *figures.Counter
@@ -117,15 +118,15 @@ func (n *node) openAPI(ctx context.Context) error {
 	gate := n.decider()
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
-	n.lines = flow.NewDispatcher(gate, flow.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
+	n.lines = line.NewDispatcher(gate, line.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
 	if n.remote != nil {
 		queue.Teller = n.remote.teller
 	}
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
 	n.monitor.WatchLines(n.lines, gate.LineOf)
-	n.issuer = flow.NewIssuer(gate, queue)
+	n.issuer = issue.NewIssuer(gate, queue)
 	terms := api.NewTermsCache(n.ledger.Reads.Terms)
-	claims := &flow.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms, Wait: queue.Gate}
+	claims := &issue.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms, Wait: queue.Gate}
 	kept := operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}
 	if r := n.remote; r == nil {
 		n.operator = operate.New(kept, n.issuer, claims)

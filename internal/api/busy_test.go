@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn: who reads "too many claims are waiting" adds nodes, which
@@ -25,8 +25,8 @@ func TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn(t *testing.T) {
 		{firstcome.ErrLineFull, "line_full", "as many people wait in line as may"},
 		{firstcome.ErrStopping, "stopping", "this node is stopping"},
 		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), "gate_unavailable", "not verified yet"},
-		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
-		{fmt.Errorf("%w: %w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified, flow.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
+		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, record.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
+		{fmt.Errorf("%w: %w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified, record.ErrRebuilding), "gate_unavailable", "is being rebuilt"},
 	} {
 		s := openFar(t)
 		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return fmt.Errorf("decide 3 claims: %w", row.err) }

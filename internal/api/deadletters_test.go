@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -63,8 +63,8 @@ func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
 func TestADeadLetterThatTheLedgerRefusesAgainIs409WithTheCause(t *testing.T) {
 	f := openDead(t)
 	// Garbage, and a coupon over the quantity.
-	_, err := f.ledger.Recorder.Bury(context.Background(), flow.Batch{
-		Campaign: "winter", Garbage: []flow.Garbage{{Source: "journal/7-0", Payload: "\x00?", Cause: "unknown format"}},
+	_, err := f.ledger.Recorder.Bury(context.Background(), record.Batch{
+		Campaign: "winter", Garbage: []record.Garbage{{Source: "journal/7-0", Payload: "\x00?", Cause: "unknown format"}},
 	}, "")
 	stage.Must(t, err)
 	f.behind(`UPDATE campaigns SET quantity = 1`)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,9 +34,9 @@ func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 	f := &farShop{gate: stage.NewGate(0), issued: make(chan int64, 100)}
 	f.gate.Lease, f.gate.Issued = 0, func(number int64) { f.issued <- number }
 	f.shop = openFor(t, ledger.Options{Gate: farGateName}, func(s *shop, c *api.Config) {
-		waiter := flow.NewWaiter(&gate.Router{Gate: f.gate, Retired: s.ledger.Gate, Kept: s.ledger.Recorder})
-		s.far, s.issuer = f.gate, flow.NewIssuer(f.gate, flow.Limits{})
-		s.claims = &flow.Answerer{Coupons: f.gate, Waiter: waiter, Wait: time.Minute}
+		waiter := issue.NewWaiter(&gate.Router{Gate: f.gate, Retired: s.ledger.Gate, Kept: s.ledger.Recorder})
+		s.far, s.issuer = f.gate, issue.NewIssuer(f.gate, issue.Limits{})
+		s.claims = &issue.Answerer{Coupons: f.gate, Waiter: waiter, Wait: time.Minute}
 		for _, do := range change {
 			do(s, c)
 		}
@@ -77,6 +77,6 @@ func (f *farShop) hold() (came <-chan struct{}, letGo func()) {
 }
 
 // queue is a change of openFar: the queue to the gate has limits.
-func queue(l flow.Limits) func(*shop, *api.Config) {
-	return func(s *shop, _ *api.Config) { s.issuer = flow.NewIssuer(s.far, l) }
+func queue(l issue.Limits) func(*shop, *api.Config) {
+	return func(s *shop, _ *api.Config) { s.issuer = issue.NewIssuer(s.far, l) }
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -45,7 +45,7 @@ func (loggedGate) Decides(context.Context, firstcome.CampaignID, int64) error { 
 // A lineLog takes records unless it fails.
 type lineLog struct{ fails atomic.Pointer[error] }
 
-func (l *lineLog) Append(context.Context, firstcome.CampaignID, []flow.LineRecord) error {
+func (l *lineLog) Append(context.Context, firstcome.CampaignID, []line.LineRecord) error {
 	if err := l.fails.Load(); err != nil {
 		return fmt.Errorf("append to the log: %w", *err)
 	}
@@ -54,7 +54,7 @@ func (l *lineLog) Append(context.Context, firstcome.CampaignID, []flow.LineRecor
 
 // loggedPlaces tell a place once the log has it.
 type loggedPlaces struct {
-	*flow.Teller
+	*line.Teller
 	gate loggedGate
 }
 
@@ -68,7 +68,7 @@ func openLogged(t *testing.T) (*shop, *lineLog) {
 	log := &lineLog{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
 		gate := loggedGate{s.ledger.Gate}
-		c.Places, c.FollowEvery = loggedPlaces{flow.NewTeller(gate, log), gate}, 10*time.Millisecond
+		c.Places, c.FollowEvery = loggedPlaces{line.NewTeller(gate, log), gate}, 10*time.Millisecond
 	})
 	return s, log
 }

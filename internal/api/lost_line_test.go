@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -19,7 +19,7 @@ func (f *farShop) served() {
 	stage.Must(f.t, stage.Err(f.gate.Serve(ctx, "c", 1)))
 	state, err := f.gate.LineOf(ctx, "c")
 	stage.Must(f.t, err)
-	b := flow.Batch{Campaign: "c", Epoch: 1, Coupons: f.gate.Take("c"), Line: gate.LineReport{Line: state.Line}}
+	b := record.Batch{Campaign: "c", Epoch: 1, Coupons: f.gate.Take("c"), Line: gate.LineReport{Line: state.Line}}
 	drained, err := f.ledger.Recorder.Record(ctx, b)
 	stage.Must(f.t, err)
 	f.gate.Settle("c", drained)
@@ -61,7 +61,7 @@ func TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed(t *testing.T) 
 			if known { // a recorder comes late with what the gate's journal still had
 				c := stage.Coupon("c", 2)
 				c.Generation, c.Ticket, c.IssuedAt = 1, 2, time.Now()
-				b := flow.Batch{Campaign: "c", Epoch: 1, Coupons: []firstcome.Coupon{c}}
+				b := record.Batch{Campaign: "c", Epoch: 1, Coupons: []firstcome.Coupon{c}}
 				b.Line.Line = firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 2, Served: 2, Waiting: 1}
 				stage.Must(t, stage.Err(f.ledger.Recorder.Record(t.Context(), b)))
 			}

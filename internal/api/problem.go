@@ -8,10 +8,11 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -96,12 +97,12 @@ func problemOf(err error) *client.Problem {
 		return newProblem(nothingToReconcile, recovery.ErrNothingToReconcile.Error())
 	case errors.Is(err, gate.ErrRetired):
 		return newProblem(noGate, gate.ErrRetired.Error())
-	case errors.Is(err, flow.ErrRefused):
+	case errors.Is(err, record.ErrRefused):
 		return newProblem(deadLetterRefused, err.Error())
 	case errors.Is(err, firstcome.ErrStale):
 		return newProblem(stale, firstcome.ErrStale.Error())
-	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
-		return unavailable(wrongNode, flow.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
+	case errors.Is(err, gate.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
+		return unavailable(wrongNode, gate.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
 	case errors.Is(err, firstcome.ErrLineLogLost):
 		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: the place is kept. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line anew")
 	case errors.Is(err, firstcome.ErrLineLogAway):
@@ -112,15 +113,15 @@ func problemOf(err error) *client.Problem {
 		return unavailable(wrongNode, ledger.ErrUnnamedGate.Error())
 	case errors.Is(err, firstcome.ErrPending): // also if finishing that one is what failed
 		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
-	case errors.Is(err, flow.ErrUnfinished):
-		return unavailable(changeUnfinished, flow.ErrUnfinished.Error())
+	case errors.Is(err, gate.ErrUnfinished):
+		return unavailable(changeUnfinished, gate.ErrUnfinished.Error())
 	case errors.Is(err, firstcome.ErrNotRecorded):
 		return unavailable(notRecorded, "the number is issued and not in the ledger yet, so nothing was changed. Ask again")
-	case errors.Is(err, flow.ErrNotRecordedYet):
+	case errors.Is(err, issue.ErrNotRecordedYet):
 		return unavailable(notRecorded, "the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
-	case errors.Is(err, flow.ErrUnrecorded):
+	case errors.Is(err, issue.ErrUnrecorded):
 		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
-	case errors.Is(err, flow.ErrRebuilding):
+	case errors.Is(err, record.ErrRebuilding):
 		return unavailable(gateUnavailable, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
 	case errors.Is(err, gate.ErrUnverified):
 		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")

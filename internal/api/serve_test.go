@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -83,7 +83,7 @@ func TestF33AClaimWhoseClientWentAwayIsFindable(t *testing.T) {
 }
 
 func TestF17AFullQueueIs503AndAskingAgainIsSafe(t *testing.T) {
-	s := openFar(t, queue(flow.Limits{Waiting: 1, Batch: 1}))
+	s := openFar(t, queue(issue.Limits{Waiting: 1, Batch: 1}))
 	s.create(`{"id":"c","name":"n","quantity":9,"answer":"decided"}`)
 	came, letGo := s.hold()
 	answers := make(chan reply, 3)
@@ -109,7 +109,7 @@ func TestF17AFullQueueIs503AndAskingAgainIsSafe(t *testing.T) {
 }
 
 func TestAClaimThatWaitsTooLongIs503(t *testing.T) {
-	s := openFar(t, queue(flow.Limits{Gate: 50 * time.Millisecond}))
+	s := openFar(t, queue(issue.Limits{Gate: 50 * time.Millisecond}))
 	s.create(`{"id":"c","name":"n","quantity":9,"answer":"decided"}`)
 	_, letGo := s.hold()
 	s.claim("c", "u").want(t, 503, "")

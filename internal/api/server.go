@@ -189,7 +189,7 @@ type Records interface {
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 }
 
-// Claims answers claims and repeated questions for a coupon: see flow.Answerer.
+// Claims answers claims and repeated questions for a coupon: see issue.Answerer.
 type Claims interface {
 	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)

@@ -21,9 +21,9 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
@@ -44,8 +44,8 @@ type testLedger struct {
 type shop struct {
 	t      testing.TB
 	ledger *testLedger
-	issuer *flow.Issuer
-	claims *flow.Answerer
+	issuer *issue.Issuer
+	claims *issue.Answerer
 	far    *stage.Gate // nil: the ledger decides
 	server *api.Server
 	auth   *auth.Authenticator
@@ -77,10 +77,10 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 	s.ledger.Ledger, err = ledger.Open(context.Background(), s.ledger.path, options)
 	stage.Must(t, err)
 	t.Cleanup(func() { stage.Must(t, s.ledger.Close()) })
-	s.issuer = flow.NewIssuer(s.ledger.Gate, flow.Limits{})
+	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Limits{})
 	s.auth = auth.New(auth.Config{Open: true})
 	s.heard = newObserver()
-	s.claims = &flow.Answerer{Coupons: s.ledger.Gate}
+	s.claims = &issue.Answerer{Coupons: s.ledger.Gate}
 	config := api.Config{Log: slog.New(slog.DiscardHandler), Observer: s.heard, Health: s.heard, Audit: s.auditBooks}
 	for _, do := range change {
 		do(s, &config)
@@ -107,7 +107,7 @@ func (s *shop) wire(config api.Config) {
 	if s.far != nil {
 		over := &gate.Router{Gate: s.far, Retired: s.ledger.Gate, Kept: s.ledger.Recorder}
 		config.Gate, config.Places = s.far, over
-		config.Operator = operate.NewRemote(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims, flow.NewChanger(s.ledger.Campaigns, over, nil), s.far, nil)
+		config.Operator = operate.NewRemote(operate.Ledger{Campaigns: s.ledger.Campaigns, Letters: s.ledger.Recorder, Reads: s.ledger.Reads}, s.issuer, s.claims, gate.NewChanger(s.ledger.Campaigns, over, nil), s.far, nil)
 	}
 	s.server = api.New(config)
 }

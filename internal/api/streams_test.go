@@ -18,8 +18,8 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -214,7 +214,7 @@ func runStreams(t testing.TB, l streamed, every time.Duration) *api.Server {
 		return stage.Terms(9), nil
 	}
 	s := api.New(api.Config{
-		Ledger: anyCampaign{}, Claims: &flow.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
+		Ledger: anyCampaign{}, Claims: &issue.Answerer{Coupons: l}, Places: l, Terms: api.NewTermsCache(terms), Auth: auth.New(auth.Config{JWT: check}),
 		Observer: newObserver(), FollowEvery: every,
 	})
 	stage.Run(t, s.Run)

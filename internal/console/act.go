@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -236,7 +236,7 @@ func stateOf(why error) string {
 		return "older"
 	case errors.Is(why, gate.ErrStaleEpoch):
 		return "behind"
-	case errors.Is(why, flow.ErrRebuilding):
+	case errors.Is(why, record.ErrRebuilding):
 		return "rebuilding"
 	case errors.Is(why, gate.ErrUnverified):
 		return "unverified"

@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -74,7 +75,7 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 	h := openFar(t, func(h *house) {
 		away = &lostLedger{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Watcher.Ledger = away, away
-		h.config.Journal.Recorder = func() flow.RecorderStats { return flow.RecorderStats{Breaker: "open", Retries: 12} }
+		h.config.Journal.Recorder = func() record.RecorderStats { return record.RecorderStats{Breaker: "open", Retries: 12} }
 	})
 	h.claim(h.campaign("spring", 10), "mina")
 	b := h.browser()
@@ -155,17 +156,17 @@ type erring struct {
 // errings are every error with words of its own.
 var errings = []erring{
 	{firstcome.ErrPending, 503, "An earlier change is on its way", "Nothing was changed.", ""},
-	{errors.Join(flow.ErrUnfinished, firstcome.ErrPending), 503, "An earlier change is on its way", "Nothing was changed.", ""},
-	{flow.ErrUnfinished, 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
-	{errors.Join(flow.ErrUnfinished, firstcome.ErrGateMismatch), 503, "It will take effect", "another node has to bring it to the gate", "Nothing was changed."},
-	{errors.Join(flow.ErrUnfinished, firstcome.ErrGateUnavailable), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
-	{errors.Join(flow.ErrUnfinished, firstcome.ErrLineLogAway), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
+	{errors.Join(gate.ErrUnfinished, firstcome.ErrPending), 503, "An earlier change is on its way", "Nothing was changed.", ""},
+	{gate.ErrUnfinished, 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
+	{errors.Join(gate.ErrUnfinished, firstcome.ErrGateMismatch), 503, "It will take effect", "another node has to bring it to the gate", "Nothing was changed."},
+	{errors.Join(gate.ErrUnfinished, firstcome.ErrGateUnavailable), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
+	{errors.Join(gate.ErrUnfinished, firstcome.ErrLineLogAway), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
 	{firstcome.ErrGateMismatch, 503, "Not by this node", "this node has another gate", ""},
 	{ledger.ErrUnnamedGate, 503, "Not by this node", "Redis has no name as a gate", ""},
 	{firstcome.ErrNotRecorded, 503, "It is not in the ledger yet", "Nothing was changed.", ""},
-	{flow.ErrNotRecordedYet, 503, "It is not in the ledger yet", "The issue was decided", "Nothing was changed."},
-	{flow.ErrUnrecorded, 503, "The ledger did not take the coupon", "It was issued and is not recorded.", "Nothing was changed."},
-	{flow.ErrRefused, 409, "This cannot be done now", "the ledger refuses it", ""},
+	{issue.ErrNotRecordedYet, 503, "It is not in the ledger yet", "The issue was decided", "Nothing was changed."},
+	{issue.ErrUnrecorded, 503, "The ledger did not take the coupon", "It was issued and is not recorded.", "Nothing was changed."},
+	{record.ErrRefused, 409, "This cannot be done now", "the ledger refuses it", ""},
 	{firstcome.ErrBelowInForce, 409, "This cannot be done now", "below the number of coupons in force", ""},
 	{firstcome.ErrClosed, 409, "This cannot be done now", "closed by an operator", ""},
 	{firstcome.ErrAlreadyVoided, 409, "This cannot be done now", "voided before", ""},
@@ -175,7 +176,7 @@ var errings = []erring{
 	{gate.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
 	{&recovery.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
 	{recovery.ErrOutdone, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
-	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
+	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, record.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
 	{gate.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},
 	{&gate.LedgerRolledBackError{Campaign: "spring"}, 503, "The ledger is older than the gate", "Nothing was changed.", "Try again"},

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A healthPage draws the flow once, and lists the nodes and what doctor found.
@@ -200,7 +200,7 @@ func (c *healthHandlers) edges(ctx context.Context, v *view, rates map[string]fl
 	journal := edge{Words: []string{"gate"}, Rate: issued, State: "ok"}
 	recorded := edge{Words: []string{"journal"}, State: "ok"}
 	lags, failed := v.Journal.Lag(ctx)
-	unaged := errors.Is(failed, flow.ErrUnaged)
+	unaged := errors.Is(failed, record.ErrUnaged)
 	if unaged {
 		failed = nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // fleet are nodes that say what the test has them say.
@@ -166,7 +166,7 @@ func TestHealthShowsClaimsThatAreNotAnsweredWithAnOutcome(t *testing.T) {
 func TestHealthShowsThatTheRecordersBreakerIsOpen(t *testing.T) {
 	breaker := ""
 	h := openFar(t, func(h *house) {
-		h.config.Journal.Recorder = func() flow.RecorderStats { return flow.RecorderStats{Breaker: breaker} }
+		h.config.Journal.Recorder = func() record.RecorderStats { return record.RecorderStats{Breaker: breaker} }
 	})
 	b := h.browser()
 	for _, breaker = range []string{"closed", "open"} {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -39,10 +39,10 @@ func withTrouble(h *house) {
 	for id, why := range map[firstcome.CampaignID]error{"spring": gate.ErrLost, "line": gate.ErrUnverified, "shut": &gate.LedgerRolledBackError{Campaign: "shut"}} {
 		h.mender.breaks(id, why)
 	}
-	lag := func(context.Context) ([]flow.Lag, error) {
-		return []flow.Lag{{Campaign: "spring", Numbers: 12_345, Oldest: time.Minute}}, nil
+	lag := func(context.Context) ([]record.Lag, error) {
+		return []record.Lag{{Campaign: "spring", Numbers: 12_345, Oldest: time.Minute}}, nil
 	}
-	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() flow.RecorderStats { return flow.RecorderStats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
+	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.RecorderStats { return record.RecorderStats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
 }
 
 // pagesToLookAt are the paths of all pages that somebody looks at, of the campaigns spring and line.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -183,11 +183,11 @@ func TestAFilterOfCouponsThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
-	lag := func(context.Context) ([]flow.Lag, error) {
-		return []flow.Lag{{Campaign: "spring", Numbers: 12, Oldest: time.Second}, {Campaign: "autumn", Numbers: 30, Oldest: time.Minute}}, nil
+	lag := func(context.Context) ([]record.Lag, error) {
+		return []record.Lag{{Campaign: "spring", Numbers: 12, Oldest: time.Second}, {Campaign: "autumn", Numbers: 30, Oldest: time.Minute}}, nil
 	}
 	h := openHouse(t, func(h *house) {
-		h.config.Journal = &console.Journal{Lag: lag, Recorder: func() flow.RecorderStats { return flow.RecorderStats{Retries: 7, Breaker: "open"} }}
+		h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.RecorderStats { return record.RecorderStats{Retries: 7, Breaker: "open"} }}
 	})
 	h.campaign("spring", 3)
 	h.campaign("calm", 3)

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -91,7 +91,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 	h.claim("lost", "mina", "jun")
 	h.mender.breaks("lost", gate.ErrLost)
 	h.mender.breaks("restarted", gate.ErrUnverified)
-	h.mender.breaks("mending", fmt.Errorf("%w: %w", gate.ErrUnverified, flow.ErrRebuilding))
+	h.mender.breaks("mending", fmt.Errorf("%w: %w", gate.ErrUnverified, record.ErrRebuilding))
 	h.mender.breaks("restored", &gate.LedgerRolledBackError{Campaign: "restored"})
 	h.mender.breaks("left", &gate.StaleEpochError{Campaign: "left"})
 	plain, key := h.key(firstcome.Operator)

@@ -10,21 +10,21 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A Journal is what a node knows of the way from the gate to the ledger.
 type Journal struct {
 	Gate string // the name that campaigns have for it
-	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons, perhaps with flow.ErrUnaged.
-	Lag func(context.Context) ([]flow.Lag, error)
+	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons, perhaps with record.ErrUnaged.
+	Lag func(context.Context) ([]record.Lag, error)
 	// Recorder returns this node's recorder; nil: it records nothing.
-	Recorder func() flow.RecorderStats
+	Recorder func() record.RecorderStats
 	// Relay returns this node's relay into a topic; nil: it has none.
-	Relay func() flow.RecorderStats
+	Relay func() record.RecorderStats
 	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Machine. Nil: it does not look.
 	Troubles func() map[firstcome.CampaignID]error
 }
@@ -36,12 +36,12 @@ type recordingPage struct {
 	Typed     string               // in its field
 	NoSuch    string               // what is wrong with it
 	Remote    bool                 // there is a gate beside the ledger
-	Lags      []flow.Lag
-	Backlog   *int64              // nil: unknown
-	Oldest    *time.Duration      // nil: unknown
-	Recorder  *flow.RecorderStats // nil: this node records nothing
-	Relay     *flow.RecorderStats // nil: this node relays nothing
-	Relayed   bool                // some node relays
+	Lags      []record.Lag
+	Backlog   *int64                // nil: unknown
+	Oldest    *time.Duration        // nil: unknown
+	Recorder  *record.RecorderStats // nil: this node records nothing
+	Relay     *record.RecorderStats // nil: this node relays nothing
+	Relayed   bool                  // some node relays
 	// Recorders are the nodes that record, as each last said of itself.
 	Recorders []nodeRow
 	Unheard   bool                 // the other nodes cannot be read
@@ -187,12 +187,12 @@ func (c *recordingHandlers) backlog(v *view, page *recordingPage) {
 		page.Relay = &stats
 	}
 	lags, err := c.Journal.Lag(v.r.Context())
-	aged := !errors.Is(err, flow.ErrUnaged)
+	aged := !errors.Is(err, record.ErrUnaged)
 	if err != nil && aged {
 		return
 	}
 	if page.Campaign != "" {
-		lags = slices.DeleteFunc(lags, func(l flow.Lag) bool { return l.Campaign != page.Campaign })
+		lags = slices.DeleteFunc(lags, func(l record.Lag) bool { return l.Campaign != page.Campaign })
 	}
 	page.Lags = lags
 	all, oldest := int64(0), time.Duration(0)

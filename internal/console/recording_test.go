@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -54,7 +54,7 @@ func TestTheRecordingPageShowsEachRecordersBreaker(t *testing.T) {
 }
 
 func TestTheRecordingPageSaysThatThisNodeRecordsNothing(t *testing.T) {
-	for said, recorder := range map[string]func() flow.RecorderStats{"this node records nothing": nil, "Retries 0": func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }} {
+	for said, recorder := range map[string]func() record.RecorderStats{"this node records nothing": nil, "Retries 0": func() record.RecorderStats { return record.RecorderStats{Breaker: "closed"} }} {
 		h := openFar(t, func(h *house) { h.config.Journal.Recorder = recorder })
 		if got := h.browser().get("/console/recording").text(); !strings.Contains(got, said) || strings.Contains(got, "records nothing") != (recorder == nil) {
 			t.Errorf("no %q in %s", said, got)
@@ -66,15 +66,15 @@ func TestTheRecordingPageSaysThatThisNodeRecordsNothing(t *testing.T) {
 // they have waited is not.
 func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {
 	now := time.Now()
-	failed := flow.ErrUnaged
+	failed := record.ErrUnaged
 	h := openFar(t, func(h *house) {
 		node := func(host, relay string) figures.Node {
 			return figures.Node{Host: host, Listen: "127.0.0.1:8080", Now: now, SeenAt: now, Breaker: "closed", Relay: relay}
 		}
 		h.config.Watcher.Nodes = crowd{node("well", "closed"), node("ill", "open"), node("trying", "half-open")}
-		h.config.Journal.Relay = func() flow.RecorderStats { return flow.RecorderStats{Breaker: "open"} }
-		h.config.Journal.Lag = func(context.Context) ([]flow.Lag, error) {
-			return []flow.Lag{{Campaign: "spring", Numbers: 1234, Oldest: 90 * time.Second}}, failed
+		h.config.Journal.Relay = func() record.RecorderStats { return record.RecorderStats{Breaker: "open"} }
+		h.config.Journal.Lag = func(context.Context) ([]record.Lag, error) {
+			return []record.Lag{{Campaign: "spring", Numbers: 1234, Oldest: 90 * time.Second}}, failed
 		}
 	})
 	for lang, wants := range map[string][]string{

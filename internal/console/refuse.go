@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -121,13 +122,13 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusNotFound, Head: v.say("없는 페이지입니다", "There is no such thing"), Why: v.say("주소를 다시 확인하세요.", "Check the address.")}
 	case errors.As(err, &field):
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value cannot be taken"), Why: v.why(field) + ". " + nothing}
-	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, flow.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
+	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, record.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again as soon as that one has reached the gate.")}
-	case errors.Is(err, flow.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch):
+	case errors.Is(err, gate.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었습니다. 이 노드의 게이트나 코드 비밀키가 캠페인의 것과 달라, 다른 노드가 반영해야 합니다. 노드의 로그에 무엇을 할지 나와 있습니다.", "The change is in the ledger. This node has another gate or code secret than the campaign, so another node has to bring it to the gate. The node's log says what to do.")}
-	case errors.Is(err, flow.ErrUnfinished):
+	case errors.Is(err, gate.ErrUnfinished):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었고 게이트에 닿으면 반영됩니다.", "The change is in the ledger, and reaches the gate as soon as that answers.")}
 	case errors.Is(err, firstcome.ErrLineLogAway):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열을 보관하는 Kafka가 응답하지 않습니다", "Kafka, which has the copies of the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
@@ -167,7 +168,7 @@ func (v *view) ofGate(err error) (refusal, bool) {
 		return refusal{Head: v.say("원장이 게이트보다 오래되었습니다", "The ledger is older than the gate"), Why: nothing + " " + v.say("백업을 되돌린 것 같습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "A backup may have been restored. Recording says what to do.")}, true
 	case errors.Is(err, gate.ErrStaleEpoch):
 		return refusal{Head: v.say("게이트가 원장보다 오래되었습니다", "The gate is older than the ledger"), Why: nothing + " " + v.say("이 노드가 닿는 Redis를 다른 Redis가 이어받았습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Another Redis took the place of the one that this node reaches. Recording says what to do.")}, true
-	case errors.Is(err, recovery.ErrOutdone), errors.Is(err, flow.ErrRebuilding):
+	case errors.Is(err, recovery.ErrOutdone), errors.Is(err, record.ErrRebuilding):
 		return refusal{Head: v.say("게이트를 다시 만드는 중입니다", "The gate is being rebuilt"), Why: nothing + " " + v.say("끝나면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again when that is done: see Recording.")}, true
 	case errors.Is(err, gate.ErrUnverified):
 		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나 다른 서버가 맡았습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 해 주세요.", "Redis restarted, or another server took over. A node verifies it within seconds. Try again then.")}, true
@@ -176,9 +177,9 @@ func (v *view) ofGate(err error) (refusal, bool) {
 	case errors.As(err, &full):
 		const mega = 1 << 20
 		return refusal{Head: v.say("Redis에 메모리가 모자랍니다", "Redis lacks memory"), Why: nothing + " " + v.say("게이트를 다시 만들려면 메모리가 약 %s MiB 더 필요합니다. maxmemory를 늘리거나 메모리를 비운 뒤 다시 해 주세요.", "A rebuild needs about %s MiB more. Raise maxmemory, or free so much, and try again.", v.lang.number((full.Missing+mega-1)/mega))}, true
-	case errors.Is(err, flow.ErrNotRecordedYet):
+	case errors.Is(err, issue.ErrNotRecordedYet):
 		return refusal{Head: v.say("아직 원장에 없습니다", "It is not in the ledger yet"), Why: v.say("발급은 결정되었고, 쿠폰이 제때 원장에 기록되지 않았습니다. 다시 해도 안전합니다. 한 장만 발급됩니다.", "The issue was decided, and the coupon was not recorded in time. Try again: it is safe, and no second coupon is issued.")}, true
-	case errors.Is(err, flow.ErrUnrecorded):
+	case errors.Is(err, issue.ErrUnrecorded):
 		return refusal{Head: v.say("원장이 쿠폰을 받지 않았습니다", "The ledger did not take the coupon"), Why: v.say("쿠폰은 발급되었지만 기록되지 않았습니다. 기록 현황 화면에서 기록 실패 건이나 유실된 번호를 확인하세요.", "It was issued and is not recorded. Look for it among the dead letters and lost numbers on Recording.")}, true
 	}
 	return refusal{}, false
@@ -215,7 +216,7 @@ var conflicts = []struct {
 	{firstcome.ErrCampaignExists, "이 ID의 캠페인이 이미 있습니다"},
 	{operate.ErrNoRemoteGate, "이 노드의 캠페인은 원장이 직접 결정하므로 다시 만들 게이트가 없습니다"},
 	{gate.ErrRetired, "끝난 캠페인이라 게이트에서 지워졌고, 이제 원장이 응답합니다"},
-	{flow.ErrRefused, "원장이 받지 않습니다. 무엇이 어긋나는지는 노드의 로그에 있습니다"},
+	{record.ErrRefused, "원장이 받지 않습니다. 무엇이 어긋나는지는 노드의 로그에 있습니다"},
 	{ledger.ErrUnnamedGate, "이 노드의 Redis에 게이트 이름이 없어 만들지 않았습니다"},
 	{firstcome.ErrGateMismatch, "이 노드의 게이트나 코드 비밀키가 캠페인의 것과 다릅니다"},
 }

@@ -20,10 +20,11 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/console"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -35,7 +36,7 @@ type house struct {
 	t      testing.TB
 	ledger *ledger.Ledger
 	file   string // the ledger's
-	issuer *flow.Issuer
+	issuer *issue.Issuer
 	auth   *auth.Authenticator
 	config console.Config
 	// counter counts what claim does not: a test tells it.
@@ -93,7 +94,7 @@ func (e *eyes) shut() error {
 func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	switch why := e.shut(); {
 	case errors.Is(why, gate.ErrUnverified):
-		return gate.State{Unverified: true, Frozen: errors.Is(why, flow.ErrRebuilding)}, nil
+		return gate.State{Unverified: true, Frozen: errors.Is(why, record.ErrRebuilding)}, nil
 	case errors.Is(why, gate.ErrLost):
 		return gate.State{Lost: true}, nil
 	case why != nil:
@@ -145,8 +146,8 @@ func openHouseOn(t testing.TB, ledger string, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, file: ledger}
 	h.openLedger("")
-	h.decides, h.coupons, h.issuer = h.ledger.Gate, h.ledger.Gate, flow.NewIssuer(h.ledger.Gate, flow.Limits{})
-	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.ledger.Gate}
+	h.decides, h.coupons, h.issuer = h.ledger.Gate, h.ledger.Gate, issue.NewIssuer(h.ledger.Gate, issue.Limits{})
+	claims := &issue.Answerer{Issuer: h.issuer, Coupons: h.ledger.Gate}
 	h.config = console.Config{Places: h.ledger.Gate, Operator: operate.New(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims)}
 	return h.open(nil, change...)
 }
@@ -158,11 +159,11 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h.openLedger("far away")
 	h.gate.Lease, h.eyes = 0, &eyes{farGate: h.gate}
 	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
-	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
-	claims := &flow.Answerer{Issuer: h.issuer, Coupons: h.gate}
-	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, flow.NewChanger(h.ledger.Campaigns, over, nil), h.gate, &h.mender)
-	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil } // claim records
-	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
+	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Limits{})
+	claims := &issue.Answerer{Issuer: h.issuer, Coupons: h.gate}
+	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), h.gate, &h.mender)
+	lag := func(context.Context) ([]record.Lag, error) { return nil, nil } // claim records
+	recorder := func() record.RecorderStats { return record.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change...)
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -29,11 +29,11 @@ type node struct {
 
 // node returns a node of the parts that the walk's pages stand on.
 func (w *walk) node() *node {
-	issuer := flow.NewIssuer(w.decides, flow.Limits{})
+	issuer := issue.NewIssuer(w.decides, issue.Limits{})
 	w.t.Cleanup(func() { stage.Must(w.t, issuer.Stop(context.Background())) })
 	terms := api.NewTermsCache(w.ledger.Reads.Terms)
 	config := api.Config{
-		Ledger: w.away, Keys: w.ledger.Desk, Terms: terms, Claims: &flow.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
+		Ledger: w.away, Keys: w.ledger.Desk, Terms: terms, Claims: &issue.Answerer{Issuer: issuer, Coupons: w.coupons, Terms: terms.Terms},
 		Places: w.decides, Operator: w.config.Operator, Auth: w.auth, Log: slog.New(slog.DiscardHandler), Observer: deaf{},
 	}
 	if w.far != nil {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/console"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -44,7 +45,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	t.Cleanup(g.Close)
 	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: g.Name()}))
 	stage.Serve(t, h.ledger)
-	stage.Run(t, flow.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, flow.RecorderLimits{}).Run)
+	stage.Run(t, record.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, record.RecorderLimits{}).Run)
 	far := struct {
 		gate.Gate
 		*redis.Recovery
@@ -58,11 +59,11 @@ func openRedis(t *testing.T, change func(*house)) *house {
 		})
 	}
 	over := &gate.Router{Gate: h.eyes, Retired: h.ledger.Gate, Kept: h.ledger.Recorder, Watch: &h.mender}
-	h.decides, h.coupons, h.over, h.issuer = over, over, over, flow.NewIssuer(over, flow.Limits{})
-	claims := &flow.Answerer{Issuer: h.issuer, Coupons: over}
-	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, flow.NewChanger(h.ledger.Campaigns, over, nil), over, &h.mender)
-	lag := func(context.Context) ([]flow.Lag, error) { return nil, nil }
-	recorder := func() flow.RecorderStats { return flow.RecorderStats{Breaker: "closed"} }
+	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Limits{})
+	claims := &issue.Answerer{Issuer: h.issuer, Coupons: over}
+	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), over, &h.mender)
+	lag := func(context.Context) ([]record.Lag, error) { return nil, nil }
+	recorder := func() record.RecorderStats { return record.RecorderStats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change)
 }

@@ -17,9 +17,9 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/figures"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -106,7 +106,7 @@ var steps = []walked{
 var (
 	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
 	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
-	errMending    = fmt.Errorf("%w: %w", errRecovering, flow.ErrRebuilding)
+	errMending    = fmt.Errorf("%w: %w", errRecovering, record.ErrRebuilding)
 	errGone       = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrLost)
 	errRolledBack = error(&gate.LedgerRolledBackError{Campaign: "spring"})
 	errStaleEpoch = error(&gate.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
@@ -257,7 +257,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 }
 
 // lag returns what is on its way to the ledger, as console.Journal wants it: it asks the ledger which campaigns there are, and then the gate.
-func (w *walk) lag(ctx context.Context) ([]flow.Lag, error) {
+func (w *walk) lag(ctx context.Context) ([]record.Lag, error) {
 	if _, err := w.away.Campaign(ctx, "spring"); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (w *walk) lag(ctx context.Context) ([]flow.Lag, error) {
 	if w.unrecorded == 0 {
 		return nil, nil
 	}
-	return []flow.Lag{{Campaign: "spring", Numbers: w.unrecorded, Oldest: time.Second}}, nil
+	return []record.Lag{{Campaign: "spring", Numbers: w.unrecorded, Oldest: time.Second}}, nil
 }
 
 // passes has time pass.

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Ledger is the part of a ledger that figures read. ledger.Reads implements it.
@@ -21,7 +21,7 @@ var Whys = []string{
 	"silent",     // the gate does not answer
 	"lost",       // see gate.ErrLost
 	"unverified", // see gate.ErrUnverified
-	"rebuilding", // see flow.ErrRebuilding
+	"rebuilding", // see record.ErrRebuilding
 	"mismatch",   // this node has another gate or secret than the campaign
 	"older",      // the ledger is older than the gate: see gate.ErrLedgerRolledBack
 	"behind",     // the gate is older than the ledger: see gate.ErrStaleEpoch
@@ -39,7 +39,7 @@ func whyNot(g gate.StateOf) string {
 		return "behind"
 	case is(g.Lost, gate.ErrLost):
 		return "lost"
-	case is(g.Frozen, flow.ErrRebuilding):
+	case is(g.Frozen, record.ErrRebuilding):
 		return "rebuilding"
 	case is(g.Unverified, gate.ErrUnverified):
 		return "unverified"

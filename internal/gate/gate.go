@@ -95,7 +95,7 @@ type Revision struct {
 	Version  int64 // of the last numbered change
 	Epoch    int64
 	Marker   string // the campaign's UID: see firstcome.Change. If it is empty, the fields below are unknown too
-	Drained  int64  // as Through of the ledger's flow.Drained
+	Drained  int64  // as Through of the ledger's record.Drained
 	// Rebuilding means that an attempt at a rebuild has begun and not ended. Its owner may have died.
 	Rebuilding bool
 	// Reconciling means that a reconcile has begun and not ended: see recovery.Machine.

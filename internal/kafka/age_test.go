@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -25,7 +25,7 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	put := func(id firstcome.CampaignID, of string, number int64, ago time.Duration) {
 		c := stage.Coupon(id, number)
 		c.IssuedAt = time.Now().Add(-ago)
-		stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: []firstcome.Coupon{c}})))
+		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: []firstcome.Coupon{c}})))
 	}
 	put("old", "theirs.1.secret", 9, 9*time.Hour) // of another ledger
 	put("old", marker, 1, 5*time.Hour)            // recorded
@@ -36,7 +36,7 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	put("behind", marker, 1, time.Minute)
 	stage.Must(t, j.Journal.Litter(t.Context(), "old", "litter"))
 	active := []gate.Revision{{Campaign: "old", Marker: marker, Drained: 1}, {Campaign: "beside", Marker: marker}, {Campaign: "behind", Marker: marker}, {Campaign: "stream", Marker: marker}}
-	g.lags = []flow.Lag{{Campaign: "old", Numbers: 40}, {Campaign: "beside", Numbers: 1, Oldest: time.Hour}, {Campaign: "behind", Numbers: 1, Oldest: time.Second}}
+	g.lags = []record.Lag{{Campaign: "old", Numbers: 40}, {Campaign: "beside", Numbers: 1, Oldest: time.Hour}, {Campaign: "behind", Numbers: 1, Oldest: time.Second}}
 	lags, err := j.Lag(t.Context(), active)
 	stage.Must(t, err)
 	for n, want := range []struct{ least, most time.Duration }{
@@ -50,14 +50,14 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := j.Lag(ended, active); !errors.Is(err, flow.ErrUnaged) {
+	if _, err := j.Lag(ended, active); !errors.Is(err, record.ErrUnaged) {
 		t.Errorf("without an answer of Kafka: %v", err)
 	}
 	l := stage.NewLedger("old", "beside", "behind")
 	g.issued["old"], g.issued["beside"], g.issued["behind"] = stage.Coupons("old", 1, 41), stage.Coupons("beside", 1, 1), stage.Coupons("behind", 1, 1)
 	g.record(t, j, l)
 	stage.Await(t, "a topic of which all is recorded", time.Second, func() time.Duration {
-		g.lags = []flow.Lag{{Campaign: "old", Numbers: 1, Oldest: time.Second}}
+		g.lags = []record.Lag{{Campaign: "old", Numbers: 1, Oldest: time.Second}}
 		lags, err := j.Lag(t.Context(), active)
 		stage.Must(t, err)
 		return lags[0].Oldest

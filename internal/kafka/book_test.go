@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -21,15 +21,15 @@ func TestMain(m *testing.M) { services.Main(m) }
 type book struct {
 	mu        sync.Mutex
 	facts     map[firstcome.CampaignID][]firstcome.Fact
-	cursors   map[firstcome.CampaignID]flow.Cursor
-	following flow.Following
+	cursors   map[firstcome.CampaignID]follow.Cursor
+	following follow.Following
 	owner     string
 	until     time.Time
 	unnoted   bool // cursors are not noted: who publishes dies before that
 }
 
 func newBook() *book {
-	return &book{facts: map[firstcome.CampaignID][]firstcome.Fact{}, cursors: map[firstcome.CampaignID]flow.Cursor{}}
+	return &book{facts: map[firstcome.CampaignID][]firstcome.Fact{}, cursors: map[firstcome.CampaignID]follow.Cursor{}}
 }
 
 // issue adds coupons to a campaign, with the mark in the user ids.
@@ -70,11 +70,11 @@ func (b *book) Facts(_ context.Context, id firstcome.CampaignID, after int64, li
 	return nil
 }
 
-func (b *book) Follow(_ context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
+func (b *book) Follow(_ context.Context, follower, owner string, lease time.Duration) (follow.Following, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.owner != owner && time.Now().Before(b.until) {
-		return flow.Following{}, flow.ErrFollowed
+		return follow.Following{}, follow.ErrFollowed
 	}
 	b.following.Follower, b.owner, b.until = follower, owner, time.Now().Add(lease)
 	b.following.Attempt++
@@ -85,11 +85,11 @@ func (b *book) Follow(_ context.Context, follower, owner string, lease time.Dura
 
 var errDied = errors.New("the node died")
 
-func (b *book) Followed(_ context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error {
+func (b *book) Followed(_ context.Context, f follow.Following, lease time.Duration, cursors []follow.Cursor) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f.Attempt != b.following.Attempt {
-		return flow.ErrFollowed
+		return follow.ErrFollowed
 	}
 	if b.unnoted && len(cursors) > 0 {
 		b.until = time.Time{}
@@ -103,27 +103,27 @@ func (b *book) Followed(_ context.Context, f flow.Following, lease time.Duration
 	return nil
 }
 
-func (b *book) Behind(context.Context, string, int) (behind []flow.Cursor, err error) {
+func (b *book) Behind(context.Context, string, int) (behind []follow.Cursor, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id := range b.facts {
-		if c := b.cursor(id); c.Position != c.Top && c.State != flow.Ahead {
+		if c := b.cursor(id); c.Position != c.Top && c.State != follow.Ahead {
 			behind = append(behind, c)
 		}
 	}
 	return behind, nil
 }
 
-func (b *book) CursorOf(_ context.Context, _ string, id firstcome.CampaignID) (flow.Cursor, error) {
+func (b *book) CursorOf(_ context.Context, _ string, id firstcome.CampaignID) (follow.Cursor, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.facts[id] == nil {
-		return flow.Cursor{}, firstcome.ErrNoCampaign
+		return follow.Cursor{}, firstcome.ErrNoCampaign
 	}
 	return b.cursor(id), nil
 }
 
-func (b *book) cursor(id firstcome.CampaignID) flow.Cursor {
+func (b *book) cursor(id firstcome.CampaignID) follow.Cursor {
 	c := b.cursors[id]
 	c.Campaign, c.Top = id, int64(len(b.facts[id]))
 	return c
@@ -143,12 +143,12 @@ func (b *book) replay(id firstcome.CampaignID, from int64) {
 	b.following.Attempt++
 	b.until = time.Time{}
 	if id != "" {
-		b.cursors[id] = flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}
+		b.cursors[id] = follow.Cursor{Campaign: id, Position: from - 1, State: follow.Again}
 		return
 	}
 	b.following.Target, b.following.Ends = "", nil
 	for id := range b.cursors {
-		b.cursors[id] = flow.Cursor{Campaign: id, State: flow.Again}
+		b.cursors[id] = follow.Cursor{Campaign: id, State: follow.Again}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 )
 
 // catchUp reads the records after the noted ends of the topic, which a node published that died before it noted them, and moves the cursors past
@@ -98,7 +98,7 @@ func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event)
 		return nil
 	case err != nil:
 		return err
-	case c.State != flow.Follows || e.Position <= c.Position:
+	case c.State != follow.Follows || e.Position <= c.Position:
 		return nil
 	}
 	c.Position = e.Position
@@ -118,6 +118,6 @@ func (s *session) moveTo(ctx context.Context, id firstcome.CampaignID, e *Event)
 		s.ahead(c, fmt.Errorf("the fact at %d is %s in the ledger, and another one in the topic (%s)", e.Position, is.ID, e.ID))
 		return nil
 	}
-	s.moved[id] = flow.Cursor{Campaign: id, Position: e.Position}
+	s.moved[id] = follow.Cursor{Campaign: id, Position: e.Position}
 	return nil
 }

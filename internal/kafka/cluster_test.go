@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -35,7 +35,7 @@ func (l *load) run() (stop func()) {
 		for ctx.Err() == nil {
 			coupons := l.issue("c", 5)
 			l.book.issue("c", 5, "u")
-			for l.append(context.Background(), flow.Batch{Campaign: "c", Coupons: coupons}) != nil {
+			for l.append(context.Background(), record.Batch{Campaign: "c", Coupons: coupons}) != nil {
 				l.mu.Lock()
 				l.refused++
 				l.mu.Unlock()

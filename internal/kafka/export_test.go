@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 )
 
 // GroupOf is the group of the recorders of a name at the topic of an id.
@@ -52,7 +52,7 @@ func (p *Publisher) PassCut(ctx context.Context, lost int64) error {
 		return err
 	}
 	defer client.Close()
-	s := &session{Publisher: p, client: client, following: f, moved: map[firstcome.CampaignID]flow.Cursor{}}
+	s := &session{Publisher: p, client: client, following: f, moved: map[firstcome.CampaignID]follow.Cursor{}}
 	if err := s.catchUp(ctx); err != nil {
 		return err
 	}

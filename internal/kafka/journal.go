@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Ledger is the part of a ledger that a Journal reads.
@@ -31,12 +31,12 @@ type Ledger interface {
 
 // A Gate is the part of a remote gate that a Journal needs. redis.Journal implements it.
 type Gate interface {
-	// Settle reports to the gate how far a campaign is drained, and its dead letters: see flow.Holes.
-	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error)
+	// Settle reports to the gate how far a campaign is drained, and its dead letters: see record.Holes.
+	Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, entries ...string) (before int64, err error)
 	// Behind returns how far each of these campaigns is drained at the gate, and how many entries the gate's own journal has.
-	Behind(ctx context.Context, active []gate.Revision) ([]flow.Undrained, error)
-	// Lag returns how far the ledger lags behind the gate: see flow.Source.
-	Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error)
+	Behind(ctx context.Context, active []gate.Revision) ([]record.Undrained, error)
+	// Lag returns how far the ledger lags behind the gate: see record.Source.
+	Lag(ctx context.Context, active []gate.Revision) ([]record.Lag, error)
 }
 
 // JournalOptions are the options of a Journal. The zero value of a duration or a number means its default.
@@ -81,7 +81,7 @@ const (
 // A Journal is a private topic between a gate's own journal and the ledger: a relay appends batches to it, and recorders drain it. The batches of a
 // campaign are in one partition, in the order in which relays appended them, each at least once. Make one with OpenJournal.
 //
-//	gate's journal → relay (a flow.Recorder into Record, Bury) → topic → recorder (a flow.Recorder from Next) → ledger, gate
+//	gate's journal → relay (a record.Recorder into Record, Bury) → topic → recorder (a record.Recorder from Next) → ledger, gate
 //
 // Recorders of one name and topic id form a consumer group, which gives each partition to one of them. A record is done when its batch is
 // acknowledged. About twice a second a recorder commits the offset of each partition before its first record that is not done. So nothing is skipped
@@ -91,7 +91,7 @@ type Journal struct {
 	options  JournalOptions
 	inspects bool                       // it only reads
 	producer atomic.Pointer[kgo.Client] // nil until the topic is found
-	alarms   flow.Alarms
+	alarms   record.Alarms
 
 	mu         sync.Mutex // guards what follows
 	id         string     // of the topic; empty until it is found
@@ -101,8 +101,8 @@ type Journal struct {
 }
 
 var (
-	_ flow.Source = (*Journal)(nil)
-	_ flow.Keeper = (*Journal)(nil)
+	_ record.Source = (*Journal)(nil)
+	_ record.Keeper = (*Journal)(nil)
 )
 
 // OpenJournal returns the Journal on the topic of a URL. If no broker answers, it raises an alarm: then each call that needs the topic first tries to
@@ -144,7 +144,7 @@ func newJournal(url string, options JournalOptions) (*Journal, error) {
 	options.Sweep = cmp.Or(options.Sweep, defaultSweep)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
 	return &Journal{
-		topic: t, options: options, alarms: flow.Alarms{On: options.OnAlarm}, partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
+		topic: t, options: options, alarms: record.Alarms{On: options.OnAlarm}, partitions: map[int32]*partition{}, queues: map[firstcome.CampaignID]*queue{},
 	}, nil
 }
 
@@ -241,9 +241,9 @@ func groupOf(name, id string) string {
 	return groupPrefix + hex.EncodeToString(sum[:6])
 }
 
-// Record appends a batch to the topic: see flow.Keeper. The batch is durable when Record returns nil. How far the campaign is drained is not
+// Record appends a batch to the topic: see record.Keeper. The batch is durable when Record returns nil. How far the campaign is drained is not
 // returned.
-func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (j *Journal) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	records, err := recordsOf(b)
 	var client *kgo.Client
 	if err == nil {
@@ -254,13 +254,13 @@ func (j *Journal) Record(ctx context.Context, b flow.Batch) (flow.Drained, error
 	}
 	if err != nil {
 		_ = j.refresh(ctx) // the next try may find a recreated topic
-		return flow.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
+		return record.Drained{}, j.topic.explain(fmt.Errorf("append %d coupons of %s to the topic %s: %w", len(b.Coupons), b.Campaign, j.topic.name, err))
 	}
-	return flow.Drained{}, nil
+	return record.Drained{}, nil
 }
 
 // Bury appends a batch's garbage to the topic. A recorder makes it dead letters.
-func (j *Journal) Bury(ctx context.Context, b flow.Batch, _ string) (flow.Drained, error) {
+func (j *Journal) Bury(ctx context.Context, b record.Batch, _ string) (record.Drained, error) {
 	return j.Record(ctx, b)
 }
 
@@ -285,7 +285,7 @@ func (j *Journal) Stats() (s JournalStats) {
 	return s
 }
 
-// Watch reads records, and calls ready with their campaigns: see flow.Source. Once it has found the topic, temporary errors, such as a broker's
+// Watch reads records, and calls ready with their campaigns: see record.Source. Once it has found the topic, temporary errors, such as a broker's
 // restart, do not end it. Only one Watch may run at a time.
 func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	c, err := j.consume(ctx, ready)
@@ -305,8 +305,8 @@ func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) e
 	return err
 }
 
-// Next returns a batch of a campaign's first records: see flow.Source. The batch is empty if the gate must be told how far the campaign is drained.
-func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+// Next returns a batch of a campaign's first records: see record.Source. The batch is empty if the gate must be told how far the campaign is drained.
+func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b record.Batch, receipt any, err error) {
 	q := j.queue(id)
 	if j.takes(&q.gone) {
 		return b, nil, errGone
@@ -317,7 +317,7 @@ func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Bat
 		}
 	}
 	if q.marker != "" && time.Since(q.unreported) > reportPause && j.takes(&q.tell) {
-		b = flow.Batch{Campaign: id, Marker: q.marker}
+		b = record.Batch{Campaign: id, Marker: q.marker}
 		return b, &share{Batch: b}, nil
 	}
 	one, err := j.share(ctx, q)
@@ -327,9 +327,9 @@ func (j *Journal) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Bat
 	return one.Batch, one, nil
 }
 
-// Ack notes that records are recorded, and reports that to the gate: see flow.Source. If the gate does not answer, it gets the report later, and
+// Ack notes that records are recorded, and reports that to the gate: see record.Source. If the gate does not answer, it gets the report later, and
 // recording continues.
-func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+func (j *Journal) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
 	one := receipt.(*share)
 	j.done(one.records)
 	q := j.queue(one.Campaign)
@@ -341,7 +341,7 @@ func (j *Journal) Ack(ctx context.Context, receipt any, drained flow.Drained) (b
 		return 0, nil
 	}
 	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)
-	if err == nil || errors.As(err, new(*flow.ToldError)) {
+	if err == nil || errors.As(err, new(*record.ToldError)) {
 		return before, err
 	}
 	q.unreported = time.Now()

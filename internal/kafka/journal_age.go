@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 const (
@@ -21,10 +21,10 @@ const (
 	ageBytes = 256 << 10
 )
 
-// Lag returns how far the ledger lags behind the gate: see flow.Source. An age is at least the time since the issue of the campaign's oldest coupon
+// Lag returns how far the ledger lags behind the gate: see record.Source. An age is at least the time since the issue of the campaign's oldest coupon
 // that is in the topic and not recorded. Lag reads committed offsets and records as an audit does, so it needs no running recorder. For a campaign
 // that is not among the first records of a lagging partition, it returns the age of the last of these records.
-func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
+func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]record.Lag, error) {
 	lags, err := j.options.Gate.Lag(ctx, active)
 	if err == nil && len(lags) > 0 {
 		err = j.age(ctx, active, lags)
@@ -33,10 +33,10 @@ func (j *Journal) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, 
 }
 
 // age raises Oldest of each lag to the age of the campaign's oldest unrecorded coupon in the topic.
-func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.Lag) error {
+func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []record.Lag) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", flow.ErrUnaged, err)
+		return fmt.Errorf("%w: %w", record.ErrUnaged, err)
 	}
 	end, cut := slices.Clone(is.ends), make([]bool, len(is.ends))
 	for p := range end {
@@ -63,7 +63,7 @@ func (j *Journal) age(ctx context.Context, active []gate.Revision, lags []flow.L
 		return nil
 	}, ctx.Err, kgo.FetchMaxPartitionBytes(ageBytes))
 	if err != nil {
-		return fmt.Errorf("%w: %w", flow.ErrUnaged, err)
+		return fmt.Errorf("%w: %w", record.ErrUnaged, err)
 	}
 	var behind time.Time // records that were not read were issued after this time
 	for p := range cut {

@@ -16,9 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -39,7 +39,7 @@ func TestF46WhileTheGroupIsRebalancedAgainAndAgainEachCouponIsRecordedOnce(t *te
 		for _, id := range []firstcome.CampaignID{"a", "b", "c", "d"} {
 			early, late := g.issue(id, 40), g.issue(id, 30)
 			for _, coupons := range [][]firstcome.Coupon{late, early, late[:10]} {
-				stage.Must(t, relay.append(t.Context(), flow.Batch{Campaign: id, Coupons: coupons}))
+				stage.Must(t, relay.append(t.Context(), record.Batch{Campaign: id, Coupons: coupons}))
 			}
 			total[id] += 70
 		}
@@ -76,7 +76,7 @@ func TestF45AnyOrderOfTheRecordsGivesTheSameLedger(t *testing.T) {
 		batches = append(batches, batches[random.IntN(len(batches))])
 	}
 	random.Shuffle(len(batches), func(a, b int) { batches[a], batches[b] = batches[b], batches[a] })
-	p.Before = func(flow.Batch) error {
+	p.Before = func(record.Batch) error {
 		if random.IntN(4) == 0 {
 			return errors.New("lost")
 		}
@@ -87,7 +87,7 @@ func TestF45AnyOrderOfTheRecordsGivesTheSameLedger(t *testing.T) {
 		if n == len(batches)/2 {
 			g.record(t, relay, p)
 		}
-		stage.Must(t, relay.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}))
+		stage.Must(t, relay.append(t.Context(), record.Batch{Campaign: "c", Coupons: coupons}))
 	}
 	stage.Await(t, "what is recorded", issued, func() int { return len(p.Coupons("c")) })
 	stage.Await(t, "what the gate heard", int64(issued), g.heardThrough("c"))
@@ -200,7 +200,7 @@ func (s stream) insist(id firstcome.CampaignID, users int) {
 	s.t.Helper()
 	coupons := s.issue(id, users)
 	stage.Await(s.t, "an append", true, func() bool {
-		return s.append(s.t.Context(), flow.Batch{Campaign: id, Coupons: coupons}) == nil
+		return s.append(s.t.Context(), record.Batch{Campaign: id, Coupons: coupons}) == nil
 	})
 }
 
@@ -357,7 +357,7 @@ func TestF47ARecorderKeepsItsClientWhileTheBrokerRestarts(t *testing.T) {
 
 // A watched source counts calls of Watch.
 type watched struct {
-	flow.Source
+	record.Source
 	times atomic.Int64
 }
 
@@ -391,7 +391,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	edit, alarms := alarmed()
 	j := stream{open(t, at, g, edit), t, at, g}
 	for id, of := range map[firstcome.CampaignID]string{"c": "theirs.1.secret", "d": "theirs.2.secret", "gone": "ours.7.secret", "other": "ours.7.secret"} {
-		stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: stage.Coupons(id, 1, 3)})))
+		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: stage.Coupons(id, 1, 3)})))
 	}
 	for of, want := range map[string]int{marker: 0, "theirs.1.secret": 3} {
 		count := 0
@@ -406,7 +406,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 	g.record(t, j, p)
 	coupons := stage.Coupons("c", 1, 2)
 	g.issue("c", 2)
-	stage.Must(t, j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: coupons}))
+	stage.Must(t, j.append(t.Context(), record.Batch{Campaign: "c", Coupons: coupons}))
 	stage.Await(t, "what is recorded of c", true, func() bool { return len(p.Coupons("c")) >= 2 })
 	if got := len(p.Coupons("c")); got != 2 {
 		t.Fatalf("the ledger has %d coupons of c, and 2 are ours", got)
@@ -464,7 +464,7 @@ func TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T)
 		return j.Unrecorded(t.Context(), "c", "ours.c", func(firstcome.Coupon) error { return errors.New("a coupon of a topic that is away") })
 	}
 	for what, err := range map[string]error{
-		"to append": stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "c", Marker: "ours.c"})), "to read what is not recorded": read(), "how it is": j.Ping(t.Context()), "to find it": j.Find(t.Context()),
+		"to append": stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Marker: "ours.c"})), "to read what is not recorded": read(), "how it is": j.Ping(t.Context()), "to find it": j.Find(t.Context()),
 		"to drain": j.Watch(t.Context(), nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "check hosts and ports") {

@@ -12,19 +12,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // errGone means that numbers are missing although no entry and no record is on its way.
-const errGone = flow.HoleError("numbers that were issued are not recorded, although neither the gate's journal nor the topic has more coupons")
+const errGone = record.HoleError("numbers that were issued are not recorded, although neither the gate's journal nor the topic has more coupons")
 
 // refreshEvery is how often a recorder checks whether the topic was recreated. Its client would notice only after ten seconds.
 const refreshEvery = 2 * time.Second
 
 // A sight is a campaign's state as a sweep saw it, and since when it has been the same.
 type sight struct {
-	flow.Undrained
+	record.Undrained
 	since time.Time
 }
 
@@ -57,7 +57,7 @@ func (c *consumer) sweep(ctx context.Context) error {
 }
 
 // look is one round of a sweep. seen has the state of the round before.
-func (c *consumer) look(ctx context.Context, active []gate.Revision, behind []flow.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
+func (c *consumer) look(ctx context.Context, active []gate.Revision, behind []record.Undrained, seen map[firstcome.CampaignID]sight) map[firstcome.CampaignID]sight {
 	now := map[firstcome.CampaignID]sight{}
 	quiet, known := false, false // quiet: all records of the topic are committed
 	for _, u := range behind {

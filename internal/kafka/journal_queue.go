@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A partition has the records of a partition that a recorder has read and not committed, in the order of offsets. A record may be done while an
@@ -157,7 +157,7 @@ func (j *Journal) takes(flag *bool) (was bool) {
 
 // A share is a batch and its records. A pointer to it is the batch's receipt.
 type share struct {
-	flow.Batch
+	record.Batch
 	records []*pending
 }
 
@@ -175,7 +175,7 @@ func (j *Journal) first(q *queue) []*pending {
 // share returns a campaign's first records as a batch of one epoch, with about as many coupons as are recorded at once. Without records the share is
 // empty.
 func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
-	all := &share{Batch: flow.Batch{Campaign: q.id}}
+	all := &share{Batch: record.Batch{Campaign: q.id}}
 	for records := j.first(q); len(records) > 0 && len(all.records) == 0; records = j.first(q) {
 		for _, one := range records {
 			b, err := j.read(ctx, q, one.record)
@@ -197,12 +197,12 @@ func (j *Journal) share(ctx context.Context, q *queue) (*share, error) {
 }
 
 // joins reports whether a batch may be recorded together with p. A batch without an epoch has no coupons.
-func (p *share) joins(b flow.Batch) bool {
+func (p *share) joins(b record.Batch) bool {
 	return p.Marker == b.Marker && (p.Epoch == b.Epoch || p.Epoch == 0 || b.Epoch == 0)
 }
 
 // join adds a batch to p.
-func (p *share) join(b flow.Batch) {
+func (p *share) join(b record.Batch) {
 	p.Epoch = max(p.Epoch, b.Epoch)
 	p.Coupons = append(p.Coupons, b.Coupons...)
 	slices.SortStableFunc(p.Coupons, byNumber)
@@ -218,7 +218,7 @@ var errForeign = errors.New("it belongs to another ledger or secret")
 
 // read returns the batch of a record. A record that cannot be read becomes garbage. So does a record whose UID belongs to this ledger although the
 // ledger does not have the campaign: a dead letter then keeps the record.
-func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch, error) {
+func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (record.Batch, error) {
 	b, err := readBatch(j.options.Secret, r)
 	newer := errors.Is(err, errNewer)
 	says := err == nil || newer // the record has a UID
@@ -237,7 +237,7 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (flow.Batch
 		j.alarms.Tell(q.id, err)
 	}
 	_, id := j.Topic()
-	return flow.Batch{Campaign: q.id, Marker: q.marker, Garbage: []flow.Garbage{garbageOf(id, r, err)}}, nil
+	return record.Batch{Campaign: q.id, Marker: q.marker, Garbage: []record.Garbage{garbageOf(id, r, err)}}, nil
 }
 
 // ask asks the ledger for a campaign's UID, about once a second.

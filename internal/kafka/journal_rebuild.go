@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -22,11 +22,11 @@ type Relayed struct {
 // Empty passes all coupons of a frozen campaign's journal to a sink, and then all of its coupons in the topic: see recovery.Steps. It reads the
 // topic's end after the freeze. Entries that a relay removed from the gate's journal before are below that end. Entries that a relay appends later
 // were still in the gate's journal, so the sink already has them.
-func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+func (g Relayed) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
 	}
-	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
@@ -48,7 +48,7 @@ func (g Relayed) Unrecorded(ctx context.Context, id firstcome.CampaignID, each f
 
 // Unrecorded calls each with every coupon in the topic that may not be recorded, of the campaign with a UID.
 func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(firstcome.Coupon) error) error {
-	return j.unrecorded(ctx, id, marker, func(b flow.Batch) error {
+	return j.unrecorded(ctx, id, marker, func(b record.Batch) error {
 		for _, c := range b.Coupons {
 			if err := each(c); err != nil {
 				return err
@@ -60,7 +60,7 @@ func (j *Journal) Unrecorded(ctx context.Context, id firstcome.CampaignID, marke
 
 // unrecorded calls each with the batches of the campaign with a UID that are in the topic and not committed, up to the topic's current end. It skips
 // records that cannot be read; a record of a newer release is an error.
-func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(flow.Batch) error) error {
+func (j *Journal) unrecorded(ctx context.Context, id firstcome.CampaignID, marker string, each func(record.Batch) error) error {
 	begin, is, err := j.uncommitted(ctx)
 	if err != nil {
 		return err

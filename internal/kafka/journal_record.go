@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 const (
@@ -32,7 +32,7 @@ type recordedBatch struct {
 	Epoch   int64            `json:"epoch"`
 	Runs    []recordedRun    `json:"runs,omitempty"`
 	Line    *gate.LineReport `json:"line,omitempty"`
-	Garbage []flow.Garbage   `json:"garbage,omitempty"`
+	Garbage []record.Garbage `json:"garbage,omitempty"`
 }
 
 // A recordedRun is a series of coupons with consecutive numbers and the same time of issue.
@@ -68,7 +68,7 @@ func runsOf(coupons []firstcome.Coupon) (runs []recordedRun) {
 }
 
 // recordsOf returns a batch as records: coupons in several records if they are many, and each piece of garbage in a record of its own.
-func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
+func recordsOf(b record.Batch) (records []*kgo.Record, err error) {
 	add := func(one recordedBatch) {
 		var value bytes.Buffer
 		encoder := json.NewEncoder(&value)
@@ -86,7 +86,7 @@ func recordsOf(b flow.Batch) (records []*kgo.Record, err error) {
 		add(recordedBatch{Line: &b.Line})
 	}
 	for _, g := range b.Garbage {
-		add(recordedBatch{Garbage: []flow.Garbage{g}})
+		add(recordedBatch{Garbage: []record.Garbage{g}})
 	}
 	return records, err
 }
@@ -96,12 +96,12 @@ var errNewer = fmt.Errorf("%w: the topic has records of a newer firstcome: see t
 
 // readBatch returns the batch of a record. errNewer means that a newer release wrote it: then the batch has only the campaign and its UID. Any other
 // error is why it cannot be read.
-func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error) {
+func readBatch(secret firstcome.Secret, r *kgo.Record) (b record.Batch, err error) {
 	var is recordedBatch
 	if err := json.Unmarshal(r.Value, &is); err != nil {
 		return b, err
 	}
-	b = flow.Batch{Campaign: firstcome.CampaignID(r.Key), Marker: is.Marker}
+	b = record.Batch{Campaign: firstcome.CampaignID(r.Key), Marker: is.Marker}
 	switch {
 	case is.Format > batchFormat && is.Marker != "":
 		return b, errNewer
@@ -140,7 +140,7 @@ func readBatch(secret firstcome.Secret, r *kgo.Record) (b flow.Batch, err error)
 
 // garbageOf returns the garbage of a record that cannot be read. Its name has the topic's id, because a recreated topic has other records under the
 // same offsets.
-func garbageOf(topic string, r *kgo.Record, cause error) flow.Garbage {
+func garbageOf(topic string, r *kgo.Record, cause error) record.Garbage {
 	value := strings.ToValidUTF8(string(r.Value[:min(len(r.Value), maxPayload)]), "\uFFFD")
-	return flow.Garbage{Source: fmt.Sprintf("kafka/%s/%d/%d", topic, r.Partition, r.Offset), Payload: value, Cause: cause.Error()}
+	return record.Garbage{Source: fmt.Sprintf("kafka/%s/%d/%d", topic, r.Partition, r.Offset), Payload: value, Cause: cause.Error()}
 }

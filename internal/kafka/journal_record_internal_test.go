@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // TestARecordSaysWhatWasIssuedDirectly has a directly issued coupon between two claimed ones.
@@ -27,7 +27,7 @@ func TestARecordSaysWhatWasIssuedDirectly(t *testing.T) {
 			IssuedAt: time.UnixMicro(9).UTC(), TermsVersion: 1, Direct: n/2 == 1,
 		})
 	}
-	records, err := recordsOf(flow.Batch{Campaign: "c", Marker: "m", Epoch: 1, Coupons: coupons})
+	records, err := recordsOf(record.Batch{Campaign: "c", Marker: "m", Epoch: 1, Coupons: coupons})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -25,19 +25,19 @@ import (
 type relayed struct {
 	mu      sync.Mutex // guards what follows
 	issued  map[firstcome.CampaignID][]firstcome.Coupon
-	told    map[firstcome.CampaignID]flow.Drained // what the gate heard last
-	drained map[firstcome.CampaignID]int64        // by the ledger
-	absent  map[firstcome.CampaignID]bool         // campaigns that the ledger does not have
-	deaf    error                                 // of the gate
-	older   error                                 // of the gate's state
-	lags    []flow.Lag
+	told    map[firstcome.CampaignID]record.Drained // what the gate heard last
+	drained map[firstcome.CampaignID]int64          // by the ledger
+	absent  map[firstcome.CampaignID]bool           // campaigns that the ledger does not have
+	deaf    error                                   // of the gate
+	older   error                                   // of the gate's state
+	lags    []record.Lag
 	opened  kafka.JournalOptions // of the Journal that was opened last
 	heard   int                  // calls of Settle
 }
 
 func newRelayed() *relayed {
 	return &relayed{
-		issued: map[firstcome.CampaignID][]firstcome.Coupon{}, told: map[firstcome.CampaignID]flow.Drained{},
+		issued: map[firstcome.CampaignID][]firstcome.Coupon{}, told: map[firstcome.CampaignID]record.Drained{},
 		drained: map[firstcome.CampaignID]int64{}, absent: map[firstcome.CampaignID]bool{},
 	}
 }
@@ -72,7 +72,7 @@ func (g *relayed) Whose(_ context.Context, id firstcome.CampaignID) (string, err
 	return marker, nil
 }
 
-func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, d flow.Drained, _ ...string) (int64, error) {
+func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, d record.Drained, _ ...string) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.heard++
@@ -83,18 +83,18 @@ func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, 
 	case of != marker:
 		return 0, fmt.Errorf("the gate is told of %s with the marker %q", id, of)
 	case d.Told > before.Through && d.Through > before.Through:
-		return 0, &flow.ToldError{Through: before.Through}
+		return 0, &record.ToldError{Through: before.Through}
 	}
 	d.Through, d.Letters = max(d.Through, before.Through), append(before.Letters, d.Letters...)
 	g.told[id] = d
 	return before.Through, nil
 }
 
-func (g *relayed) Behind(_ context.Context, active []gate.Revision) (all []flow.Undrained, err error) {
+func (g *relayed) Behind(_ context.Context, active []gate.Revision) (all []record.Undrained, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range active {
-		u := flow.Undrained{Campaign: r.Campaign, Last: int64(len(g.issued[r.Campaign])), Drained: g.told[r.Campaign].Through, Epoch: 1}
+		u := record.Undrained{Campaign: r.Campaign, Last: int64(len(g.issued[r.Campaign])), Drained: g.told[r.Campaign].Through, Epoch: 1}
 		if u.Last > u.Drained || u.Drained != r.Drained {
 			all = append(all, u)
 		}
@@ -102,14 +102,14 @@ func (g *relayed) Behind(_ context.Context, active []gate.Revision) (all []flow.
 	return all, nil
 }
 
-func (g *relayed) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) {
+func (g *relayed) Lag(context.Context, []gate.Revision) ([]record.Lag, error) {
 	return slices.Clone(g.lags), nil
 }
 
-func (g *relayed) Missing(_ context.Context, id firstcome.CampaignID) (b flow.Batch, err error) {
+func (g *relayed) Missing(_ context.Context, id firstcome.CampaignID) (b record.Batch, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return flow.Batch{Campaign: id, Epoch: 1, Marker: marker, Coupons: g.issued[id][g.told[id].Through:]}, g.older
+	return record.Batch{Campaign: id, Epoch: 1, Marker: marker, Coupons: g.issued[id][g.told[id].Through:]}, g.older
 }
 
 // open returns a Journal on a topic.
@@ -140,15 +140,15 @@ type stream struct {
 	*relayed
 }
 
-func (s stream) Another() flow.Source { return open(s.t, s.at, s.relayed, patient) }
+func (s stream) Another() record.Source { return open(s.t, s.at, s.relayed, patient) }
 
-func (s stream) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
+func (s stream) Lag(ctx context.Context, active []gate.Revision) ([]record.Lag, error) {
 	return s.Journal.Lag(ctx, active)
 }
 
 func (s stream) Make(context.Context, firstcome.CampaignID) error { return nil }
 
-func (s stream) append(ctx context.Context, b flow.Batch) error {
+func (s stream) append(ctx context.Context, b record.Batch) error {
 	b.Epoch, b.Marker = 1, marker
 	_, err := s.Record(ctx, b)
 	return err
@@ -156,7 +156,7 @@ func (s stream) append(ctx context.Context, b flow.Batch) error {
 
 func (s stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) ([]firstcome.Coupon, error) {
 	coupons := s.issue(id, users)
-	return coupons, s.append(ctx, flow.Batch{Campaign: id, Coupons: coupons})
+	return coupons, s.append(ctx, record.Batch{Campaign: id, Coupons: coupons})
 }
 
 func (s stream) Litter(ctx context.Context, id firstcome.CampaignID) error {
@@ -164,7 +164,7 @@ func (s stream) Litter(ctx context.Context, id firstcome.CampaignID) error {
 }
 
 func (s stream) Report(ctx context.Context, id firstcome.CampaignID, r gate.LineReport) error {
-	return s.append(ctx, flow.Batch{Campaign: id, Line: r})
+	return s.append(ctx, record.Batch{Campaign: id, Line: r})
 }
 
 func TestAJournalOnATopicConforms(t *testing.T) {
@@ -178,9 +178,9 @@ func TestAJournalOnATopicConforms(t *testing.T) {
 var errAway = errors.New("away")
 
 // record records a Journal's coupons in a ledger of the test, until stop is called or the test ends.
-func (g *relayed) record(t *testing.T, j flow.Source, p *stage.Ledger) (stop func()) {
+func (g *relayed) record(t *testing.T, j record.Source, p *stage.Ledger) (stop func()) {
 	t.Helper()
-	return stage.Run(t, flow.NewRecorder(j, noting{p, g}, flow.RecorderLimits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
+	return stage.Run(t, record.NewRecorder(j, noting{p, g}, record.RecorderLimits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
 }
 
 // A noting ledger notes how far campaigns are drained, for Active.
@@ -189,17 +189,17 @@ type noting struct {
 	g *relayed
 }
 
-func (n noting) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (n noting) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	d, err := n.Ledger.Record(ctx, b)
 	return n.note(b.Campaign, d, err)
 }
 
-func (n noting) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+func (n noting) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
 	d, err := n.Ledger.Bury(ctx, b, cause)
 	return n.note(b.Campaign, d, err)
 }
 
-func (n noting) note(id firstcome.CampaignID, d flow.Drained, err error) (flow.Drained, error) {
+func (n noting) note(id firstcome.CampaignID, d record.Drained, err error) (record.Drained, error) {
 	if err == nil {
 		n.g.mu.Lock()
 		defer n.g.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // LoggedLines lists the lines that have a log.
@@ -33,7 +34,7 @@ type LineLogOptions struct {
 
 // A LineLog is a topic with a copy of the places in waiting lines. Only a recovery reads it:
 //
-//	gate issues a ticket → Append, acks=all → flow.Teller checks that the epoch still decides → user is told
+//	gate issues a ticket → Append, acks=all → line.Teller checks that the epoch still decides → user is told
 //	recovery freezes the gate → End → Read up to there → recovery.Fold → recovery loads the gate
 //
 // A campaign's records are in one partition, which it shares with other campaigns: the key of each record is the campaign. Run checks whether the
@@ -43,7 +44,7 @@ type LineLogOptions struct {
 type LineLog struct {
 	topic   *topic
 	options LineLogOptions
-	alarms  flow.Alarms
+	alarms  record.Alarms
 
 	mu     sync.Mutex  // guards what follows
 	id     string      // of the topic; empty until it is found
@@ -52,7 +53,7 @@ type LineLog struct {
 	rests  map[int32]appendRest // by partition
 }
 
-var _ flow.LineLog = (*LineLog)(nil)
+var _ line.LineLog = (*LineLog)(nil)
 
 // An appendRest makes appends fail at once while a partition takes no records.
 type appendRest struct {
@@ -67,7 +68,7 @@ func OpenLineLog(ctx context.Context, url string, options LineLogOptions) (*Line
 	if err != nil {
 		return nil, err
 	}
-	l := &LineLog{topic: t, options: options, alarms: flow.Alarms{On: options.OnAlarm}, rests: map[int32]appendRest{}}
+	l := &LineLog{topic: t, options: options, alarms: record.Alarms{On: options.OnAlarm}, rests: map[int32]appendRest{}}
 	_, err = l.look(ctx)
 	if err != nil && !isAway(err) {
 		return nil, err
@@ -220,9 +221,9 @@ func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log first
 	return log, nil
 }
 
-// Append appends records of a campaign: see flow.LineLog. It takes no longer than joinTime. After a partition took no records, appends to it fail at
+// Append appends records of a campaign: see line.LineLog. It takes no longer than joinTime. After a partition took no records, appends to it fail at
 // once for joinRest, with the same error.
-func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records []flow.LineRecord) error {
+func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records []line.LineRecord) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -287,7 +288,7 @@ func (l *LineLog) End(ctx context.Context, id firstcome.CampaignID, log firstcom
 // Read calls each with the records of a campaign in a log, before end, in their order. The records do not have their LineLog set. Read skips records
 // that are not the campaign's or cannot be read, because other programs may write to the topic. firstcome.ErrLineLogLost means that the topic lacks
 // records. After an error, the records passed to each must be discarded.
-func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error {
+func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.LineRecord) error) error {
 	is, err := l.has(ctx, id, log, end)
 	if err != nil {
 		return err
@@ -296,7 +297,7 @@ func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstco
 	begin[log.Partition], is.ends[log.Partition] = log.First, end
 	var refused error
 	err = l.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
-		refused = readLineRecord(id, r, func(read flow.LineRecord) error { return each(r.Offset, read) })
+		refused = readLineRecord(id, r, func(read line.LineRecord) error { return each(r.Offset, read) })
 		return refused
 	}, ctx.Err, kgo.KeepControlRecords())
 	switch {

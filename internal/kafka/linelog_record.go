@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
 )
 
 // A lineRecord is the value of a record in the log of a line: places that a gate issued in one answer. The record's key is the campaign.
@@ -26,7 +26,7 @@ type lineRecord struct {
 const placesInRecord = 1000
 
 // lineRecordsOf returns places as records. Consecutive places that differ only in user and ticket become one record.
-func lineRecordsOf(id firstcome.CampaignID, places []flow.LineRecord) (all []*kgo.Record) {
+func lineRecordsOf(id firstcome.CampaignID, places []line.LineRecord) (all []*kgo.Record) {
 	for len(places) > 0 {
 		r := &places[0]
 		is := lineRecord{Marker: r.Marker, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
@@ -49,7 +49,7 @@ func lineRecordsOf(id firstcome.CampaignID, places []flow.LineRecord) (all []*kg
 }
 
 // readLineRecord calls each with the places of a campaign in a record. A record of another program has none.
-func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(flow.LineRecord) error) error {
+func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(line.LineRecord) error) error {
 	var is lineRecord
 	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.Marker == "" || is.Epoch < 1 || is.Generation < 1 || len(is.Tickets) != len(is.Users) {
 		return nil
@@ -60,7 +60,7 @@ func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(flow.
 		if wrong != nil || ticket < 1 {
 			continue
 		}
-		r := flow.LineRecord{Logged: logged, Ticket: firstcome.Ticket{Generation: is.Generation, Number: ticket}, User: user, Left: is.Left}
+		r := line.LineRecord{Logged: logged, Ticket: firstcome.Ticket{Generation: is.Generation, Number: ticket}, User: user, Left: is.Left}
 		if err := each(r); err != nil {
 			return err
 		}

@@ -25,21 +25,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/point"
 )
 
 // A Book keeps how far a Publisher has come. ledger.Followers implements it.
 type Book interface {
-	// Follow gives an owner the lease of a follower, or returns flow.ErrFollowed.
-	Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error)
-	// Followed notes cursors, and extends the lease to the given duration from now. flow.ErrFollowed means that another owner has the lease. It may
+	// Follow gives an owner the lease of a follower, or returns follow.ErrFollowed.
+	Follow(ctx context.Context, follower, owner string, lease time.Duration) (follow.Following, error)
+	// Followed notes cursors, and extends the lease to the given duration from now. follow.ErrFollowed means that another owner has the lease. It may
 	// be repeated.
-	Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error
+	Followed(ctx context.Context, f follow.Following, lease time.Duration, cursors []follow.Cursor) error
 	// Behind returns the cursors of campaigns that have newer facts.
-	Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error)
+	Behind(ctx context.Context, follower string, limit int) ([]follow.Cursor, error)
 	// CursorOf returns the cursor of a campaign, or firstcome.ErrNoCampaign.
-	CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (flow.Cursor, error)
+	CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (follow.Cursor, error)
 }
 
 const (
@@ -137,7 +137,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, flow.ErrFollowed):
+		case errors.Is(err, follow.ErrFollowed):
 			pause.Reset()
 			wait(ctx, waitEvery)
 			continue
@@ -172,16 +172,16 @@ func (p *Publisher) lead(ctx context.Context) error {
 		return errors.Join(err, p.leave(ctx, f, nil))
 	}
 	defer client.Close()
-	s := &session{Publisher: p, client: client, following: f, noted: time.Now(), moved: map[firstcome.CampaignID]flow.Cursor{}}
+	s := &session{Publisher: p, client: client, following: f, noted: time.Now(), moved: map[firstcome.CampaignID]follow.Cursor{}}
 	err = s.publish(ctx)
-	if !errors.Is(err, flow.ErrFollowed) {
+	if !errors.Is(err, follow.ErrFollowed) {
 		err = errors.Join(err, p.leave(ctx, s.following, s.cursors()))
 	}
 	return err
 }
 
 // leave notes the remaining cursors and ends the lease, even when the node stops, so that another node continues at once.
-func (p *Publisher) leave(ctx context.Context, f flow.Following, cursors []flow.Cursor) error {
+func (p *Publisher) leave(ctx context.Context, f follow.Following, cursors []follow.Cursor) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
 	return p.book.Followed(ctx, f, 0, cursors)
@@ -191,8 +191,8 @@ func (p *Publisher) leave(ctx context.Context, f flow.Following, cursors []flow.
 type session struct {
 	*Publisher
 	client    *kgo.Client
-	following flow.Following // its Ends cover the cursors in moved
-	moved     map[firstcome.CampaignID]flow.Cursor
+	following follow.Following // its Ends cover the cursors in moved
+	moved     map[firstcome.CampaignID]follow.Cursor
 	noted     time.Time
 	looked    time.Time // when the topic was last checked
 }
@@ -225,8 +225,8 @@ func (s *session) publish(ctx context.Context) error {
 }
 
 // cursors returns the cursors that are not noted yet.
-func (s *session) cursors() []flow.Cursor {
-	cursors := make([]flow.Cursor, 0, len(s.moved))
+func (s *session) cursors() []follow.Cursor {
+	cursors := make([]follow.Cursor, 0, len(s.moved))
 	for _, c := range s.moved {
 		cursors = append(cursors, c)
 	}
@@ -249,7 +249,7 @@ func (s *session) note(ctx context.Context) error {
 
 // A part has the facts of a campaign that are published in one pass.
 type part struct {
-	cursor  flow.Cursor
+	cursor  follow.Cursor
 	records []*kgo.Record
 }
 
@@ -267,7 +267,7 @@ func (s *session) pass(ctx context.Context) (all bool, err error) {
 			c.Position, c.State = moved.Position, moved.State
 		}
 		switch {
-		case c.State == flow.Ahead, c.Position == c.Top:
+		case c.State == follow.Ahead, c.Position == c.Top:
 			continue
 		case c.Position > c.Top:
 			s.ahead(c, fmt.Errorf("the ledger has facts up to %d, and %d were published", c.Top, c.Position))
@@ -291,7 +291,7 @@ func (s *session) pass(ctx context.Context) (all bool, err error) {
 }
 
 // read reads the next facts of a campaign.
-func (s *session) read(ctx context.Context, c flow.Cursor, limit int) (part, error) {
+func (s *session) read(ctx context.Context, c follow.Cursor, limit int) (part, error) {
 	one := part{cursor: c}
 	err := s.facts(ctx, c.Campaign, c.Position, limit, func(f firstcome.Fact) error {
 		r, err := recordOf(s.ledger, &f)
@@ -332,7 +332,7 @@ func (s *session) send(ctx context.Context, parts []part) error {
 			}
 		}
 		if taken > 0 {
-			s.moved[one.cursor.Campaign] = flow.Cursor{Campaign: one.cursor.Campaign, Position: one.cursor.Position + int64(taken)}
+			s.moved[one.cursor.Campaign] = follow.Cursor{Campaign: one.cursor.Campaign, Position: one.cursor.Position + int64(taken)}
 			s.published.Add(int64(taken))
 		}
 	}
@@ -364,8 +364,8 @@ func (s *session) noteEnd(r *kgo.Record) error {
 }
 
 // ahead stops the publishing of a campaign whose facts in the topic are ahead of the ledger.
-func (s *session) ahead(c flow.Cursor, why error) {
-	s.moved[c.Campaign] = flow.Cursor{Campaign: c.Campaign, Position: c.Position, State: flow.Ahead}
+func (s *session) ahead(c follow.Cursor, why error) {
+	s.moved[c.Campaign] = follow.Cursor{Campaign: c.Campaign, Position: c.Position, State: follow.Ahead}
 	s.fail(fmt.Errorf("the facts of %s are no longer published: %w. The ledger is older than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
 		"and once the ledger is right, have them published again with firstcome facts replay %s --from POSITION", c.Campaign, why, c.Campaign))
 }

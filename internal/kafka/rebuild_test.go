@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -20,18 +20,18 @@ import (
 // A frozenGate is a gate during whose reading of its own journal the test acts.
 type frozenGate struct {
 	recovery.Gate
-	reading func(to func(flow.Batch) error) error
+	reading func(to func(record.Batch) error) error
 }
 
-func (g frozenGate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
-	return g.reading(func(b flow.Batch) error {
+func (g frozenGate) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
+	return g.reading(func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		return stage.Err(to(ctx, b))
 	})
 }
 
 func (g frozenGate) Unrecorded(_ context.Context, _ firstcome.CampaignID, each func(firstcome.Coupon) error) error {
-	return g.reading(func(b flow.Batch) error {
+	return g.reading(func(b record.Batch) error {
 		for _, c := range b.Coupons {
 			if err := each(c); err != nil {
 				return err
@@ -52,33 +52,33 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 	p.WaitFor(t, 10)
 	stop()
 	taken := make(chan bool, 100)
-	p.Before = func(flow.Batch) error { taken <- true; return errAway }
+	p.Before = func(record.Batch) error { taken <- true; return errAway }
 	g.record(t, open(t, at, g, patient), p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
 	stage.Next(t, "a batch that is not recorded", taken)
-	stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "d", Epoch: 1, Marker: marker, Coupons: stage.Coupons("d", 1, 3)})))
-	stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
+	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "d", Epoch: 1, Marker: marker, Coupons: stage.Coupons("d", 1, 3)})))
+	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
 	for _, litter := range []string{"litter", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`} {
 		stage.Must(t, j.Journal.Litter(t.Context(), "c", litter))
 	}
-	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(flow.Batch) error) error {
+	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(record.Batch) error) error {
 		moved := g.issue("c", 5)
 		for range 2 { // its relay was frozen, and another one took over
-			if err := j.append(t.Context(), flow.Batch{Campaign: "c", Coupons: moved}); err != nil {
+			if err := j.append(t.Context(), record.Batch{Campaign: "c", Coupons: moved}); err != nil {
 				return err
 			}
 		}
-		return to(flow.Batch{Campaign: "c", Epoch: 1, Marker: marker, Coupons: append(stage.Coupons("c", 20, 20), g.issue("c", 2)...)})
+		return to(record.Batch{Campaign: "c", Epoch: 1, Marker: marker, Coupons: append(stage.Coupons("c", 20, 20), g.issue("c", 2)...)})
 	}}, Journal: open(t, at, g)}
 	got := map[int64]bool{}
-	stage.Must(t, gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 7}, func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.Must(t, gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker, Attempt: 7}, func(_ context.Context, b record.Batch) (record.Drained, error) {
 		if b.Campaign != "c" || b.Marker != marker || b.Attempt != 7 || b.Epoch != 1 {
 			t.Errorf("the sink got %+v", b)
 		}
 		for _, c := range b.Coupons {
 			got[c.Number] = true
 		}
-		return flow.Drained{}, nil
+		return record.Drained{}, nil
 	}))
 	want := map[int64]bool{}
 	for _, n := range stage.Numbers(11, 27) {
@@ -88,8 +88,8 @@ func TestF02TheOwnerOfARebuildGetsWhatWaitsInTheTopic(t *testing.T) {
 		t.Errorf("the owner got other numbers (-want +got):\n%s", diff)
 	}
 	refused := errors.New("refused")
-	err := gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, func(context.Context, flow.Batch) (flow.Drained, error) {
-		return flow.Drained{}, refused
+	err := gate.Empty(t.Context(), recovery.Rebuild{Campaign: "c", Marker: marker}, func(context.Context, record.Batch) (record.Drained, error) {
+		return record.Drained{}, refused
 	})
 	if !errors.Is(err, refused) {
 		t.Errorf("a sink that refuses: %v", err)
@@ -102,9 +102,9 @@ func TestWhatIsInTheTopicIsInTheJournalOfAGateThatIsVerified(t *testing.T) {
 	at, g := services.Kafka.Database(t), newRelayed()
 	j := stream{open(t, at, g), t, at, g}
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
-	stage.Must(t, stage.Err(j.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
-	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(flow.Batch) error) error {
-		return errors.Join(to(flow.Batch{Coupons: stage.Coupons("c", 9, 9)}), stage.Err(j.Issue(t.Context(), "c", 2)))
+	stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, Marker: "theirs.1.secret", Coupons: stage.Coupons("c", 50, 53)})))
+	gate := kafka.Relayed{Gate: frozenGate{reading: func(to func(record.Batch) error) error {
+		return errors.Join(to(record.Batch{Coupons: stage.Coupons("c", 9, 9)}), stage.Err(j.Issue(t.Context(), "c", 2)))
 	}}, Journal: j.Journal}
 	got := map[int64]bool{}
 	stage.Must(t, gate.Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error { got[c.Number] = true; return nil }))
@@ -125,7 +125,7 @@ func TestF41WhatARecorderHasReadAndNotRecordedIsLeftToTheNext(t *testing.T) {
 	stage.Must(t, err)
 	g, p := newRelayed(), stage.NewLedger("a", "b")
 	j := stream{open(t, at, g, patient), t, at, g}
-	p.Before = func(b flow.Batch) error {
+	p.Before = func(b record.Batch) error {
 		if b.Campaign == "a" {
 			return errAway
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -54,7 +54,7 @@ func issueFrom(b *testing.B, callers, campaigns int) {
 		ids[n] = firstcome.CampaignID(fmt.Sprint("c", n))
 		create(b, l, ids[n], firstcome.Unlimited)
 	}
-	i := flow.NewIssuer(l.Gate, flow.Limits{})
+	i := issue.NewIssuer(l.Gate, issue.Limits{})
 	var asked atomic.Int64
 	var all sync.WaitGroup
 	b.ReportAllocs()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -39,7 +39,7 @@ const (
 
 // refuse returns an error that refuses a coupon.
 func refuse(c firstcome.Coupon, why refusal, args ...any) error {
-	return fmt.Errorf("%w: number %d %s", flow.ErrRefused, c.Number, fmt.Sprintf(why.text, args...))
+	return fmt.Errorf("%w: number %d %s", record.ErrRefused, c.Number, fmt.Sprintf(why.text, args...))
 }
 
 // CauseCodes returns every code that a cause of a dead letter may have.

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -19,7 +19,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		create(t, l, "d", 2)
 		recordIn(t, l, stage.Coupon("c", 1))
 		want := map[string]string{}
-		buries := func(code string, b flow.Batch) {
+		buries := func(code string, b record.Batch) {
 			t.Helper()
 			_, err := l.Recorder.Record(t.Context(), b)
 			if err == nil {
@@ -30,7 +30,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 			last := all[len(all)-1]
 			want[last.Source] = code
 		}
-		changed := func(number int64, change func(*firstcome.Coupon)) flow.Batch {
+		changed := func(number int64, change func(*firstcome.Coupon)) record.Batch {
 			c := stage.Coupon("c", number)
 			change(&c)
 			return given(c)
@@ -49,7 +49,7 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		buries("over_quantity", given(stage.Coupon("c", 9)))
 		bury(t, l, "a trial", stage.Coupon("c", 10))
 		want[letters(t, l, ledger.Letters{})[len(want)].Source] = "other"
-		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "d", Garbage: []flow.Garbage{{Source: "journal/1", Payload: "?", Cause: "its user 3: number 1 is over the quantity of 2"}}}, "")))
+		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), record.Batch{Campaign: "d", Garbage: []record.Garbage{{Source: "journal/1", Payload: "?", Cause: "its user 3: number 1 is over the quantity of 2"}}}, "")))
 		want["journal/1"] = "unreadable"
 
 		got, counts := map[string]string{}, map[string]int64{}

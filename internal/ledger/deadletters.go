@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -106,34 +106,34 @@ const couponSource = "coupon/"
 // Bury stores a batch's garbage, and its coupons with a cause, as dead letters: all of it or nothing. It
 // returns how far the campaign is drained then: see Record. Burying a coupon again changes nothing. Bury does
 // not bury a coupon that the ledger has got meanwhile.
-func (rc *Recorder) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
-	var drained flow.Drained
+func (rc *Recorder) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
+	var drained record.Drained
 	err := rc.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
 		drained, err = rc.bury(t, b, cause)
 		return rc.ofOne(err)
 	})
 	if err != nil { // the writer may still be writing drained
-		return flow.Drained{}, sqldb.Wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
+		return record.Drained{}, sqldb.Wrap(err, "bury %d dead letters of %s", len(b.Coupons)+len(b.Garbage), b.Campaign)
 	}
 	return drained, nil
 }
 
-func (rc *Recorder) bury(t *sqldb.Tx, b flow.Batch, cause string) (flow.Drained, error) {
+func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drained, error) {
 	r, err := rc.recordingOf(t, b)
 	known := !errors.Is(err, firstcome.ErrNoCampaign)
 	if err == nil {
 		err = r.fence()
 	}
 	if err != nil && known {
-		return flow.Drained{}, err
+		return record.Drained{}, err
 	}
 	now, err := rc.db.Now(t)
 	if err != nil {
-		return flow.Drained{}, err
+		return record.Drained{}, err
 	}
 	for _, g := range b.Garbage {
 		if err := insertLetter(t, DeadLetter{Campaign: b.Campaign, Source: g.Source, Payload: g.Payload, Cause: g.Cause, CreatedAt: now}); err != nil {
-			return flow.Drained{}, err
+			return record.Drained{}, err
 		}
 	}
 	for _, c := range b.Coupons {
@@ -147,11 +147,11 @@ func (rc *Recorder) bury(t *sqldb.Tx, b flow.Batch, cause string) (flow.Drained,
 		}
 		d.Payload = textOf(s)
 		if err := buryCoupon(t, r, d, c); err != nil {
-			return flow.Drained{}, err
+			return record.Drained{}, err
 		}
 	}
 	if !known {
-		return flow.Drained{}, nil
+		return record.Drained{}, nil
 	}
 	return r.do()
 }

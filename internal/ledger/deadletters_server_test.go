@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -20,7 +20,7 @@ func TestARecordingReadsNoMoreWhenManyDeadLettersAreOpen(t *testing.T) {
 	stage.Must(t, err)
 	l, db := remote(t, name, firstcome.Unlimited), services.Beside(t, name)
 	told := int64(0)
-	by := func(first, last int64) flow.Batch { // of a source that has told the gate of whatever it heard
+	by := func(first, last int64) record.Batch { // of a source that has told the gate of whatever it heard
 		b := given(stage.Coupons("c", first, last)...)
 		b.Told, told = told, last
 		return b

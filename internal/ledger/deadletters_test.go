@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -26,16 +26,16 @@ func buried(t testing.TB, name string) (s *shop, letter int64) {
 func TestF44GarbageIsADeadLetterOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 10)
-		garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
+		garbage := record.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 		for range 2 {
-			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "c", Garbage: []flow.Garbage{garbage}}, "")))
-			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
+			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), record.Batch{Campaign: "c", Garbage: []record.Garbage{garbage}}, "")))
+			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), record.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
 		}
 		found := letters(t, l, ledger.Letters{})
 		if len(found) != 2 || found[0].Source != "journal/7-0" || !strings.HasPrefix(found[0].Payload, `"\x00\xffxx`) || len(found[0].Payload) > 60_000 {
 			t.Errorf("the dead letters are %.200v", found)
 		}
-		if err := l.Recorder.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, flow.ErrRefused) {
+		if err := l.Recorder.Replay(t.Context(), "op", found[0].ID); !errors.Is(err, record.ErrRefused) {
 			t.Errorf("garbage was replayed: %v", err)
 		}
 		stage.Must(t, l.Recorder.VoidLetter(t.Context(), "op", found[0].ID, "looked at"))
@@ -92,7 +92,7 @@ func replayRefused(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	open := letters(t, l, ledger.Letters{})
 	for _, letter := range open {
-		if err := l.Recorder.Replay(t.Context(), "op", letter.ID); !errors.Is(err, flow.ErrRefused) {
+		if err := l.Recorder.Replay(t.Context(), "op", letter.ID); !errors.Is(err, record.ErrRefused) {
 			t.Errorf("number %d was replayed: %v", letter.Number, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestAVoidedDeadLetterGivesTheGateItsStockBack(t *testing.T) {
 		got := books(t, s.a.Ledger)
 		stage.Same(t, "in force", int64(3), got.InForce)
 		stage.Same(t, "the last coupon's number", int64(4), got.Coupons[2].Number)
-		stage.Same(t, "drained", flow.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, recordIn(t, s.a.Ledger, third))
+		stage.Same(t, "drained", record.Drained{Through: 4, Letters: []firstcome.Coupon{third}}, recordIn(t, s.a.Ledger, third))
 		if err := s.a.Recorder.VoidLetter(t.Context(), "op", letter, ""); !errors.Is(err, firstcome.ErrResolvedLetter) {
 			t.Errorf("voided twice: %v", err)
 		}
@@ -183,7 +183,7 @@ func TestDeadLettersAreToldSomeAtATime(t *testing.T) {
 			stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), given(stage.Coupons("c", last-99, last)...), "refused")))
 		}
 		for _, c := range []struct{ told, letters, through int64 }{{0, 1000, 1000}, {1, 1000, 1001}, {1000, 500, 1500}, {1500, 0, 1500}} {
-			got, err := l.Recorder.Record(t.Context(), flow.Batch{Campaign: "c", Told: c.told})
+			got, err := l.Recorder.Record(t.Context(), record.Batch{Campaign: "c", Told: c.told})
 			if err != nil || got.Through != c.through || int64(len(got.Letters)) != c.letters || got.Told != c.told {
 				t.Errorf("above %d it tells of %d up to %d, want %d up to %d: %v", c.told, len(got.Letters), got.Through, c.letters, c.through, err)
 			}

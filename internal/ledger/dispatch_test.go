@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,7 +34,7 @@ func TestThreeNodesServeALineInOrderAtThePaceOfOne(t *testing.T) {
 		}
 		var stops []func()
 		for _, node := range nodes {
-			stops = append(stops, stage.Run(t, flow.NewDispatcher(node.Gate, flow.DispatchLimits{Batch: 40}).Run))
+			stops = append(stops, stage.Run(t, line.NewDispatcher(node.Gate, line.DispatchLimits{Batch: 40}).Run))
 		}
 		issued := func(least int64) func() bool {
 			return func() bool {

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -30,7 +30,7 @@ func (r *recording) count() error {
 		return err
 	}
 	after.ceiling = r.rows.grant(&after)
-	r.Through, r.Grant = after.drained, flow.Grant{Epoch: r.epoch, Ceiling: after.ceiling}
+	r.Through, r.Grant = after.drained, record.Grant{Epoch: r.epoch, Ceiling: after.ceiling}
 	if len(r.fresh) == 0 && after.drained == r.drained && after.lastNumber == r.lastNumber && after.ceiling == r.ceiling {
 		return nil
 	}

@@ -9,23 +9,23 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // Followers bring the facts of campaigns elsewhere, such as to a topic, and keep in the ledger how far they have come.
 type Followers struct{ db *sqldb.DB }
 
-// Follow gives a follower's lease to an owner, whose name only one node has. flow.ErrFollowed says that somebody else has it. All
+// Follow gives a follower's lease to an owner, whose name only one node has. follow.ErrFollowed says that somebody else has it. All
 // nodes have to ask for leases of the same length.
-func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease time.Duration) (flow.Following, error) {
-	var f flow.Following
+func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease time.Duration) (follow.Following, error) {
+	var f follow.Following
 	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		now, err := fs.db.Now(t)
 		if err != nil {
 			return err
 		}
-		f = flow.Following{Follower: follower}
+		f = follow.Following{Follower: follower}
 		var had, ends string
 		var until time.Time
 		err = t.Row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+fs.db.Dialect.ForUpdate, follower).
@@ -41,7 +41,7 @@ func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease t
 		}
 		// A lease that ends later than any that begins now is from before the clock was set back.
 		if had != owner && until.After(now) && !until.After(now.Add(lease)) {
-			return flow.ErrFollowed
+			return follow.ErrFollowed
 		}
 		if err := json.Unmarshal([]byte(ends), &f.Ends); err != nil {
 			return fmt.Errorf("the ends of its partitions: %w", err)
@@ -54,8 +54,8 @@ func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease t
 }
 
 // Followed notes how far a follower has come, and that its lease lasts for that long from now on; 0 ends it. f has the target and its ends
-// as they are now. flow.ErrFollowed says that the lease is another's, and then nothing is noted. It may be repeated.
-func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.Duration, cursors []flow.Cursor) error {
+// as they are now. follow.ErrFollowed says that the lease is another's, and then nothing is noted. It may be repeated.
+func (fs *Followers) Followed(ctx context.Context, f follow.Following, lease time.Duration, cursors []follow.Cursor) error {
 	ends, err := json.Marshal(f.Ends)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.
 		err = t.Row(`SELECT attempt FROM followers WHERE name = ?`+fs.db.Dialect.ForUpdate, f.Follower).Scan(&attempt)
 		switch {
 		case errors.Is(err, sql.ErrNoRows), err == nil && attempt != f.Attempt:
-			return flow.ErrFollowed
+			return follow.ErrFollowed
 		case err != nil:
 			return err
 		}
@@ -88,7 +88,7 @@ func (fs *Followers) Followed(ctx context.Context, f flow.Following, lease time.
 }
 
 // putCursor writes a cursor. The row of the follower is locked.
-func putCursor(t *sqldb.Tx, follower string, c flow.Cursor) error {
+func putCursor(t *sqldb.Tx, follower string, c follow.Cursor) error {
 	known, err := t.Exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
 	switch {
 	case err != nil:
@@ -103,21 +103,21 @@ func putCursor(t *sqldb.Tx, follower string, c flow.Cursor) error {
 const cursorsQuery = `SELECT c.id, COALESCE(k.position, 0), c.position, COALESCE(k.state, '') FROM campaigns c
 	LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id WHERE `
 
-func scanCursor(take sqldb.Scan) (c flow.Cursor, err error) {
+func scanCursor(take sqldb.Scan) (c follow.Cursor, err error) {
 	err = take(&c.Campaign, &c.Position, &c.Top, &c.State)
 	return c, err
 }
 
 // Behind returns the cursors of a follower that are not at the last facts of their campaigns, but for those that are known to be ahead, by
 // the campaigns' ids.
-func (fs *Followers) Behind(ctx context.Context, follower string, limit int) ([]flow.Cursor, error) {
+func (fs *Followers) Behind(ctx context.Context, follower string, limit int) ([]follow.Cursor, error) {
 	rows, err := fs.db.Conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
 	all, err := sqldb.AllRows(rows, err, scanCursor)
 	return all, sqldb.Wrap(err, "read what %s does not have yet", follower)
 }
 
 // CursorOf returns a follower's cursor of a campaign, or firstcome.ErrNoCampaign.
-func (fs *Followers) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c flow.Cursor, err error) {
+func (fs *Followers) CursorOf(ctx context.Context, follower string, id firstcome.CampaignID) (c follow.Cursor, err error) {
 	err = fs.db.Conclude.QueryRowContext(ctx, cursorsQuery+`c.id = ?`, follower, string(id)).Scan(&c.Campaign, &c.Position, &c.Top, &c.State)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = firstcome.ErrNoCampaign
@@ -186,7 +186,7 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 		if err := interrupt(t, follower, ``); err != nil {
 			return err
 		}
-		if err := putCursor(t, follower, flow.Cursor{Campaign: id, Position: from - 1, State: flow.Again}); err != nil {
+		if err := putCursor(t, follower, follow.Cursor{Campaign: id, Position: from - 1, State: follow.Again}); err != nil {
 			return err
 		}
 		return fs.logReplay(t, actor, follower, from, entry{campaign: id})
@@ -233,7 +233,7 @@ func stopFollowers(t *sqldb.Tx, s stock) (from int64, followers []string, err er
 		if err := interrupt(t, name, ``); err != nil {
 			return 0, nil, err
 		}
-		at := flow.Cursor{Campaign: s.ID, State: flow.Ahead}
+		at := follow.Cursor{Campaign: s.ID, State: follow.Ahead}
 		err := t.Row(`SELECT position FROM cursors WHERE follower = ? AND campaign_id = ?`, name, string(s.ID)).Scan(&at.Position)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,7 +34,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		l := start(t, name, clock.now)
 		create(t, l, "c", 9)
 		claim(t, l.Gate, "c", "a", "b", "c")
-		take := func(owner string, attempt int64) (f flow.Following) {
+		take := func(owner string, attempt int64) (f follow.Following) {
 			t.Helper()
 			f, err := l.Followers.Follow(t.Context(), "topic", owner, time.Minute)
 			stage.Must(t, err)
@@ -43,7 +43,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		}
 		refused := func(what string, err error) {
 			t.Helper()
-			if !errors.Is(err, flow.ErrFollowed) {
+			if !errors.Is(err, follow.ErrFollowed) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -55,9 +55,9 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		}
 		first.Target, first.Ends = "id", []int64{4, 0}
 		clock.pass(50 * time.Second)
-		at := flow.Cursor{Campaign: "c", Position: 2}
+		at := follow.Cursor{Campaign: "c", Position: 2}
 		for range 2 { // it may be repeated
-			stage.Must(t, l.Followers.Followed(t.Context(), first, time.Minute, []flow.Cursor{at}))
+			stage.Must(t, l.Followers.Followed(t.Context(), first, time.Minute, []follow.Cursor{at}))
 		}
 		clock.pass(50 * time.Second)
 		_, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute)
@@ -65,8 +65,8 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 		clock.pass(11 * time.Second)
 		second := take("two", 2)
 		stage.Same(t, "what the second is told", fmt.Sprint("id ", []int64{4, 0}), fmt.Sprint(second.Target, " ", second.Ends))
-		refused("a lease that was lost", l.Followers.Followed(t.Context(), first, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
-		wantBehind(t, l, flow.Cursor{Campaign: "c", Position: 2, Top: 3})
+		refused("a lease that was lost", l.Followers.Followed(t.Context(), first, time.Minute, []follow.Cursor{{Campaign: "c", Position: 3}}))
+		wantBehind(t, l, follow.Cursor{Campaign: "c", Position: 2, Top: 3})
 		stage.Must(t, l.Followers.Followed(t.Context(), second, 0, nil)) // it ends
 		take("one", 3)
 		clock.pass(-time.Hour)
@@ -74,7 +74,7 @@ func TestOneNodeAtATimeFollowsTheFacts(t *testing.T) {
 	})
 }
 
-func wantBehind(t *testing.T, l *ledger.Ledger, want ...flow.Cursor) {
+func wantBehind(t *testing.T, l *ledger.Ledger, want ...follow.Cursor) {
 	t.Helper()
 	got, err := l.Followers.Behind(t.Context(), "topic", 9)
 	stage.Must(t, err)
@@ -98,8 +98,8 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 		f, err := l.Followers.Follow(t.Context(), "topic", "one", time.Minute)
 		stage.Must(t, err)
 		f.Target, f.Ends = "id", []int64{6}
-		stage.Must(t, l.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}, {Campaign: "d", Position: 7, State: flow.Ahead}}))
-		wantBehind(t, l, flow.Cursor{Campaign: "e", Top: 3})
+		stage.Must(t, l.Followers.Followed(t.Context(), f, time.Minute, []follow.Cursor{{Campaign: "c", Position: 3}, {Campaign: "d", Position: 7, State: follow.Ahead}}))
+		wantBehind(t, l, follow.Cursor{Campaign: "e", Top: 3})
 		wantLag(t, l, ledger.Lag{Facts: 3, Since: clock.now().UTC(), Ahead: 1})
 
 		for from, want := range map[int64]error{0: ledger.ErrNoFact, 5: ledger.ErrNoFact} {
@@ -111,21 +111,21 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 			t.Errorf("of no campaign: %v", err)
 		}
 		stage.Must(t, errors.Join(l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", 2), l.Followers.ReplayFacts(t.Context(), "test", "topic", "d", 3)))
-		wantBehind(t, l, flow.Cursor{Campaign: "c", Position: 1, Top: 3, State: flow.Again},
-			flow.Cursor{Campaign: "d", Position: 2, Top: 3, State: flow.Again}, flow.Cursor{Campaign: "e", Top: 3})
-		if err := l.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}); !errors.Is(err, flow.ErrFollowed) {
+		wantBehind(t, l, follow.Cursor{Campaign: "c", Position: 1, Top: 3, State: follow.Again},
+			follow.Cursor{Campaign: "d", Position: 2, Top: 3, State: follow.Again}, follow.Cursor{Campaign: "e", Top: 3})
+		if err := l.Followers.Followed(t.Context(), f, time.Minute, []follow.Cursor{{Campaign: "c", Position: 3}}); !errors.Is(err, follow.ErrFollowed) {
 			t.Errorf("who had the lease before the replay: %v", err)
 		}
 		f, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute) // the lease has ended
 		stage.Must(t, err)
 		stage.Same(t, "the target", "id", f.Target)
-		stage.Must(t, l.Followers.Followed(t.Context(), f, time.Minute, []flow.Cursor{{Campaign: "c", Position: 3}}))
+		stage.Must(t, l.Followers.Followed(t.Context(), f, time.Minute, []follow.Cursor{{Campaign: "c", Position: 3}}))
 		one, err := l.Followers.CursorOf(t.Context(), "topic", "c")
 		stage.Must(t, err)
-		stage.Same(t, "a cursor that goes on", flow.Cursor{Campaign: "c", Position: 3, Top: 3}, one)
+		stage.Same(t, "a cursor that goes on", follow.Cursor{Campaign: "c", Position: 3, Top: 3}, one)
 
 		stage.Must(t, l.Followers.ReplayAllFacts(t.Context(), "test", "topic"))
-		wantBehind(t, l, flow.Cursor{Campaign: "c", Top: 3, State: flow.Again}, flow.Cursor{Campaign: "d", Top: 3, State: flow.Again}, flow.Cursor{Campaign: "e", Top: 3})
+		wantBehind(t, l, follow.Cursor{Campaign: "c", Top: 3, State: follow.Again}, follow.Cursor{Campaign: "d", Top: 3, State: follow.Again}, follow.Cursor{Campaign: "e", Top: 3})
 		f, err = l.Followers.Follow(t.Context(), "topic", "two", time.Minute)
 		stage.Must(t, err)
 		stage.Same(t, "a target and ends that are forgotten", " []", fmt.Sprint(f.Target, " ", f.Ends))

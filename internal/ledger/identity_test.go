@@ -7,8 +7,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -60,11 +60,11 @@ func TestF32TheLedgerTakesNothingOfAnotherLedgersCampaign(t *testing.T) {
 		own.Marker = status(t, l).Marker
 		must(t, l)(l.Recorder.Record(t.Context(), own))
 		before := books(t, l)
-		foreign := func(id firstcome.CampaignID, c firstcome.Coupon) flow.Batch {
+		foreign := func(id firstcome.CampaignID, c firstcome.Coupon) record.Batch {
 			c.Campaign = id
-			return flow.Batch{Campaign: id, Epoch: 1, Marker: "0123456789abcdef.1", Coupons: []firstcome.Coupon{c}}
+			return record.Batch{Campaign: id, Epoch: 1, Marker: "0123456789abcdef.1", Coupons: []firstcome.Coupon{c}}
 		}
-		for what, b := range map[string]flow.Batch{
+		for what, b := range map[string]record.Batch{
 			"a new coupon": foreign("c", stage.Coupon("c", 2)), "one like a known one": foreign("c", stage.Coupon("c", 1)), "of no campaign": foreign("unknown", stage.Coupon("c", 2)),
 		} {
 			if _, err := l.Recorder.Record(t.Context(), b); !errors.Is(err, firstcome.ErrGateMismatch) {

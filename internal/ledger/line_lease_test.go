@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -39,11 +39,11 @@ func TestF74NobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		for what, comeBack := range comebacks {
 			nodes, _ := nodesOn(t, kind, 2, 1)
-			here, there := flow.NewIssuer(nodes[0].Gate, flow.Limits{}), flow.NewIssuer(nodes[1].Gate, flow.Limits{})
+			here, there := issue.NewIssuer(nodes[0].Gate, issue.Limits{}), issue.NewIssuer(nodes[1].Gate, issue.Limits{})
 			if what == "void" || what == "raised" { // the others begin without a line
 				stage.Must(t, changed(func(t *firstcome.Terms) { t.Pace = &firstcome.Pace{} })(t.Context(), nodes[0]))
 			}
-			asks := func(i *flow.Issuer, user firstcome.UserID) firstcome.Decision {
+			asks := func(i *issue.Issuer, user firstcome.UserID) firstcome.Decision {
 				d, err := i.Claim(t.Context(), "c", user)
 				stage.Must(t, err)
 				return d

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -39,7 +39,7 @@ func TestThoseThatMayHaveALineAtAnotherGateHaveAPaceOrHadOne(t *testing.T) {
 		create(t, l, "drains", 5)
 		tell := func(waiting int64) {
 			line := firstcome.Line{Generation: 1, LastTicket: 3, ServedThrough: 3 - waiting, Served: 3 - waiting, Waiting: waiting}
-			stage.Must(t, stage.Err(l.Recorder.Record(t.Context(), flow.Batch{Campaign: "drains", Epoch: 1, Line: gate.LineReport{Line: line}})))
+			stage.Must(t, stage.Err(l.Recorder.Record(t.Context(), record.Batch{Campaign: "drains", Epoch: 1, Line: gate.LineReport{Line: line}})))
 		}
 		tell(2)
 		db := services.Beside(t, name)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -50,10 +50,10 @@ func (p *planned) records(l *Ledger, size int) {
 		coupons[n] = stage.Coupon("c", p.last)
 	}
 	if p.last == int64(size) { // the first ones
-		stage.Must(p.t, stage.Err(l.Recorder.Bury(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test")))
+		stage.Must(p.t, stage.Err(l.Recorder.Bury(context.Background(), record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons[:1]}, "test")))
 	}
 	for range 2 {
-		stage.Must(p.t, stage.Err(l.Recorder.Record(context.Background(), flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})))
+		stage.Must(p.t, stage.Err(l.Recorder.Record(context.Background(), record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})))
 	}
 }
 

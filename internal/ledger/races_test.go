@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -165,7 +165,7 @@ func TestADeadLetterOfNoCampaignIsVoidedOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, kind services.Kind) {
 		name := kind.Database(t)
 		l := remoteAt(t, name)
-		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), flow.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
+		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), record.Batch{Campaign: "unknown", Coupons: stage.Coupons("c", 1, 1)}, "no such campaign")))
 		db := services.Beside(t, name)
 		hand := begin(t, db, `UPDATE dead_letters SET resolved_at = 1, resolved_by = 'voided'`)
 		voided := make(chan error, 1)

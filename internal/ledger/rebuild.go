@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
@@ -141,5 +141,5 @@ func (r *recording) fence() error {
 	if r.rebuildingAt.IsZero() || r.stock.attempt == r.attempt {
 		return nil
 	}
-	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrGateUnavailable, flow.ErrRebuilding, r.stock.attempt)
+	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrGateUnavailable, record.ErrRebuilding, r.stock.attempt)
 }

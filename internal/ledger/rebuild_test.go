@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -42,7 +42,7 @@ func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 				t.Errorf("%s of the first owner: %v", what, err)
 			}
 		}
-		if _, err := s.a.Recorder.Record(t.Context(), b); !errors.Is(err, flow.ErrRebuilding) {
+		if _, err := s.a.Recorder.Record(t.Context(), b); !errors.Is(err, record.ErrRebuilding) {
 			t.Errorf("what the first owner records: %v", err)
 		}
 		s.pass(time.Second)

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -20,15 +20,15 @@ type Recorder struct {
 
 // Record stores a batch of coupons that a remote gate issued, all or none of them, and returns how far the campaign is
 // drained then. Recording a coupon again changes nothing, even after it was voided, and whatever its epoch. A coupon
-// that is a dead letter stays one, and Record names it. flow.ErrRefused says that the ledger will never take all of
+// that is a dead letter stays one, and Record names it. record.ErrRefused says that the ledger will never take all of
 // these, and names the first coupon that it refuses: a different coupon under a known number, a new coupon of a user
 // who holds another, one over the quantity, one above the ceiling, one of another epoch than the campaign's, or one that is no valid coupon.
 // firstcome.ErrGateMismatch says that another node, or a node of another ledger, has to record the batch.
-// flow.ErrRowLocked says that another transaction has locked the campaign for longer than five seconds. After each of
+// record.ErrRowLocked says that another transaction has locked the campaign for longer than five seconds. After each of
 // these errors nothing is written. After any other error it is unknown what is recorded, and the caller should record
 // the batch again.
-func (rc *Recorder) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-	var drained flow.Drained
+func (rc *Recorder) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+	var drained record.Drained
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
@@ -41,18 +41,18 @@ func (rc *Recorder) Record(ctx context.Context, b flow.Batch) (flow.Drained, err
 		})
 	}
 	if err != nil { // the writer may still be at drained
-		return flow.Drained{}, sqldb.Wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
+		return record.Drained{}, sqldb.Wrap(err, "record %d coupons of %s", len(b.Coupons), b.Campaign)
 	}
 	return drained, nil
 }
 
-// ofOne turns a recording's lock time-out into flow.ErrRowLocked, after which a transaction does not run
+// ofOne turns a recording's lock time-out into record.ErrRowLocked, after which a transaction does not run
 // again: waiting again at once would only keep a recorder from other campaigns.
 func (rc *Recorder) ofOne(err error) error {
 	if !rc.db.Dialect.RowLocked(err) {
 		return err
 	}
-	return fmt.Errorf("%w: end the transaction that has it (%v)", flow.ErrRowLocked, err)
+	return fmt.Errorf("%w: end the transaction that has it (%v)", record.ErrRowLocked, err)
 }
 
 // sameCoupon reports whether a and b are the same coupon of a campaign. Neither voids nor epochs matter.
@@ -122,15 +122,15 @@ type recording struct {
 	// epochGiven is the epoch of the given coupons.
 	epochGiven int64
 	fresh      []firstcome.Coupon // the given coupons that the ledger lacks
-	attempt    int64              // see flow.Batch
+	attempt    int64              // see record.Batch
 	replay     bool               // this is a replay: the coupon leaves its dead letter
 	look       bool               // look the users up before their coupons are inserted
-	flow.Drained
+	record.Drained
 }
 
 // recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same id: one of
 // another ledger, or one that this ledger had before a copy replaced it.
-func (rc *Recorder) recordingOf(t *sqldb.Tx, b flow.Batch) (*recording, error) {
+func (rc *Recorder) recordingOf(t *sqldb.Tx, b record.Batch) (*recording, error) {
 	s, err := rc.rows.rowToChange(t, b.Campaign)
 	switch {
 	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
@@ -144,26 +144,26 @@ func (rc *Recorder) recordingOf(t *sqldb.Tx, b flow.Batch) (*recording, error) {
 	case !rc.rows.remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{Tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: flow.Drained{Told: b.Told}}, nil
+	return &recording{Tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: record.Drained{Told: b.Told}}, nil
 }
 
 // record is Record within its transaction. It writes nothing before it has checked everything.
-func (rc *Recorder) record(t *sqldb.Tx, b flow.Batch, given []firstcome.Coupon, look bool) (flow.Drained, error) {
+func (rc *Recorder) record(t *sqldb.Tx, b record.Batch, given []firstcome.Coupon, look bool) (record.Drained, error) {
 	r, err := rc.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		err = fmt.Errorf("%w: %w", flow.ErrRefused, err)
+		err = fmt.Errorf("%w: %w", record.ErrRefused, err)
 	}
 	if err != nil {
-		return flow.Drained{}, err
+		return record.Drained{}, err
 	}
 	r.given, r.look = given, look
 	return r.do()
 }
 
-func (r *recording) do() (flow.Drained, error) {
+func (r *recording) do() (record.Drained, error) {
 	for _, step := range []func() error{r.compare, r.leaveLetters, r.leaveLost, r.fenced, r.check, r.insert, r.count, r.tell, r.lines} {
 		if err := step(); err != nil {
-			return flow.Drained{}, err
+			return record.Drained{}, err
 		}
 	}
 	return r.Drained, nil
@@ -287,7 +287,7 @@ func (r *recording) insert() error {
 	}
 	err = r.rows.queries.insert(r.Tx, coupons)
 	if r.look && r.Dialect.Classify(err) == sqldb.Refused {
-		return fmt.Errorf("%w: the schema does: %w", flow.ErrRefused, err)
+		return fmt.Errorf("%w: the schema does: %w", record.ErrRefused, err)
 	}
 	if err != nil {
 		return err

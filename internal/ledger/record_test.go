@@ -8,8 +8,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -21,7 +21,7 @@ func refused(t testing.TB, l *ledger.Ledger, why string, coupons ...firstcome.Co
 	t.Helper()
 	before := books(t, l)
 	_, err := l.Recorder.Record(context.Background(), given(coupons...))
-	if !errors.Is(err, flow.ErrRefused) {
+	if !errors.Is(err, record.ErrRefused) {
 		t.Errorf("%s: got %v, want a refusal", why, err)
 	}
 	stage.Same(t, why, before, books(t, l))
@@ -66,7 +66,7 @@ func (b book) Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firs
 	return all.Coupons, len(dead), err
 }
 
-func (b book) Another() flow.Keeper {
+func (b book) Another() record.Keeper {
 	if sqldb.OnServer(b.name) {
 		return remoteAt(b.t, b.name).Recorder
 	}

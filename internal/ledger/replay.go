@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -26,7 +26,7 @@ func (rc *Recorder) openLetter(t *sqldb.Tx, id int64) (DeadLetter, *recording, e
 	if err != nil {
 		return d, nil, err
 	}
-	r, err := rc.recordingOf(t, flow.Batch{Campaign: d.Campaign})
+	r, err := rc.recordingOf(t, record.Batch{Campaign: d.Campaign})
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return d, nil, err
 	}
@@ -39,10 +39,10 @@ func (rc *Recorder) openLetter(t *sqldb.Tx, id int64) (DeadLetter, *recording, e
 }
 
 // errNothingIn says that a dead letter holds no coupon.
-var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be recorded, it can only be voided", flow.ErrRefused)
+var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be recorded, it can only be voided", record.ErrRefused)
 
 // Replay records the coupon of a dead letter, and so resolves the letter. If the ledger still refuses the
-// coupon, Replay returns flow.ErrRefused, which says why, and the letter stays open.
+// coupon, Replay returns record.ErrRefused, which says why, and the letter stays open.
 // firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no such open letter.
 func (rc *Recorder) Replay(ctx context.Context, actor string, letter int64) error {
 	err := rc.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error { return rc.replay(t, actor, letter) })

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -17,7 +17,7 @@ import (
 // A node is one of several, with what its operators' calls do.
 type node struct {
 	*ledger.Ledger
-	*flow.Changer
+	*gate.Changer
 }
 
 // A shop is the campaign c at two nodes on one ledger (one and the same on SQLite), beside a fake gate.
@@ -54,7 +54,7 @@ func (s *shop) open(name string, to gate.Applier, clock func() time.Time) {
 	s.t.Helper()
 	at := func() node {
 		l, _ := serve(s.t, name, ledger.Options{Gate: "redis:test", Clock: clock})
-		return node{l, flow.NewChanger(l.Campaigns, to, nil)}
+		return node{l, gate.NewChanger(l.Campaigns, to, nil)}
 	}
 	s.a = at()
 	s.b = s.a
@@ -122,39 +122,39 @@ func finish(t testing.TB, n node, version int64) {
 }
 
 // given returns coupons as a recorder gives them.
-func given(coupons ...firstcome.Coupon) flow.Batch {
-	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
+func given(coupons ...firstcome.Coupon) record.Batch {
+	return record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
 
 // recordIn records coupons, and returns what is drained then.
-func recordIn(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) flow.Drained {
+func recordIn(t testing.TB, l *ledger.Ledger, coupons ...firstcome.Coupon) record.Drained {
 	t.Helper()
 	return must(t, l)(l.Recorder.Record(context.Background(), given(coupons...)))
 }
 
 // bury buries coupons, and returns what is drained.
-func bury(t testing.TB, l *ledger.Ledger, cause string, coupons ...firstcome.Coupon) flow.Drained {
+func bury(t testing.TB, l *ledger.Ledger, cause string, coupons ...firstcome.Coupon) record.Drained {
 	t.Helper()
 	return must(t, l)(l.Recorder.Bury(context.Background(), given(coupons...), cause))
 }
 
 // must returns what a call said, and looks whether the ledger says the same of how far it is drained.
-func must(t testing.TB, l *ledger.Ledger) func(flow.Drained, error) flow.Drained {
-	return func(said flow.Drained, err error) flow.Drained {
+func must(t testing.TB, l *ledger.Ledger) func(record.Drained, error) record.Drained {
+	return func(said record.Drained, err error) record.Drained {
 		t.Helper()
 		stage.Must(t, err)
 		through, err := l.Recorder.DrainedThrough(context.Background(), "c")
 		if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) || through != said.Through {
 			t.Errorf("it is drained through %d, and the call said %+v: %v", through, said, err)
 		}
-		said.Grant = flow.Grant{} // only a gate needs it
+		said.Grant = record.Grant{} // only a gate needs it
 		return said
 	}
 }
 
 // drained returns what a call says that drained the campaign through a number, and was given the dead letters of others.
-func drained(through int64, letters ...int64) flow.Drained {
-	d := flow.Drained{Through: through}
+func drained(through int64, letters ...int64) record.Drained {
+	d := record.Drained{Through: through}
 	for _, n := range letters {
 		d.Letters = append(d.Letters, stage.Coupon("c", n))
 	}

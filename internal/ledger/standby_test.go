@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -75,7 +76,7 @@ var concludes = map[string][]any{
 	"SeeRun":           {recovery.Run{ID: "run"}},
 	"KeepProof":        {ledger.Proof{Campaign: "c", Found: []byte("{}")}},
 	"Standard":         {firstcome.CampaignID("c"), int64(1)},
-	"Bury":             {flow.Batch{Campaign: "c", Garbage: []flow.Garbage{{Source: "s", Payload: "p"}}}, ""},
+	"Bury":             {record.Batch{Campaign: "c", Garbage: []record.Garbage{{Source: "s", Payload: "p"}}}, ""},
 	"Campaign":         {"c"},
 	"Claim":            {"c", users("a")},
 	"Clock":            {},
@@ -99,7 +100,7 @@ var concludes = map[string][]any{
 	"Whose":            {"c"},
 	"CursorOf":         {"topic", firstcome.CampaignID("c")},
 	"Follow":           {"topic", "node", time.Second},
-	"Followed":         {flow.Following{Follower: "topic", Attempt: 1}, time.Second, []flow.Cursor(nil)},
+	"Followed":         {follow.Following{Follower: "topic", Attempt: 1}, time.Second, []follow.Cursor(nil)},
 	"ReplayFacts":      {"test", "topic", firstcome.CampaignID("c"), int64(1)},
 	"ReplayAllFacts":   {"test", "topic"},
 	"Has":              {"c", []firstcome.Coupon{{Campaign: "c", Number: 1, User: "a"}}},
@@ -118,7 +119,7 @@ var concludes = map[string][]any{
 	"Pending":          {"c"},
 	"Ping":             {},
 	"Place":            {"c", "b"},
-	"Record":           {flow.Batch{Campaign: "c"}},
+	"Record":           {record.Batch{Campaign: "c"}},
 	"Refused":          {"c", 1},
 	"Replay":           {"test", 1},
 	"Retire":           {"c", gate.State{}, time.Hour},

@@ -35,7 +35,7 @@ type Status struct {
 	Secret     string // fingerprint of the code secret
 	Applied    int64  // the last change that the gate has: less than Version while one is on its way
 	Epoch      int64  // of the gate
-	Drained    int64  // see flow.Drained.Through; 0 where the ledger decides
+	Drained    int64  // see record.Drained.Through; 0 where the ledger decides
 	LastNumber int64  // the highest that the ledger has
 	Marker     string // of the campaign, at a gate: see firstcome.Change
 	Rebuilding bool   // a rebuild of the gate has begun and not ended

@@ -42,7 +42,7 @@ type stock struct {
 	applied int64 // the last change that the gate has
 	epoch   int64
 	ceiling int64  // the highest number that the gate may give: see rows.grant
-	drained int64  // see flow.Drained.Through
+	drained int64  // see record.Drained.Through
 	letters int64  // dead letters with a number, resolved ones too
 	marker  string // see firstcome.Change
 	// away is why this node's gate decides nothing of the campaign, which another Redis decides; or nil.

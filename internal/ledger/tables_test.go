@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -202,7 +202,7 @@ func fill(t *testing.T, name string) {
 	done(err)
 	at("10:06:00")
 	claim(t, l.Gate, "autumn", "user-5", "user-6", "user-7")
-	_, err = l.Recorder.Bury(context.Background(), flow.Batch{Campaign: "spring", Epoch: 1, Coupons: []firstcome.Coupon{
+	_, err = l.Recorder.Bury(context.Background(), record.Batch{Campaign: "spring", Epoch: 1, Coupons: []firstcome.Coupon{
 		{Campaign: "spring", Number: 7, User: "user-8", Code: stage.Secret().Code("spring", 7), IssuedAt: now(), TermsVersion: 1},
 	}}, "no such campaign")
 	done(err)

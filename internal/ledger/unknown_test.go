@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -132,8 +133,8 @@ func keptOnce(t *testing.T, l *ledger.Ledger, coupons int64) {
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		firstcome.ErrNoCampaign, firstcome.ErrNoCoupon, firstcome.ErrNoDeadLetter, ledger.ErrNoKey, firstcome.ErrCampaignExists, firstcome.ErrStale,
-		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, flow.ErrRefused, gate.ErrLost, gate.ErrGap,
-		firstcome.ErrNoTicket, firstcome.ErrServed, recovery.ErrOutdone, ledger.ErrUnnamedGate, flow.ErrFollowed, ledger.ErrNoFact, ledger.ErrNoFollower, ledger.ErrNodeTaken,
+		firstcome.ErrClosed, firstcome.ErrPending, firstcome.ErrNotRecorded, firstcome.ErrGateMismatch, record.ErrRefused, gate.ErrLost, gate.ErrGap,
+		firstcome.ErrNoTicket, firstcome.ErrServed, recovery.ErrOutdone, ledger.ErrUnnamedGate, follow.ErrFollowed, ledger.ErrNoFact, ledger.ErrNoFollower, ledger.ErrNodeTaken,
 	} {
 		if errors.Is(err, answer) {
 			return true

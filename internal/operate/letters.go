@@ -5,8 +5,9 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // MostLetters is the most dead letters that one call resolves. Each takes a transaction of its own and, if it is voided, a change at the gate. At 20
@@ -21,7 +22,7 @@ type Resolved struct {
 	After int64
 	// Remaining is how many open letters of the selection were above After when the call began.
 	Remaining int64
-	// Stopped is why the call ended early, or nil. If it is flow.ErrUnfinished, the letter After is voided in the ledger and not yet at the gate. Any
+	// Stopped is why the call ended early, or nil. If it is gate.ErrUnfinished, the letter After is voided in the ledger and not yet at the gate. Any
 	// other error was about the first letter above After.
 	Stopped error
 }
@@ -71,10 +72,10 @@ func (o *Operator) resolveAll(ctx context.Context, of ledger.Letters, do func(le
 		switch {
 		case err == nil:
 			done.Done++
-		case errors.Is(err, flow.ErrUnfinished) && !errors.Is(err, firstcome.ErrPending): // it is voided in the ledger
+		case errors.Is(err, gate.ErrUnfinished) && !errors.Is(err, firstcome.ErrPending): // it is voided in the ledger
 			done.Done++
 			done.Stopped, err = err, nil
-		case errors.Is(err, flow.ErrRefused):
+		case errors.Is(err, record.ErrRefused):
 			done.Refused, err = append(done.Refused, d.ID), nil
 		case errors.Is(err, firstcome.ErrResolvedLetter): // another operator was faster
 			err = nil

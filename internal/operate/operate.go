@@ -4,7 +4,7 @@
 // A change takes four steps, all of them in Operator.change:
 //
 //	end the leases → the ledger numbers the change   → the gate applies it → grant leases again
-//	(flow.Issuer)    (after an unfinished earlier one)  (flow.Changer)
+//	(issue.Issuer)    (after an unfinished earlier one)  (gate.Changer)
 //
 // If the ledger decides, the third step is part of the second.
 package operate
@@ -14,7 +14,6 @@ import (
 	"errors"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
@@ -48,7 +47,7 @@ type Reads interface {
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 }
 
-// An Issuer makes a change while the node forgets cached answers. flow.Issuer implements it.
+// An Issuer makes a change while the node forgets cached answers. issue.Issuer implements it.
 type Issuer interface {
 	Change(id firstcome.CampaignID, change func() error) error
 }
@@ -62,20 +61,20 @@ type Recovery interface {
 	Estimate(ctx context.Context, id firstcome.CampaignID) (recovery.Estimate, error)
 }
 
-// Claims issues coupons directly. flow.Answerer implements it.
+// Claims issues coupons directly. issue.Answerer implements it.
 type Claims interface {
 	Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error)
 }
 
 // An Operator carries out operators' orders. Each method takes the actor's name, for the audit log.
 //
-// The errors are those of the ledger's method. If a remote gate decides, there are two more. flow.ErrUnfinished means that the change is in the
+// The errors are those of the ledger's method. If a remote gate decides, there are two more. gate.ErrUnfinished means that the change is in the
 // ledger and will reach the gate. firstcome.ErrPending means that an earlier change must reach the gate first, so nothing was changed.
 type Operator struct {
 	ledger  Ledger
 	issuer  Issuer
 	claims  Claims
-	changer *flow.Changer // nil if the ledger decides
+	changer *gate.Changer // nil if the ledger decides
 	gate    gate.Counters
 	rebuild Recovery
 
@@ -87,11 +86,11 @@ type Operator struct {
 func New(l Ledger, i Issuer, c Claims) *Operator { return &Operator{ledger: l, issuer: i, claims: c} }
 
 // NewRemote returns the Operator of a node whose remote gate decides.
-func NewRemote(l Ledger, i Issuer, c Claims, to *flow.Changer, g gate.Counters, r Recovery) *Operator {
+func NewRemote(l Ledger, i Issuer, c Claims, to *gate.Changer, g gate.Counters, r Recovery) *Operator {
 	return &Operator{ledger: l, issuer: i, claims: c, changer: to, gate: g, rebuild: r}
 }
 
-// change changes a campaign. number makes the change in the ledger: see flow.Changer.Do. Every change goes through here.
+// change changes a campaign. number makes the change in the ledger: see gate.Changer.Do. Every change goes through here.
 func (o *Operator) change(ctx context.Context, id firstcome.CampaignID, number func() (version int64, err error)) error {
 	return o.issuer.Change(id, func() error {
 		if o.changer == nil {
@@ -228,7 +227,7 @@ func (o *Operator) Estimate(ctx context.Context, id firstcome.CampaignID) (recov
 	return o.rebuild.Estimate(ctx, id)
 }
 
-// Issue asks for a coupon for each of users, in order and without another claim in between, bypassing the waiting line: see flow.Answerer. It is a
+// Issue asks for a coupon for each of users, in order and without another claim in between, bypassing the waiting line: see issue.Answerer. It is a
 // claim and not a change, so it ends no lease.
 func (o *Operator) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return o.claims.Issue(ctx, order, id, users)

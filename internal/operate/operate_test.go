@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -150,7 +150,7 @@ func (d *desk) local() *operate.Operator {
 }
 
 func (d *desk) remote() *operate.Operator {
-	return operate.NewRemote(operate.Ledger{Campaigns: d, Letters: d, Reads: d}, d, d, flow.NewChanger(d, d, nil), d, d)
+	return operate.NewRemote(operate.Ledger{Campaigns: d, Letters: d, Reads: d}, d, d, gate.NewChanger(d, d, nil), d, d)
 }
 
 // do calls a method of an Operator with a context and zero values.
@@ -208,11 +208,11 @@ func TestWhatBecameOfManyLettersIsTold(t *testing.T) {
 		err   error
 	}{
 		"all are resolved":           {nil, operate.Resolved{Done: 4, After: 9, Remaining: 5}, nil},
-		"one is refused, one gone":   {map[int64]error{4: flow.ErrRefused, 7: firstcome.ErrResolvedLetter}, operate.Resolved{Done: 2, Refused: []int64{4}, After: 9, Remaining: 5}, nil},
+		"one is refused, one gone":   {map[int64]error{4: record.ErrRefused, 7: firstcome.ErrResolvedLetter}, operate.Resolved{Done: 2, Refused: []int64{4}, After: 9, Remaining: 5}, nil},
 		"it fails in the middle":     {map[int64]error{7: errAway}, operate.Resolved{Done: 2, After: 4, Remaining: 7, Stopped: errAway}, nil},
 		"it fails at the first":      {map[int64]error{3: errAway}, operate.Resolved{Remaining: 9}, errAway},
-		"the gate lacks the second":  {map[int64]error{4: flow.ErrUnfinished}, operate.Resolved{Done: 2, After: 4, Remaining: 7, Stopped: flow.ErrUnfinished}, nil},
-		"an earlier one is on a way": {map[int64]error{4: errors.Join(firstcome.ErrPending, flow.ErrUnfinished)}, operate.Resolved{Done: 1, After: 3, Remaining: 8, Stopped: errors.Join(firstcome.ErrPending, flow.ErrUnfinished)}, nil},
+		"the gate lacks the second":  {map[int64]error{4: gate.ErrUnfinished}, operate.Resolved{Done: 2, After: 4, Remaining: 7, Stopped: gate.ErrUnfinished}, nil},
+		"an earlier one is on a way": {map[int64]error{4: errors.Join(firstcome.ErrPending, gate.ErrUnfinished)}, operate.Resolved{Done: 1, After: 3, Remaining: 8, Stopped: errors.Join(firstcome.ErrPending, gate.ErrUnfinished)}, nil},
 	} {
 		d := &desk{letters: four, resolve: func(letter int64) error { return c.fails[letter] }}
 		got, err := d.local().ReplayLetters(t.Context(), "op", ledger.Letters{})

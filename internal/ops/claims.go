@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 )
 
 // claimMetrics are the metrics of a node that answers claims.
@@ -76,7 +76,7 @@ func (m *Monitor) Undecided(ctx context.Context, _ firstcome.CampaignID, err err
 	m.claims.WithLabelValues(why).Inc()
 }
 
-// Batch serves as flow.Limits.OnBatch.
+// Batch serves as issue.Limits.OnBatch.
 func (m *Monitor) Batch(claims int, took time.Duration, err error) {
 	m.batches.Observe(float64(claims))
 	m.gate.Observe(took.Seconds())
@@ -87,7 +87,7 @@ func (m *Monitor) Batch(claims int, took time.Duration, err error) {
 }
 
 // WatchClaims adds the metrics of the parts that answer claims, and of their connections.
-func (m *Monitor) WatchClaims(i *flow.Issuer, connections func() (open, evicted, shed int64)) {
+func (m *Monitor) WatchClaims(i *issue.Issuer, connections func() (open, evicted, shed int64)) {
 	one := func(which int) func() int64 {
 		return func() int64 {
 			open, evicted, shed := connections()

@@ -10,9 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -67,7 +68,7 @@ func classOf(err error) string {
 	return classUnknown
 }
 
-// ChangeFailed logs that changes do not reach the gate: see flow.NewChanger.
+// ChangeFailed logs that changes do not reach the gate: see gate.NewChanger.
 func (m *Monitor) ChangeFailed(err error) { m.Warn("changes do not reach the gate", "err", err) }
 
 // RetireFailed logs that a campaign is not retired, at most once an hour: see recovery.NewRetirer.
@@ -100,8 +101,8 @@ func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 // Refused logs that a campaign's ledger and gate are of different ages: see recovery.Events.
 func (m *Monitor) Refused(err error) { m.log.Error("a campaign is refused", "err", err) }
 
-// Record serves as flow.RecorderLimits.OnRecord.
-func (m *Monitor) Record(one flow.Recording) {
+// Record serves as record.RecorderLimits.OnRecord.
+func (m *Monitor) Record(one record.Recording) {
 	m.record.Observe(one.Took.Seconds())
 	if one.Late > 0 {
 		m.log.Warn("coupons came when a rebuild had lost their numbers: they are nobody's", "campaign", one.Campaign, "coupons", one.Late)
@@ -114,8 +115,8 @@ func (m *Monitor) Record(one flow.Recording) {
 	}
 }
 
-// Relayed serves as flow.RecorderLimits.OnRecord of a relay, whose ledger is a topic.
-func (m *Monitor) Relayed(one flow.Recording) {
+// Relayed serves as record.RecorderLimits.OnRecord of a relay, whose ledger is a topic.
+func (m *Monitor) Relayed(one record.Recording) {
 	if one.Err != nil {
 		m.Warn("the topic did not take what is issued, which waits in Redis", "campaign", one.Campaign, "coupons", one.Coupons, "err", one.Err)
 	}
@@ -124,21 +125,21 @@ func (m *Monitor) Relayed(one flow.Recording) {
 // A Gate has the parts that a Monitor watches if there is a gate beside the ledger.
 type Gate struct {
 	Name     string // the gate's name in campaigns
-	Changer  *flow.Changer
+	Changer  *gate.Changer
 	Retirer  *recovery.Retirer
 	Recovery *recovery.Machine
 	// Ping returns nil if the gate answers.
 	Ping func(context.Context) error
-	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger lags behind the gate, perhaps with flow.ErrUnaged.
-	Lag func(context.Context, []gate.Revision) ([]flow.Lag, error)
+	// Lag returns, for each of these campaigns with unrecorded coupons, how far the ledger lags behind the gate, perhaps with record.ErrUnaged.
+	Lag func(context.Context, []gate.Revision) ([]record.Lag, error)
 	// Waiter is where claims wait until they are recorded. It is nil if this node answers no claims.
-	Waiter *flow.Waiter
+	Waiter *issue.Waiter
 	// Recorder is this node's recorder. It is nil if this node records nothing.
-	Recorder *flow.Recorder
+	Recorder *record.Recorder
 	// Topic is the topic between the gate's journal and the ledger, or nil if there is none.
 	Topic *kafka.Journal
 	// Relay brings coupons from the gate's journal into Topic. It is nil if this node does not relay.
-	Relay *flow.Recorder
+	Relay *record.Recorder
 }
 
 // WatchGate adds the metrics of a gate beside the ledger. Call WatchLedger first.
@@ -169,7 +170,7 @@ func (m *Monitor) WatchGate(g Gate) {
 // breakerStates has the states of a recorder's breaker. The metric is the index of the state: higher is worse.
 var breakerStates = []string{"closed", "half-open", "open"}
 
-func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
+func (m *Monitor) watchRecorder(r *record.Recorder, journal prometheus.Labels) {
 	m.registry.MustRegister(m.lag, m.record, m.alarms,
 		counterFunc("firstcome_recorded_coupons_total", "Coupons recorded by this node, or found recorded.", func() int64 { return r.Stats().Coupons }),
 		counterFunc("firstcome_recorded_batches_total", "Batches of the journal that this node recorded.", func() int64 { return r.Stats().Batches }),
@@ -180,13 +181,13 @@ func (m *Monitor) watchRecorder(r *flow.Recorder, journal prometheus.Labels) {
 	)
 }
 
-func breaker(name, help string, r *flow.Recorder, labels prometheus.Labels) prometheus.Collector {
+func breaker(name, help string, r *record.Recorder, labels prometheus.Labels) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {
 		return float64(slices.Index(breakerStates, r.Stats().Breaker))
 	})
 }
 
-func (m *Monitor) watchChanger(c *flow.Changer) {
+func (m *Monitor) watchChanger(c *gate.Changer) {
 	m.results("firstcome_changes_total", "Changes that this node brought to the gate, and attempts that failed.", map[string]func() int64{
 		"applied": func() int64 { return c.Stats().Applied },
 		"refused": func() int64 { return c.Stats().Refused },
@@ -227,7 +228,7 @@ func (m *Monitor) results(name, help string, results map[string]func() int64) {
 }
 
 // watchBacklog adds the metrics of the coupons that the ledger does not have yet. Every node reports them, because the recorders may be down.
-func (m *Monitor) watchBacklog(lag func(context.Context, []gate.Revision) ([]flow.Lag, error), journal prometheus.Labels) {
+func (m *Monitor) watchBacklog(lag func(context.Context, []gate.Revision) ([]record.Lag, error), journal prometheus.Labels) {
 	b := &backlog{named: m.ledger.Recorder.Active, lag: lag}
 	m.registry.MustRegister(&question{
 		metrics: []*prometheus.Desc{
@@ -242,7 +243,7 @@ func (m *Monitor) watchBacklog(lag func(context.Context, []gate.Revision) ([]flo
 // A backlog measures the coupons of active campaigns that the ledger does not have yet.
 type backlog struct {
 	named func(context.Context) ([]gate.Revision, error)
-	lag   func(context.Context, []gate.Revision) ([]flow.Lag, error)
+	lag   func(context.Context, []gate.Revision) ([]record.Lag, error)
 
 	mu     sync.Mutex // guards active
 	active []gate.Revision
@@ -260,7 +261,7 @@ func (b *backlog) ask() ([]float64, error) {
 		numbers += l.Numbers
 		oldest = max(oldest, l.Oldest)
 	}
-	if errors.Is(err, flow.ErrUnaged) {
+	if errors.Is(err, record.ErrUnaged) {
 		return []float64{float64(numbers)}, nil
 	}
 	return []float64{float64(numbers), oldest.Seconds()}, err

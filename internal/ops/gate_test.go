@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -27,9 +28,9 @@ func lost() *stage.Gate {
 // gate returns the parts that a Monitor watches, with a gate that has lost its campaigns.
 func (w *watched) gate() ops.Gate {
 	return ops.Gate{
-		Name: "redis:x", Changer: flow.NewChanger(w.ledger.Campaigns, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
+		Name: "redis:x", Changer: gate.NewChanger(w.ledger.Campaigns, lost(), w.ChangeFailed), Retirer: recovery.NewRetirer(bookOfTwo{}, lost(), 0, w.RetireFailed),
 		Recovery: recovery.New(nil, nil, nil, recovery.Events{}),
-		Lag:      func(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil },
+		Lag:      func(context.Context, []gate.Revision) ([]record.Lag, error) { return nil, nil },
 	}
 }
 
@@ -39,10 +40,10 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 	var asked []gate.Revision
 	var lagError error
 	g := w.gate()
-	g.Waiter = flow.NewWaiter(lost())
-	g.Lag = func(_ context.Context, active []gate.Revision) ([]flow.Lag, error) {
+	g.Waiter = issue.NewWaiter(lost())
+	g.Lag = func(_ context.Context, active []gate.Revision) ([]record.Lag, error) {
 		asked = active
-		return []flow.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
+		return []record.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}, {Campaign: "d", Numbers: 4, Oldest: time.Second}}, lagError
 	}
 	w.WatchGate(g)
 	journal := `{gate="redis:x",ledger="` + w.ledger.Identity() + `"} `
@@ -60,19 +61,19 @@ func TestTheMetricsSayWhatIsNotRecorded(t *testing.T) {
 
 func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 	w := watch(t, "redis:x")
-	coupons, done := stage.Coupons("c", 1, 2), make(chan flow.Drained)
+	coupons, done := stage.Coupons("c", 1, 2), make(chan record.Drained)
 	coupons[0].IssuedAt, coupons[1].IssuedAt = time.Now().Add(-time.Minute), time.Now()
 	journal, keeper := &stage.Journal{}, stage.NewLedger("c")
-	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})
-	journal.Took = func(drained flow.Drained) error { done <- drained; return nil }
-	keeper.Before = func(flow.Batch) error {
+	journal.Add(record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons})
+	journal.Took = func(drained record.Drained) error { done <- drained; return nil }
+	keeper.Before = func(record.Batch) error {
 		if keeper.Calls == 1 {
 			return errors.New("the ledger is away")
 		}
 		return nil
 	}
 	gate := w.gate()
-	gate.Recorder = flow.NewRecorder(journal, keeper, flow.RecorderLimits{OnRecord: w.Record})
+	gate.Recorder = record.NewRecorder(journal, keeper, record.RecorderLimits{OnRecord: w.Record})
 	w.WatchGate(gate)
 	stop := stage.Run(t, gate.Recorder.Run)
 	stage.Next(t, "a batch", done)
@@ -93,7 +94,7 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 // A lateKeeper answers that the number of a batch's first coupon is lost.
 type lateKeeper struct{ *stage.Ledger }
 
-func (k lateKeeper) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (k lateKeeper) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	b.Coupons = b.Coupons[1:]
 	drained, err := k.Ledger.Record(ctx, b)
 	drained.Lost = 1
@@ -102,11 +103,11 @@ func (k lateKeeper) Record(ctx context.Context, b flow.Batch) (flow.Drained, err
 
 func TestCouponsThatComeTooLateAreCountedApart(t *testing.T) {
 	w := watch(t, "redis:x")
-	journal, done := &stage.Journal{}, make(chan flow.Drained)
-	journal.Add(flow.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)})
-	journal.Took = func(drained flow.Drained) error { done <- drained; return nil }
+	journal, done := &stage.Journal{}, make(chan record.Drained)
+	journal.Add(record.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)})
+	journal.Took = func(drained record.Drained) error { done <- drained; return nil }
 	gate := w.gate()
-	gate.Recorder = flow.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, flow.RecorderLimits{OnRecord: w.Record})
+	gate.Recorder = record.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, record.RecorderLimits{OnRecord: w.Record})
 	w.WatchGate(gate)
 	stop := stage.Run(t, gate.Recorder.Run)
 	stage.Next(t, "a batch", done)

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/line"
 )
 
 // lineMetrics are the metrics of a node that serves waiting lines.
@@ -25,7 +25,7 @@ func newLineMetrics() lineMetrics {
 	}
 }
 
-// Served is flow.DispatchLimits.OnServe.
+// Served is line.DispatchLimits.OnServe.
 func (m *Monitor) Served(id firstcome.CampaignID, _ gate.Served, took time.Duration, err error) {
 	m.serves.Observe(took.Seconds())
 	if err != nil {
@@ -54,13 +54,13 @@ func (m *Monitor) WatchStreams(streams func() (open, dropped, refused int64)) {
 	)
 }
 
-// LookFailed serves as flow.DispatchLimits.OnLook.
+// LookFailed serves as line.DispatchLimits.OnLook.
 func (m *Monitor) LookFailed(err error) {
 	m.Warn("the node cannot see which campaigns have people in line", "err", err)
 }
 
 // WatchLines adds the metrics of the Dispatcher and of its waiting lines.
-func (m *Monitor) WatchLines(d *flow.Dispatcher, of lineOf) {
+func (m *Monitor) WatchLines(d *line.Dispatcher, of lineOf) {
 	oldest := describe("firstcome_line_oldest_seconds", "How long who is next in line has waited.", "campaign")
 	m.registry.MustRegister(m.serves, m.astray, &heads{d.Lines, of, oldest},
 		gaugeFunc("firstcome_lines", "Campaigns with users in line, as far as this node knows.", func() int64 { return d.Stats().Lines }),

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/line"
 )
 
 // A queue is a line with one user who is never served. It signals each further call.
@@ -30,7 +30,7 @@ func (q queue) Serve(ctx context.Context, _ firstcome.CampaignID, _ int) (gate.S
 func TestTheMetricsSayHowLongWhoIsNextInLineHasWaited(t *testing.T) {
 	w := watch(t, "")
 	q := queue{make(chan struct{})}
-	d := flow.NewDispatcher(q, flow.DispatchLimits{})
+	d := line.NewDispatcher(q, line.DispatchLimits{})
 	joined, failure := time.Unix(1_700_000_000, 0), error(nil)
 	w.WatchLines(d, func(_ context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 		if id != "c" {

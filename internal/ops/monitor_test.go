@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/ops"
 	"github.com/firstcome/firstcome/test/services"
@@ -105,7 +105,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 // or by leaving.
 func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 	w := watch(t, "")
-	w.WatchClaims(flow.NewIssuer(w.ledger.Gate, flow.Limits{}), func() (open, evicted, shed int64) { return 3, 2, 1 })
+	w.WatchClaims(issue.NewIssuer(w.ledger.Gate, issue.Limits{}), func() (open, evicted, shed int64) { return 3, 2, 1 })
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	w.Undecided(t.Context(), "spring", errors.New("no answer"))
@@ -136,7 +136,7 @@ func TestOnlyAClaimThatMayHaveBeenDecidedIsUnknown(t *testing.T) {
 
 func TestTheMetricsSayWhatTheIssuerDoesAtTheGate(t *testing.T) {
 	w := watch(t, "")
-	issuer := flow.NewIssuer(w.ledger.Gate, flow.Limits{OnBatch: w.Batch})
+	issuer := issue.NewIssuer(w.ledger.Gate, issue.Limits{OnBatch: w.Batch})
 	w.WatchClaims(issuer, func() (open, evicted, shed int64) { return 0, 0, 0 })
 	w.create("c", 3)
 	if _, err := issuer.Claim(t.Context(), "c", "mina"); err != nil {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // watchTopic adds the metrics of a topic between the gate's journal and the ledger. Every node checks it.
@@ -27,7 +27,7 @@ func (m *Monitor) watchTopic(topic *kafka.Journal, journal prometheus.Labels) {
 }
 
 // watchRelay adds the metrics of a node that brings coupons from the gate's journal into a topic.
-func (m *Monitor) watchRelay(r *flow.Recorder, journal prometheus.Labels) {
+func (m *Monitor) watchRelay(r *record.Recorder, journal prometheus.Labels) {
 	m.registry.MustRegister(
 		counterFunc("firstcome_relayed_coupons_total", "Coupons that the topic took from this node.", func() int64 { return r.Stats().Coupons }),
 		counterFunc("firstcome_relay_retries_total", "Calls of the topic that this node repeated.", func() int64 { return r.Stats().Retries }),

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // newestTime is how long a change waits for the gate to report whether the ledger is older. A gate that hangs must not hold up an operator for
@@ -128,19 +128,19 @@ func (r *Machine) LookBack(ctx context.Context) {
 // The ledger still gets coupons of a gate in a stale epoch, and notes their users: see Drained.Lost. The first such batch suggests that the gate's
 // epoch has ended, so the gate is asked at once. Batches that the ledger refuses because of a rebuild wait for its end. If the owner of that rebuild
 // has died, this node begins another.
-func (r *Machine) Guard(k flow.Keeper) flow.Keeper { return guarded{k, r} }
+func (r *Machine) Guard(k record.Keeper) record.Keeper { return guarded{k, r} }
 
 type guarded struct {
-	flow.Keeper
+	record.Keeper
 	machine *Machine
 }
 
-func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+func (g guarded) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	if err := g.machine.Refusal(b.Campaign); errors.Is(err, gate.ErrLedgerRolledBack) {
-		return flow.Drained{}, err
+		return record.Drained{}, err
 	}
 	drained, err := g.Keeper.Record(ctx, b)
-	if errors.Is(err, flow.ErrRebuilding) {
+	if errors.Is(err, record.ErrRebuilding) {
 		g.machine.Suspect(b.Campaign, err)
 	}
 	if err == nil && len(b.Coupons) > 0 && b.Epoch < drained.Epoch && g.machine.Refusal(b.Campaign) == nil {
@@ -149,10 +149,10 @@ func (g guarded) Record(ctx context.Context, b flow.Batch) (flow.Drained, error)
 	return drained, err
 }
 
-func (g guarded) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
+func (g guarded) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
 	if len(b.Coupons) > 0 {
 		if err := g.machine.Newest(ctx, b.Campaign); errors.Is(err, gate.ErrLedgerRolledBack) {
-			return flow.Drained{}, err
+			return record.Drained{}, err
 		}
 	}
 	return g.Keeper.Bury(ctx, b, cause)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
@@ -22,7 +22,7 @@ type attempt struct {
 	reconciled *Reconciled // the result of a reconcile; nil for a rebuild
 	frozen     Frozen
 	since      time.Time          // when the gate was frozen
-	to         flow.Sink          // where the journal's coupons go
+	to         record.Sink        // where the journal's coupons go
 	logged     *firstcome.LineLog // the line's log, from the offset at which the next epoch begins; nil if it has none
 	folded     *Folded            // who is in line by the log; nil if the frozen gate has the line
 	loaded     Loaded
@@ -197,7 +197,7 @@ func (a *attempt) bringBack(ctx context.Context) error {
 		return err
 	}
 	for some := range slices.Chunk(lacking, giveAtOnce) {
-		drained, err := a.sink(ctx, flow.Batch{
+		drained, err := a.sink(ctx, record.Batch{
 			Campaign: a.Campaign, Epoch: a.reconciled.Adopted.Epoch, Attempt: a.Attempt, Marker: a.Marker, Coupons: some,
 		})
 		if err != nil {
@@ -206,10 +206,10 @@ func (a *attempt) bringBack(ctx context.Context) error {
 		a.reconciled.Letters += int64(len(drained.Letters))
 		a.reconciled.Recovered += int64(len(some) - len(drained.Letters))
 	}
-	a.to = func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	a.to = func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		held, err := a.gate.HoldsEach(ctx, a.at(), b.Coupons)
 		if err != nil {
-			return flow.Drained{}, err
+			return record.Drained{}, err
 		}
 		all := b.Coupons
 		b.Coupons = nil

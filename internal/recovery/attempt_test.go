@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -47,7 +47,7 @@ func (g *slowSwitch) Freeze(context.Context, recovery.Rebuild) (recovery.Frozen,
 	return recovery.Frozen{}, nil
 }
 
-func (g *slowSwitch) Empty(context.Context, recovery.Rebuild, flow.Sink) error { return nil }
+func (g *slowSwitch) Empty(context.Context, recovery.Rebuild, record.Sink) error { return nil }
 
 func (g *slowSwitch) Loading(context.Context, recovery.Rebuild) (func(firstcome.Coupon) error, func() error, error) {
 	return nil, func() error { return nil }, nil

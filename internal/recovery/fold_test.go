@@ -10,17 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A scribbled record is "EPOCH/GENERATION.TICKET USER @SECOND", with "began N" if the epoch began with another generation, and "left" if the user
 // gave the ticket back. Its offset is its index in the list.
-func scribbled(t *testing.T, log ...string) iter.Seq2[int64, flow.LineRecord] {
+func scribbled(t *testing.T, log ...string) iter.Seq2[int64, line.LineRecord] {
 	t.Helper()
-	return func(yield func(int64, flow.LineRecord) bool) {
+	return func(yield func(int64, line.LineRecord) bool) {
 		for offset, text := range log {
-			var r flow.LineRecord
+			var r line.LineRecord
 			var second int64
 			words := strings.Fields(text)
 			if _, err := fmt.Sscanf(words[0]+" "+words[2], "%d/%d.%d @%d", &r.Epoch, &r.Generation, &r.Number, &second); err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
@@ -170,7 +170,7 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision
 
 // errUnfinished means that a rebuild has begun and not ended. If its owner died before the freeze, the gate still decides claims, and nobody records
 // them.
-var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, flow.ErrRebuilding)
+var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, record.ErrRebuilding)
 
 // errUnmade means that the campaign is still being created at the gate. It must not look lost: a rebuild would run beside the creation.
 var errUnmade = fmt.Errorf("%w: the campaign is being created", firstcome.ErrGateUnavailable)

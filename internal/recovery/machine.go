@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/line"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // Records keeps what a gate issued, and lists the gate's campaigns. ledger.Recorder implements it.
 type Records interface {
-	flow.Keeper
+	record.Keeper
 	Active(ctx context.Context) ([]gate.Revision, error)
 	// Has reports for each coupon whether the ledger has it, voided or not.
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
@@ -62,14 +63,14 @@ type Contents interface {
 
 // LineLogs reads and writes the logs of lines.
 type LineLogs interface {
-	flow.LineLog
+	line.LineLog
 	// Place returns where the log of a campaign's line will be, if it has none yet or needs a new one. The log counts from the topic's current end.
 	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 	// End returns the offset after the last record. firstcome.ErrLineLogLost means that the topic is not the one of this log.
 	End(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog) (int64, error)
 	// Read calls each with the records of a campaign, in order, from the log's first offset to before end. firstcome.ErrLineLogLost means that the
 	// topic is not the one of this log, or lacks some of the records.
-	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error
+	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.LineRecord) error) error
 }
 
 // A Gate is the part of a remote gate that a Machine needs. redis.Recovery implements it.
@@ -117,7 +118,7 @@ type Steps interface {
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	// Empty passes the campaign's coupons in the journal to a sink. ErrOutdone means that this attempt has not frozen the campaign at the server that
 	// answers.
-	Empty(ctx context.Context, r Rebuild, to flow.Sink) error
+	Empty(ctx context.Context, r Rebuild, to record.Sink) error
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
 	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
 }
@@ -144,7 +145,7 @@ type Machine struct {
 	records Records
 	book    Ledger
 	gate    Gate
-	sink    flow.Sink // finds the coupons that the ledger refuses, and makes them dead letters
+	sink    record.Sink // finds the coupons that the ledger refuses, and makes them dead letters
 	events  Events
 	sight   sight
 	*Watch
@@ -208,7 +209,7 @@ type Events struct {
 
 // New returns a Machine of a gate and its ledger.
 func New(records Records, book Ledger, gate Gate, events Events) *Machine {
-	return &Machine{records: records, book: book, gate: gate, sink: flow.NewSink(records), events: events, sight: sight{book: book}, Watch: newWatch(events.Refused)}
+	return &Machine{records: records, book: book, gate: gate, sink: record.NewSink(records), events: events, sight: sight{book: book}, Watch: newWatch(events.Refused)}
 }
 
 // Stats returns the counters.

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -196,7 +196,7 @@ func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
 			ended <- err
 		}()
 		<-g.asked
-		knows("under way", 1, 1, flow.ErrRebuilding)
+		knows("under way", 1, 1, record.ErrRebuilding)
 		g.answer <- true
 		if err := <-ended; !errors.Is(err, errFull) {
 			t.Errorf("%v, want %v", err, errFull)
@@ -213,7 +213,7 @@ func TestF18ARebuildOfAnotherNodeIsKnownAsOne(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
 		<-b.begun // the look has ended
-		if s := r.Stats(); s.Rebuilding != 1 || !errors.Is(r.Troubles()["c"], flow.ErrRebuilding) {
+		if s := r.Stats(); s.Rebuilding != 1 || !errors.Is(r.Troubles()["c"], record.ErrRebuilding) {
 			t.Errorf("%+v, %v", s, r.Troubles())
 		}
 		end()
@@ -354,8 +354,8 @@ func TestF01ACampaignOfWhichTheGateSaysNothingIsAskedAboutAgain(t *testing.T) {
 // A fencedBook records nothing, because a rebuild is under way.
 type fencedBook struct{ slowBook }
 
-func (b *fencedBook) Record(context.Context, flow.Batch) (flow.Drained, error) {
-	return flow.Drained{}, flow.ErrRebuilding
+func (b *fencedBook) Record(context.Context, record.Batch) (record.Drained, error) {
+	return record.Drained{}, record.ErrRebuilding
 }
 
 // TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt lets the owner of a rebuild die after the last look. The next look at all campaigns is due
@@ -367,7 +367,7 @@ func TestF18ARecorderThatMeetsARebuildHasTheCampaignLookedAt(t *testing.T) {
 		defer stage.Run(t, r.Run)()
 		synctest.Wait()
 		b.active = []gate.Revision{{Campaign: "c", Epoch: 1, Rebuilding: true}}
-		if _, err := r.Guard(b).Record(t.Context(), flow.Batch{Campaign: "c"}); !errors.Is(err, flow.ErrRebuilding) {
+		if _, err := r.Guard(b).Record(t.Context(), record.Batch{Campaign: "c"}); !errors.Is(err, record.ErrRebuilding) {
 			t.Errorf("the recorder hears %v", err)
 		}
 		select {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -108,8 +108,8 @@ func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, 
 	return recovery.Rebuild{}, recovery.ErrOutdone
 }
 
-// Record implements flow.Keeper. Coupons of an earlier epoch are lost.
-func (g *agingGate) Record(_ context.Context, b flow.Batch) (drained flow.Drained, err error) {
+// Record implements record.Keeper. Coupons of an earlier epoch are lost.
+func (g *agingGate) Record(_ context.Context, b record.Batch) (drained record.Drained, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if drained.Epoch = g.ledger; b.Epoch < g.ledger {
@@ -118,9 +118,9 @@ func (g *agingGate) Record(_ context.Context, b flow.Batch) (drained flow.Draine
 	return drained, nil
 }
 
-// Bury implements flow.Keeper.
-func (g *agingGate) Bury(context.Context, flow.Batch, string) (flow.Drained, error) {
-	return flow.Drained{}, nil
+// Bury implements record.Keeper.
+func (g *agingGate) Bury(context.Context, record.Batch, string) (record.Drained, error) {
+	return record.Drained{}, nil
 }
 
 // aging runs a Machine of an agingGate in a synctest bubble, and reports the refusals.
@@ -239,7 +239,7 @@ func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 		keeper := r.Guard(g)
 		give := func(epoch int64) {
 			t.Helper()
-			drained, err := keeper.Record(t.Context(), flow.Batch{Campaign: "c", Epoch: epoch, Coupons: stage.Coupons("c", 1, 2)})
+			drained, err := keeper.Record(t.Context(), record.Batch{Campaign: "c", Epoch: epoch, Coupons: stage.Coupons("c", 1, 2)})
 			if err != nil || drained.Epoch != g.ledger {
 				t.Errorf("a batch of epoch %d: %+v, %v", epoch, drained, err)
 			}
@@ -257,7 +257,7 @@ func TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce(t *testing.T) {
 		asked := g.asked
 		give(2) // it goes to the ledger all the same
 		stage.Same(t, "how often it was asked when it is known", asked, g.asked)
-		if _, err := keeper.Bury(t.Context(), flow.Batch{Campaign: "c", Epoch: 2, Coupons: stage.Coupons("c", 3, 3)}, "refused"); err != nil {
+		if _, err := keeper.Bury(t.Context(), record.Batch{Campaign: "c", Epoch: 2, Coupons: stage.Coupons("c", 3, 3)}, "refused"); err != nil {
 			t.Errorf("what the ledger refuses of it is no dead letter: %v", err)
 		}
 	})

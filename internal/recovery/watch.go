@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Watch keeps what this node knows about the gate of each campaign: whether it needs a rebuild, is refused, or must be checked. It makes no calls.
@@ -65,7 +65,7 @@ func (w *Watch) await(ctx context.Context) error {
 	}
 }
 
-// Troubles returns why the gate decides nothing for a campaign, as far as this node knows: gate.ErrLost, gate.ErrUnverified, flow.ErrRebuilding,
+// Troubles returns why the gate decides nothing for a campaign, as far as this node knows: gate.ErrLost, gate.ErrUnverified, record.ErrRebuilding,
 // gate.ErrLedgerRolledBack or gate.ErrStaleEpoch.
 func (w *Watch) Troubles() map[firstcome.CampaignID]error {
 	w.mu.Lock()
@@ -160,7 +160,7 @@ func (w *Watch) counts() (broken, rebuilding, rolledBack, staleEpoch int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, why := range w.broken {
-		if errors.Is(why, flow.ErrRebuilding) {
+		if errors.Is(why, record.ErrRebuilding) {
 			rebuilding++
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -24,7 +24,7 @@ func newCeiled(t *testing.T, ceiling int64, terms firstcome.Terms) *shop {
 // grants has a recorder that recorded nothing bring what a ledger granted.
 func (s *shop) grants(epoch, ceiling int64) {
 	s.t.Helper()
-	drained := flow.Drained{Grant: flow.Grant{Epoch: epoch, Ceiling: ceiling}}
+	drained := record.Drained{Grant: record.Grant{Epoch: epoch, Ceiling: ceiling}}
 	stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", drained)))
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -251,7 +251,7 @@ func stale(id firstcome.CampaignID, a *answer, epoch int64) error {
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 
 // errFrozen means that a rebuild froze the campaign.
-var errFrozen = fmt.Errorf("%w: %w", errUnverified, flow.ErrRebuilding)
+var errFrozen = fmt.Errorf("%w: %w", errUnverified, record.ErrRebuilding)
 
 // A told is the highest number of a campaign that the gate has told this node, and its epoch.
 type told struct {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // ConsumerOptions say how a Consumer drains the journals. The zero value of a field means its default.
@@ -68,11 +68,11 @@ type Consumer struct {
 	options  ConsumerOptions
 	consumer string
 	schedule schedule
-	alarms   flow.Alarms
+	alarms   record.Alarms
 	actives  actives
 }
 
-var _ flow.Source = (*Consumer)(nil)
+var _ record.Source = (*Consumer)(nil)
 
 // Consumer returns a new consumer of the journals.
 func (j *Journal) Consumer(options ConsumerOptions) *Consumer {
@@ -82,7 +82,7 @@ func (j *Journal) Consumer(options ConsumerOptions) *Consumer {
 	options.Slow = cmp.Or(options.Slow, defaultSlow)
 	return &Consumer{
 		journal: j, options: options, consumer: rand.Text(), schedule: schedule{slow: options.Slow},
-		alarms: flow.Alarms{On: options.OnAlarm}, actives: actives{unknown: make(chan struct{}, 1)},
+		alarms: record.Alarms{On: options.OnAlarm}, actives: actives{unknown: make(chan struct{}, 1)},
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *Consumer) stream(id firstcome.CampaignID) *stream {
 }
 
 // Lag returns how far the ledger is behind: see Journal.Lag.
-func (c *Consumer) Lag(ctx context.Context, active []gate.Revision) ([]flow.Lag, error) {
+func (c *Consumer) Lag(ctx context.Context, active []gate.Revision) ([]record.Lag, error) {
 	return c.journal.Lag(ctx, active)
 }
 
@@ -175,7 +175,7 @@ func ofSource(err error) error {
 	if err == nil || ofOne(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", flow.ErrSource, err)
+	return fmt.Errorf("%w: %w", record.ErrSource, err)
 }
 
 // listen calls ready with campaigns as soon as something is issued, until ctx ends.

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A reader reads the entries of one campaign's journal as one consumer of the recorders' group: first those that
@@ -24,11 +24,11 @@ type reader struct {
 	consumer string
 	journal  string // its key
 
-	unfinished bool           // entries that were given to this consumer may be unfinished
-	aside      string         // the entry after which they are read, see setAside; empty if from the first on
-	looked     time.Time      // when entries of other recorders were last looked for
-	perEntry   int            // coupons of an entry, about
-	gone       flow.HoleError // what is missing in the journal, until it has been reported
+	unfinished bool             // entries that were given to this consumer may be unfinished
+	aside      string           // the entry after which they are read, see setAside; empty if from the first on
+	looked     time.Time        // when entries of other recorders were last looked for
+	perEntry   int              // coupons of an entry, about
+	gone       record.HoleError // what is missing in the journal, until it has been reported
 }
 
 // learn notes by a batch how many coupons an entry has.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A stream is the state of one campaign's journal in a Consumer. One worker at a time has it.
@@ -48,8 +48,8 @@ func (c *Consumer) own(ctx context.Context, s *stream) (*keys, error) {
 	return k, nil
 }
 
-// Next returns the next batch of a campaign: see flow.Source. If the sweep saw that gate and ledger differ, the batch is empty.
-func (c *Consumer) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+// Next returns the next batch of a campaign: see record.Source. If the sweep saw that gate and ledger differ, the batch is empty.
+func (c *Consumer) Next(ctx context.Context, id firstcome.CampaignID) (b record.Batch, receipt any, err error) {
 	r, active := c.actives.revision(id)
 	if !active {
 		return b, nil, nil // no more
@@ -59,7 +59,7 @@ func (c *Consumer) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Ba
 		return b, nil, ofSource(err)
 	}
 	if s.differs.Swap(false) { // if that fails, the next sweep says so again
-		b = flow.Batch{Campaign: id, Marker: s.keys.marker}
+		b = record.Batch{Campaign: id, Marker: s.keys.marker}
 		return b, &share{Batch: b, of: s}, nil
 	}
 	s.reader.journal, s.epoch = s.keys.journal, r.Epoch
@@ -108,19 +108,19 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see flow.Source. Two kinds of entries are only removed:
+// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see record.Source. Two kinds of entries are only removed:
 // those that a topic has, and those of an epoch before the ledger's, whose coupons the ledger has noted as lost.
 // If the gate is in another epoch than the entries, they were deleted with the journal of their epoch. The journal of the gate's epoch may have
 // other entries with the same ids, so nothing is removed. For entries that cannot be read, the epoch is the ledger's at the time of reading.
-func (c *Consumer) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
 	one := receipt.(*share)
 	s, told := one.of, false
 	switch {
 	case c.options.Relay:
 		point.Reach(point.Relayed)
-		drained = flow.Drained{Grant: flow.Grant{Epoch: cmp.Or(one.Epoch, s.epoch)}}
+		drained = record.Drained{Grant: record.Grant{Epoch: cmp.Or(one.Epoch, s.epoch)}}
 	case one.Epoch > 0 && one.Epoch < drained.Epoch: // the ledger's answer is for a later epoch than this gate's, so the gate must not use it
-		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}
+		drained = record.Drained{Grant: record.Grant{Epoch: one.Epoch}}
 	default:
 		point.Reach(point.Given)
 		told = true
@@ -158,9 +158,9 @@ func (c *Consumer) keep(ctx context.Context, journal string, entries []string) {
 
 const (
 	// errDeleted means that entries were deleted while a recorder had them.
-	errDeleted = flow.HoleError("entries of the journal were deleted before they were recorded")
+	errDeleted = record.HoleError("entries of the journal were deleted before they were recorded")
 	// errBehind means that a journal is empty and its campaign is not drained.
-	errBehind = flow.HoleError("the journal is empty, and not all that was issued is recorded")
+	errBehind = record.HoleError("the journal is empty, and not all that was issued is recorded")
 )
 
 // lost returns errBehind if the journal is empty and the gate issued coupons that are not recorded. If the gate's epoch has ended, those coupons

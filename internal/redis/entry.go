@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 const (
@@ -118,13 +118,13 @@ func (e item) newer() bool {
 
 // garbage returns what the ledger keeps of an entry that cannot be read. Its source is
 // unique among the entries of all campaigns and gates.
-func (e item) garbage(gate string, id firstcome.CampaignID, cause error) flow.Garbage {
+func (e item) garbage(gate string, id firstcome.CampaignID, cause error) record.Garbage {
 	var payload strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
 		fmt.Fprintf(&payload, "%q=%q ", name, e.fields[name])
 	}
 	text := strings.TrimSpace(payload.String())
-	return flow.Garbage{
+	return record.Garbage{
 		Source:  gate + "/" + string(id) + "/" + e.id,
 		Payload: text[:min(len(text), maxPayload)],
 		Cause:   cause.Error(),
@@ -133,7 +133,7 @@ func (e item) garbage(gate string, id firstcome.CampaignID, cause error) flow.Ga
 
 // A share is a batch, and the ids of its entries. Its receipt is a pointer to it.
 type share struct {
-	flow.Batch
+	record.Batch
 	entries []string
 	of      *stream // which it was read from
 }
@@ -146,7 +146,7 @@ func shares(gate string, id firstcome.CampaignID, marker string, secret firstcom
 		says, err := e.read(id, secret)
 		last := len(all) - 1
 		if last < 0 || len(all[last].Coupons)+len(says.coupons) > limit || err == nil && all[last].Epoch != 0 && all[last].Epoch != says.epoch {
-			all = append(all, share{Batch: flow.Batch{Campaign: id, Marker: marker}})
+			all = append(all, share{Batch: record.Batch{Campaign: id, Marker: marker}})
 			last++
 		}
 		now := &all[last]

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Journal is all campaigns' journals: how far they are drained, and which coupons are recorded. Its Consumers drain them.
@@ -25,14 +25,14 @@ type Journal struct {
 }
 
 var (
-	_ gate.Drains = (*Journal)(nil)
-	_ flow.Holes  = (*Journal)(nil)
+	_ gate.Drains  = (*Journal)(nil)
+	_ record.Holes = (*Journal)(nil)
 )
 
 // Settle removes entries from a campaign's journal that went to the ledger, flags dead letters at
 // their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
-// It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A flow.ToldError means that nothing was done.
-func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained flow.Drained, entries ...string) (before int64, err error) {
+// It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A record.ToldError means that nothing was done.
+func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, entries ...string) (before int64, err error) {
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker st
 		case "unknown_letters":
 			before, err = a.whole("through"), a.err
 			if err == nil {
-				err = &flow.ToldError{Through: before}
+				err = &record.ToldError{Through: before}
 			}
 		default:
 			err = a.unexpected()
@@ -128,8 +128,8 @@ func (j *Journal) WatchDrained(ctx context.Context, ready func(), each func(id f
 	return fmt.Errorf("watch what is drained: %w", err)
 }
 
-// Missing returns the coupons in force that are not drained: see flow.Holes.
-func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, err error) {
+// Missing returns the coupons in force that are not drained: see record.Holes.
+func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b record.Batch, err error) {
 	k, err := j.conn.keysOf(ctx, id)
 	if err != nil {
 		return b, err
@@ -149,7 +149,7 @@ func (j *Journal) Missing(ctx context.Context, id firstcome.CampaignID) (b flow.
 		}
 		return nil
 	})
-	return flow.Batch{Campaign: id, Epoch: l.epoch, Marker: k.marker, Coupons: slices.SortedFunc(maps.Values(found), byNumber)}, ofSource(err)
+	return record.Batch{Campaign: id, Epoch: l.epoch, Marker: k.marker, Coupons: slices.SortedFunc(maps.Values(found), byNumber)}, ofSource(err)
 }
 
 // A glance is a campaign's journal at one instant: see lua/look.lua.
@@ -184,7 +184,7 @@ func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
 // Lag returns the lag of each of these campaigns that has any. A campaign that the gate does not have, or
 // has under keys of other types, is passed over, and a quiet campaign is polled slowly. An error means that Redis
 // does not answer, even if there was no campaign to ask about.
-func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []flow.Lag, err error) {
+func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []record.Lag, err error) {
 	err = j.survey(ctx, &j.lag, active, func(r gate.Revision, s survey) (err error) {
 		switch {
 		case s.err != nil && ofOne(s.err): // its recorders say so
@@ -202,21 +202,21 @@ func (j *Journal) Lag(ctx context.Context, active []gate.Revision) (all []flow.L
 }
 
 // appendLag appends a campaign's lag, if it has any.
-func (j *Journal) appendLag(ctx context.Context, all []flow.Lag, k *keys) ([]flow.Lag, error) {
+func (j *Journal) appendLag(ctx context.Context, all []record.Lag, k *keys) ([]record.Lag, error) {
 	l, err := j.glance(ctx, k)
 	var e *Error
 	switch {
 	case errors.As(err, &e) && !ofOne(err):
 		return nil, fmt.Errorf("read the lag of %s: %w", k.id, err)
 	case err == nil && (l.last > l.drained || l.entries > 0):
-		all = append(all, flow.Lag{Campaign: k.id, Numbers: l.last - l.drained, Oldest: l.age})
+		all = append(all, record.Lag{Campaign: k.id, Numbers: l.last - l.drained, Oldest: l.age})
 	}
 	return all, nil
 }
 
 // Behind returns the active campaigns that are not drained through their last number here, or whose drained number differs from the ledger's. A
 // quiet campaign is polled slowly. A campaign that Redis does not have, or that cannot be read, is passed over.
-func (j *Journal) Behind(ctx context.Context, active []gate.Revision) (all []flow.Undrained, err error) {
+func (j *Journal) Behind(ctx context.Context, active []gate.Revision) (all []record.Undrained, err error) {
 	err = j.survey(ctx, &j.behind, active, func(r gate.Revision, s survey) error {
 		if s.err != nil && !ofOne(s.err) {
 			return fmt.Errorf("look at the journal of %s: %w", r.Campaign, s.err)
@@ -224,7 +224,7 @@ func (j *Journal) Behind(ctx context.Context, active []gate.Revision) (all []flo
 		if s.err != nil || s.absent() {
 			return nil
 		}
-		u := flow.Undrained{Campaign: r.Campaign, Entries: s.entries}
+		u := record.Undrained{Campaign: r.Campaign, Entries: s.entries}
 		for n, into := range []*int64{&u.Last, &u.Drained, nil, &u.Epoch} {
 			if into != nil {
 				if *into, err = strconv.ParseInt(s.fields[n], 10, 64); err != nil {

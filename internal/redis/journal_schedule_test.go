@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -177,7 +177,7 @@ func TestAQuietCampaignCostsTheGateNothing(t *testing.T) {
 func TestACampaignIsQuietOnceItsJournalIsEmptyByTheGatesClock(t *testing.T) {
 	s := newSeason(t)
 	let := make(chan struct{})
-	s.page.Before = func(flow.Batch) error {
+	s.page.Before = func(record.Batch) error {
 		<-let
 		return nil
 	}

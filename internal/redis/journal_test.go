@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/services"
@@ -28,9 +28,9 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew(t *testing.T)
 		s.issue(n, 1)
 	}
 	drain, stop := context.WithCancel(t.Context())
-	p.Before = func(flow.Batch) error { stop(); return nil }
+	p.Before = func(record.Batch) error { stop(); return nil }
 	j := s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 1 })
-	err := flow.NewRecorder(j, p, flow.RecorderLimits{Workers: 1}).Run(drain)
+	err := record.NewRecorder(j, p, record.RecorderLimits{Workers: 1}).Run(drain)
 	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
 		t.Errorf("%d coupons are recorded, drained through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
 	}
@@ -44,7 +44,7 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 	// The first recorder has entries and hangs, without a sign of life: another takes them over.
 	hung, let := make(chan struct{}), make(chan struct{})
 	slow := stage.NewLedger("c")
-	slow.Before = func(flow.Batch) error {
+	slow.Before = func(record.Batch) error {
 		close(hung)
 		<-let
 		return errors.New("too late")
@@ -76,7 +76,7 @@ func keptAtWork(t *testing.T, idle time.Duration) bool {
 	s.issue(0, 10) // the second is read with the first, and waits
 	s.issue(10, 10)
 	at, let := make(chan struct{}, 2), make(chan struct{})
-	p.Before = func(flow.Batch) error {
+	p.Before = func(record.Batch) error {
 		at <- struct{}{}
 		<-let
 		return nil
@@ -146,7 +146,7 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 			return []gate.Revision{{Campaign: "new", Version: 1, Epoch: 1, Marker: marker}}, nil
 		}
 	})
-	stop := stage.Run(t, flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run)
+	stop := stage.Run(t, record.NewRecorder(journal, p, record.RecorderLimits{}).Run)
 	for range 10 {
 		stage.Next(t, "a look", looks)
 	}
@@ -170,8 +170,8 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	}
 	p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 33 }
 	given := &stage.Journal{}
-	given.Add(flow.Batch{Campaign: "c", Coupons: coupons})
-	die := stage.Run(t, flow.NewRecorder(given, p, flow.RecorderLimits{}).Run)
+	given.Add(record.Batch{Campaign: "c", Coupons: coupons})
+	die := stage.Run(t, record.NewRecorder(given, p, record.RecorderLimits{}).Run)
 	stage.Await(t, "what is recorded or buried", 100, func() int { return len(p.Coupons("c")) + len(p.Letters()) })
 	die()
 	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
@@ -180,7 +180,7 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "-", Drained: 100}}, nil
 		}
 	})
-	stage.Run(t, flow.NewRecorder(journal, p, flow.RecorderLimits{}).Run)
+	stage.Run(t, record.NewRecorder(journal, p, record.RecorderLimits{}).Run)
 	s.drained(100)
 	for _, d := range s.issue(0, 100) {
 		if c := d.Coupon; c.Buried != (c.Number == 33) || c.Recorded == c.Buried {
@@ -195,9 +195,9 @@ func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testin
 	s.issue(0, 10)
 	s.do("XGROUP", "DESTROY", keysOf[2], "recorders")
 	var tried atomic.Bool
-	p.Before = func(flow.Batch) error {
+	p.Before = func(record.Batch) error {
 		if tried.CompareAndSwap(false, true) {
-			return flow.ErrRowLocked
+			return record.ErrRowLocked
 		}
 		return nil
 	}
@@ -330,10 +330,10 @@ func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	stop()
 	s.issue(3, 3)
 	var given []int
-	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b record.Batch) (record.Drained, error) {
 		given = append(given, len(b.Coupons))
-		return flow.Drained{}, nil
-	}, func(l *flow.RecorderLimits) { l.OnAlarm = s.alarms.Tell })
+		return record.Drained{}, nil
+	}, func(l *record.RecorderLimits) { l.OnAlarm = s.alarms.Tell })
 	stage.Await(t, "entries", 0, func() int64 {
 		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
 		stage.Must(t, err)
@@ -372,7 +372,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 				"terms", e["terms"], "first", e["first"], "users", e["users"])
 		}
 		random := seed.Rand(t, issued)
-		p.Before = func(flow.Batch) error {
+		p.Before = func(record.Batch) error {
 			if random.IntN(4) == 0 {
 				return errors.New("lost")
 			}
@@ -402,12 +402,12 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
 	let := make(chan struct{})
-	p.Before = func(flow.Batch) error {
+	p.Before = func(record.Batch) error {
 		<-let
 		return nil
 	}
 	s.drain(s.journal(), p.Take)
-	var lags []flow.Lag
+	var lags []record.Lag
 	for len(lags) == 0 {
 		var err error
 		lags, err = s.gate.Lag(t.Context(), revisions("c"))
@@ -435,7 +435,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 		s.issue(singles+n*each, each)
 	}
 	var most, batches int
-	p.Before = func(b flow.Batch) error {
+	p.Before = func(b record.Batch) error {
 		batches++
 		summary, err := s.do("XPENDING", keysOf[2], "recorders").ToArray()
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -42,7 +42,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 		sink error
 	}{
 		{"the ledger says that another node records it", func(*shop, string) {}, firstcome.ErrGateMismatch},
-		{"somebody keeps it locked in the ledger", func(*shop, string) {}, flow.ErrRowLocked},
+		{"somebody keeps it locked in the ledger", func(*shop, string) {}, record.ErrRowLocked},
 		{"the ledger fails at it", func(*shop, string) {}, errDamaged},
 		{"a holder cannot be read", func(s *shop, id string) {
 			s.do("HSET", redis.Keys(firstcome.CampaignID(id), "")[1], "user-0", "?")
@@ -70,20 +70,20 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			j := s.journal(func(o *redis.ConsumerOptions) {
 				o.Active = func(context.Context) ([]gate.Revision, error) { return revisions(append(bad[:8:8], "c")...), nil }
 			})
-			p.Before = func(b flow.Batch) error {
+			p.Before = func(b record.Batch) error {
 				if b.Campaign == "c" {
 					return nil
 				}
 				return c.sink
 			}
 			failed := make(chan struct{}, 1000)
-			limits := flow.RecorderLimits{OnRecord: func(r flow.Recording) {
+			limits := record.RecorderLimits{OnRecord: func(r record.Recording) {
 				if r.Err != nil {
 					failed <- struct{}{}
 				}
 			}}
 			s.limit(&limits)
-			stage.Run(t, flow.NewRecorder(j, p, limits).Run)
+			stage.Run(t, record.NewRecorder(j, p, limits).Run)
 			if c.sink == errDamaged { // which the recorder tells
 				<-failed
 			} else {
@@ -104,17 +104,17 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s.make("locked")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	alone := func(l *flow.RecorderLimits) { l.Workers = 1 }
+	alone := func(l *record.RecorderLimits) { l.Workers = 1 }
 	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) {
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil
 		}
-	}), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	}), func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		if b.Campaign != "locked" {
 			return p.Take(ctx, b)
 		}
 		if once.CompareAndSwap(false, true) {
-			return flow.Drained{}, flow.ErrRowLocked
+			return record.Drained{}, record.ErrRowLocked
 		}
 		select {
 		case waits <- struct{}{}:
@@ -123,9 +123,9 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 		select {
 		case <-released:
 			took <- len(b.Coupons)
-			return flow.Drained{Through: 1}, nil
+			return record.Drained{Through: 1}, nil
 		case <-ctx.Done():
-			return flow.Drained{}, ctx.Err()
+			return record.Drained{}, ctx.Err()
 		}
 	}, alone)
 	<-waits
@@ -142,7 +142,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 func TestACampaignThatIsNotOfTheLedgerIsLeftAlone(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("foreign")
-	stage.DrainOnce(t, s.journal(), func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.DrainOnce(t, s.journal(), func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		if b.Campaign != "c" {
 			t.Errorf("the sink is given coupons of %s", b.Campaign)
 		}
@@ -174,9 +174,9 @@ func TestACampaignThatIsNoLongerActiveIsNotTriedAgain(t *testing.T) {
 			}
 			return revisions("c"), nil
 		}
-	}), func(context.Context, flow.Batch) (flow.Drained, error) {
+	}), func(context.Context, record.Batch) (record.Drained, error) {
 		tries <- struct{}{}
-		return flow.Drained{}, errDamaged
+		return record.Drained{}, errDamaged
 	})
 	for range 3 {
 		<-looks

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -180,8 +180,8 @@ func TestWhatACopyOfTheLedgerSettlesIsNotHeard(t *testing.T) {
 	for _, marker := range []string{"one.1", "one.2"} {
 		s.do("XTRIM", redis.Keys("c", marker)[2], "MAXLEN", "0")
 	}
-	stage.Must(t, stage.Err(copied.gate.Settle(t.Context(), "c", "one.2", flow.Drained{Through: 9})))
-	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "one.1", flow.Drained{Through: 5})))
+	stage.Must(t, stage.Err(copied.gate.Settle(t.Context(), "c", "one.2", record.Drained{Through: 9})))
+	stage.Must(t, stage.Err(s.gate.Settle(t.Context(), "c", "one.1", record.Drained{Through: 5})))
 	if through := <-heard; through != 5 {
 		t.Errorf("heard %d", through)
 	}

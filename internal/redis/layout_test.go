@@ -17,7 +17,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -79,9 +79,9 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	if lag, err := g.Lag(ctx, revisions("c")); err != nil || len(lag) > 0 {
 		t.Errorf("it lags behind by %v, %v", lag, err)
 	}
-	stage.DrainOnce(t, s.journal(), func(_ context.Context, b flow.Batch) (flow.Drained, error) {
+	stage.DrainOnce(t, s.journal(), func(_ context.Context, b record.Batch) (record.Drained, error) {
 		t.Errorf("a recorder has %+v", b)
-		return flow.Drained{}, nil
+		return record.Drained{}, nil
 	}, s.limit)
 	if err := s.told(); !outdated(err) {
 		t.Errorf("of the journal was told %v", err)
@@ -186,11 +186,11 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	s.issue(0, 1)
 	j := s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 1 })
 	ctx, stop := context.WithCancel(t.Context())
-	p.Before = func(flow.Batch) error {
+	p.Before = func(record.Batch) error {
 		stop()
 		return errors.New("the ledger is gone")
 	}
-	stage.Must(t, flow.NewRecorder(j, p, flow.RecorderLimits{}).Run(ctx))
+	stage.Must(t, record.NewRecorder(j, p, record.RecorderLimits{}).Run(ctx))
 	p.Before = nil
 	s.drain(j, p.Take)
 	p.WaitFor(t, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -282,13 +282,13 @@ func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
 		return err
 	}
 	s.do("HSET", keysOf[0], "run", "another")
-	if err := restarted(); !errors.Is(err, gate.ErrUnverified) || errors.Is(err, flow.ErrRebuilding) {
+	if err := restarted(); !errors.Is(err, gate.ErrUnverified) || errors.Is(err, record.ErrRebuilding) {
 		t.Errorf("after a restart: %v", err)
 	}
 	s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
-	s.refuses(lineCalls(s.gate), flow.ErrRebuilding)
+	s.refuses(lineCalls(s.gate), record.ErrRebuilding)
 	s.do("HSET", keysOf[0], "run", was)
-	s.refuses(lineCalls(s.gate), flow.ErrRebuilding)
+	s.refuses(lineCalls(s.gate), record.ErrRebuilding)
 	s.refuses(lineCalls(s.gate), gate.ErrUnverified) // so that nodes look at it
 }
 

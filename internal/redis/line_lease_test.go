@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -16,10 +16,10 @@ import (
 func TestNobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	s := newSubject(t, services.Redis.Database(t), 2, false)
 	nodes := s.Telling()
-	here, there := flow.NewIssuer(nodes[0], flow.Limits{}), flow.NewIssuer(nodes[1], flow.Limits{})
+	here, there := issue.NewIssuer(nodes[0], issue.Limits{}), issue.NewIssuer(nodes[1], issue.Limits{})
 	terms := firstcome.Terms{Name: "c", Quantity: 1, Answer: firstcome.Recorded, Benefit: []byte(`{}`), Pace: &firstcome.Pace{}}
 	stage.Must(t, s.Create(t.Context(), "c", terms))
-	asks := func(i *flow.Issuer, user firstcome.UserID) firstcome.Decision {
+	asks := func(i *issue.Issuer, user firstcome.UserID) firstcome.Decision {
 		d, err := i.Claim(t.Context(), "c", user)
 		stage.Must(t, err)
 		return d

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -30,7 +30,7 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 			s.issue(10, 10)
 			s.do("COPY", "old-campaign", keysOf[0], "REPLACE")
 			s.do("COPY", "old-holders", keysOf[1], "REPLACE")
-			stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", flow.Drained{Through: 20})))
+			stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", record.Drained{Through: 20})))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

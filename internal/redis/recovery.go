@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -94,7 +94,7 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 
 // Empty gives a sink all entries in the journal of a campaign that this attempt has frozen. recovery.ErrOutdone means that this attempt has not
 // frozen it: the server is an older copy, or another attempt has begun. Entries of a newer firstcome are an error.
-func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	k := keysOf(r.Campaign, r.Marker)
 	var items []item
 	give := func() error {

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -177,7 +177,7 @@ func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
 	var clock atomic.Int64
 	at, held := services.Redis.Database(t), func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(1_800_000_000, clock.Load()) } }
 	s := newShop(t, at, 10, held)
-	nodes := []*flow.Issuer{flow.NewIssuer(s.gate, flow.Limits{}), flow.NewIssuer(open(t, at, held), flow.Limits{})}
+	nodes := []*issue.Issuer{issue.NewIssuer(s.gate, issue.Limits{}), issue.NewIssuer(open(t, at, held), issue.Limits{})}
 	for _, n := range nodes {
 		defer func() { _ = n.Stop(context.Background()) }()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -92,12 +92,12 @@ func (s *shop) journal(edit ...func(*redis.ConsumerOptions)) *redis.Consumer {
 }
 
 // drain drains a journal into a sink until stop is called or the test ends, as a recorder of the gate does.
-func (s *shop) drain(j flow.Source, to flow.Sink, edit ...func(*flow.RecorderLimits)) (stop func()) {
+func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.RecorderLimits)) (stop func()) {
 	return stage.Drain(s.t, j, to, append(edit, s.limit)...)
 }
 
 // limit has a recorder know of the gate, with the times of the tests.
-func (s *shop) limit(l *flow.RecorderLimits) {
+func (s *shop) limit(l *record.RecorderLimits) {
 	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Tell
 }
 

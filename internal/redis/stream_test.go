@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
@@ -49,7 +49,7 @@ func (s *stream) recorder() *redis.Consumer {
 	})
 }
 
-func (s *stream) Another() flow.Source { return s.recorder() }
+func (s *stream) Another() record.Source { return s.recorder() }
 
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	s.do("XADD", redis.Keys(id, "")[2], "*", "\xff", "\x00")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -28,7 +28,7 @@ func claimants(ctx context.Context, b *bench) {
 	far := value(redis.Open(ctx, redis.Options{URL: url, Secret: key, Backlog: -1}))
 	defer far.Close()
 	gate := far.Gate
-	issuer := flow.NewIssuer(gate, flow.Limits{})
+	issuer := issue.NewIssuer(gate, issue.Limits{})
 	single := func(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error) {
 		decisions, err := gate.Claim(ctx, id, []firstcome.UserID{user})
 		if err != nil {

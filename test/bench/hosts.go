@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/redis"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -88,7 +89,7 @@ func (p *parts) close() {
 // create makes an unlimited campaign.
 func (p *parts) create(ctx context.Context, id firstcome.CampaignID) {
 	must(p.ledger.Campaigns.Create(ctx, "bench", id, firstcome.Terms{Name: "bench", Quantity: firstcome.Unlimited, Answer: firstcome.Decided, Benefit: []byte(`{"percent":20}`)}))
-	must(flow.NewChanger(p.ledger.Campaigns, p.gate.Gate, nil).Finish(ctx, id, 1))
+	must(gate.NewChanger(p.ledger.Campaigns, p.gate.Gate, nil).Finish(ctx, id, 1))
 }
 
 // record records what the gate has issued of a campaign until all is drained, straight from the gate's journal, or by way of a topic. It returns
@@ -98,11 +99,11 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.J
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	journal := p.gate.Journal.Consumer(redis.ConsumerOptions{Active: p.ledger.Recorder.Active, Relay: by != nil})
-	recorder := flow.NewRecorder(journal, p.ledger.Recorder, flow.RecorderLimits{})
-	runs := []*flow.Recorder{recorder}
+	recorder := record.NewRecorder(journal, p.ledger.Recorder, record.RecorderLimits{})
+	runs := []*record.Recorder{recorder}
 	if by != nil {
-		recorder = flow.NewRecorder(by, p.ledger.Recorder, flow.RecorderLimits{})
-		runs = []*flow.Recorder{recorder, flow.NewRecorder(journal, by, flow.RecorderLimits{})}
+		recorder = record.NewRecorder(by, p.ledger.Recorder, record.RecorderLimits{})
+		runs = []*record.Recorder{recorder, record.NewRecorder(journal, by, record.RecorderLimits{})}
 	}
 	began := time.Now()
 	var run errgroup.Group

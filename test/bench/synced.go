@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 )
 
 // A synced gate issues to everybody and remembers nobody: of each batch it writes a page and
@@ -51,7 +51,7 @@ func serveSynced(ctx context.Context, address, name string) error {
 		return err
 	}
 	defer gate.file.Close()
-	issuer := flow.NewIssuer(gate, flow.Limits{})
+	issuer := issue.NewIssuer(gate, issue.Limits{})
 	return serveBare(ctx, address, func(ctx context.Context, body []byte) error {
 		_, err := issuer.Claim(ctx, "c", firstcome.UserID(body))
 		return err

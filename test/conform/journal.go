@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A Stream is a journal under test, with a gate that writes into it.
 type Stream interface {
-	flow.Source
+	record.Source
 	// Another returns another recorder's.
-	Another() flow.Source
+	Another() record.Source
 	Entries
 	// Left reports whether anything of a campaign is left.
 	Left(ctx context.Context, id firstcome.CampaignID) (bool, error)
@@ -66,7 +66,7 @@ type drained struct {
 
 	mu      sync.Mutex // guards what follows
 	coupons map[firstcome.CampaignID][]firstcome.Coupon
-	garbage []flow.Garbage
+	garbage []record.Garbage
 	line    gate.LineReport
 	grown   chan struct{} // closed and replaced when a batch comes
 }
@@ -84,7 +84,7 @@ func (d *drained) issue(id firstcome.CampaignID, users int) []firstcome.Coupon {
 }
 
 // take is a sink that keeps each coupon once, as a ledger does.
-func (d *drained) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
+func (d *drained) take(_ context.Context, b record.Batch) (record.Drained, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !slices.IsSortedFunc(b.Coupons, func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) }) {
@@ -100,11 +100,11 @@ func (d *drained) take(_ context.Context, b flow.Batch) (flow.Drained, error) {
 	d.line.Add(b.Line)
 	close(d.grown)
 	d.grown = make(chan struct{})
-	return flow.Drained{Through: int64(len(all))}, nil
+	return record.Drained{Through: int64(len(all))}, nil
 }
 
 // drain drains into a sink until stop is called.
-func (d *drained) drain(to flow.Sink) (stop func()) { return stage.Drain(d.t, d.Stream, to) }
+func (d *drained) drain(to record.Sink) (stop func()) { return stage.Drain(d.t, d.Stream, to) }
 
 // gone expects that just these coupons of a campaign come, in this order, and then nothing is left.
 func (d *drained) gone(id firstcome.CampaignID, want ...firstcome.Coupon) {
@@ -144,9 +144,9 @@ func comesInOrder(d *drained) {
 func givenAgain(d *drained) {
 	all := d.issue("c", 10)
 	failures := 0
-	d.drain(func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		if failures++; failures <= 3 {
-			return flow.Drained{}, errors.New("the ledger is down")
+			return record.Drained{}, errors.New("the ledger is down")
 		}
 		return d.take(ctx, b)
 	})
@@ -157,12 +157,12 @@ func givenAgain(d *drained) {
 func takenOver(d *drained) {
 	all := d.issue("c", 10)
 	given := make(chan struct{}, 1)
-	stop := d.drain(func(context.Context, flow.Batch) (flow.Drained, error) {
+	stop := d.drain(func(context.Context, record.Batch) (record.Drained, error) {
 		select {
 		case given <- struct{}{}:
 		default:
 		}
-		return flow.Drained{}, errors.New("the ledger is down")
+		return record.Drained{}, errors.New("the ledger is down")
 	})
 	<-given
 	stop()
@@ -177,13 +177,13 @@ func garbageComes(d *drained) {
 	}
 	all = append(all, d.issue("c", 3)...)
 	names, failed := map[string]bool{}, false
-	d.drain(func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		for _, g := range b.Garbage {
 			names[g.Source] = true // it has the same each time it comes
 		}
 		if again := failed; !again {
 			failed = true
-			return flow.Drained{}, errors.New("the ledger is down")
+			return record.Drained{}, errors.New("the ledger is down")
 		}
 		return d.take(ctx, b)
 	})
@@ -205,7 +205,7 @@ func twoRecorders(d *drained) {
 	for range 40 {
 		all = append(all, d.issue("c", 10)...)
 	}
-	inOrder := func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	inOrder := func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		defer func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -225,15 +225,15 @@ func troubleOfOne(d *drained) {
 	all, locked := d.issue("c", 10), d.issue("locked", 10)
 	d.issue("other", 10)
 	released := make(chan struct{})
-	d.drain(func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		switch b.Campaign {
 		case "other":
-			return flow.Drained{}, firstcome.ErrGateMismatch
+			return record.Drained{}, firstcome.ErrGateMismatch
 		case "locked":
 			select {
 			case <-released:
 			default:
-				return flow.Drained{}, flow.ErrRowLocked
+				return record.Drained{}, record.ErrRowLocked
 			}
 		}
 		return d.take(ctx, b)
@@ -256,7 +256,7 @@ func hangingSink(d *drained) {
 		d.make(id)
 		all[id] = d.issue(id, 50)
 	}
-	d.drain(func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		if b.Campaign == "many-0" {
 			<-let
 		}
@@ -280,10 +280,10 @@ func reportComes(d *drained) {
 	stage.Must(d.t, d.Litter(d.t.Context(), "c"))
 	stage.Must(d.t, d.Report(d.t.Context(), "c", two))
 	failed := false
-	d.drain(func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	d.drain(func(ctx context.Context, b record.Batch) (record.Drained, error) {
 		if again := failed; !again {
 			failed = true
-			return flow.Drained{}, errors.New("the ledger is down")
+			return record.Drained{}, errors.New("the ledger is down")
 		}
 		return d.take(ctx, b)
 	})

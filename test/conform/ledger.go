@@ -12,22 +12,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A Book is a ledger under test, beside a remote gate.
 type Book interface {
-	flow.Keeper
+	record.Keeper
 	Create(ctx context.Context, id firstcome.CampaignID, terms firstcome.Terms) error
 	// Kept returns a campaign's coupons in number order, and how many dead letters it has.
 	Kept(ctx context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error)
 	// LineOf returns what it knows of a campaign's line: see gate.Places.
 	LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error)
 	// Another returns another node of the ledger, or the same again.
-	Another() flow.Keeper
+	Another() record.Keeper
 }
 
 // Ledger runs all tests of a ledger with a recorder. fresh returns a new one without campaigns.
@@ -52,7 +52,7 @@ func Ledger(t *testing.T, fresh func(t *testing.T) Book) {
 type kept struct {
 	t *testing.T
 	Book
-	told int64 // see flow.Batch
+	told int64 // see record.Batch
 }
 
 // create makes the campaign c.
@@ -63,8 +63,8 @@ func (k *kept) create(quantity int64) {
 }
 
 // batch returns coupons of the campaign c as a recorder gives them.
-func batch(coupons ...firstcome.Coupon) flow.Batch {
-	return flow.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
+func batch(coupons ...firstcome.Coupon) record.Batch {
+	return record.Batch{Campaign: "c", Epoch: 1, Coupons: coupons}
 }
 
 // records expects that the ledger takes coupons, and says that it is drained through a number then, and which are dead letters.
@@ -74,7 +74,7 @@ func (k *kept) records(through int64, letters []int64, coupons ...firstcome.Coup
 }
 
 // batch is batch by a source that has told the gate of whatever it heard.
-func (k *kept) batch(coupons ...firstcome.Coupon) flow.Batch {
+func (k *kept) batch(coupons ...firstcome.Coupon) record.Batch {
 	b := batch(coupons...)
 	b.Told = k.told
 	return b
@@ -86,17 +86,17 @@ func (k *kept) buries(through int64, c firstcome.Coupon) {
 	k.drained(through, []int64{c.Number}, false)(k.Bury(k.t.Context(), k.batch(c), "a trial"))
 }
 
-func (k *kept) drained(through int64, letters []int64, twice bool) func(flow.Drained, error) {
-	return func(got flow.Drained, err error) {
+func (k *kept) drained(through int64, letters []int64, twice bool) func(record.Drained, error) {
+	return func(got record.Drained, err error) {
 		k.t.Helper()
-		want := flow.Drained{Through: through, Told: k.told, Twice: twice}
+		want := record.Drained{Through: through, Told: k.told, Twice: twice}
 		k.told = through
 		var numbers []int64
 		for _, c := range got.Letters {
 			numbers = append(numbers, c.Number)
 		}
 		slices.Sort(numbers)
-		got.Letters, got.Grant = nil, flow.Grant{} // only a gate needs the grant
+		got.Letters, got.Grant = nil, record.Grant{} // only a gate needs the grant
 		if diff := cmp.Diff(want, got) + cmp.Diff(letters, numbers); err != nil || diff != "" {
 			k.t.Fatalf("it says otherwise: %v (-want +got):\n%s", err, diff)
 		}
@@ -165,18 +165,18 @@ func brokenPromises(k *kept) {
 		"no code":                           {with(4, func(c *firstcome.Coupon) { c.Code = "" })},
 		"another campaign":                  {with(4, func(c *firstcome.Coupon) { c.Campaign = "d" })},
 	} {
-		if _, err := k.Record(k.t.Context(), batch(coupons...)); !errors.Is(err, flow.ErrRefused) {
+		if _, err := k.Record(k.t.Context(), batch(coupons...)); !errors.Is(err, record.ErrRefused) {
 			k.t.Errorf("%s: got %v, want a refusal", why, err)
 		}
 		k.has(0, 1, 2, 3)
 	}
-	unknown := flow.Batch{Campaign: "d", Coupons: []firstcome.Coupon{with(1, func(c *firstcome.Coupon) { c.Campaign = "d" })}}
-	if _, err := k.Record(k.t.Context(), unknown); !errors.Is(err, flow.ErrRefused) {
+	unknown := record.Batch{Campaign: "d", Coupons: []firstcome.Coupon{with(1, func(c *firstcome.Coupon) { c.Campaign = "d" })}}
+	if _, err := k.Record(k.t.Context(), unknown); !errors.Is(err, record.ErrRefused) {
 		k.t.Errorf("an unknown campaign: %v", err)
 	}
 	another := batch(stage.Coupons("c", 3, 4)...)
 	another.Epoch = 7
-	if _, err := k.Record(k.t.Context(), another); !errors.Is(err, flow.ErrRefused) {
+	if _, err := k.Record(k.t.Context(), another); !errors.Is(err, record.ErrRefused) {
 		k.t.Errorf("another epoch: %v", err)
 	}
 	another.Coupons = another.Coupons[:1]
@@ -189,7 +189,7 @@ func overlapping(k *kept) {
 	const last, step = 400, 5 // each batch goes on to the next one's first, so that every number is given
 	k.create(last)
 	var wait sync.WaitGroup
-	for n, node := range []flow.Keeper{k, k.Another()} {
+	for n, node := range []record.Keeper{k, k.Another()} {
 		wait.Go(func() {
 			random := seed.Rand(k.t, n)
 			var batches [][]firstcome.Coupon
@@ -213,9 +213,9 @@ func overlapping(k *kept) {
 
 func garbageOnce(k *kept) {
 	k.create(10)
-	garbage := flow.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
+	garbage := record.Garbage{Source: "journal/7-0", Payload: "\x00\xff" + strings.Repeat("x", 100_000), Cause: "unknown version"}
 	for range 2 {
-		k.drained(0, nil, false)(k.Bury(k.t.Context(), flow.Batch{Campaign: "c", Told: k.told, Garbage: []flow.Garbage{garbage}}, ""))
+		k.drained(0, nil, false)(k.Bury(k.t.Context(), record.Batch{Campaign: "c", Told: k.told, Garbage: []record.Garbage{garbage}}, ""))
 	}
 	k.has(1)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/test/seed"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -41,9 +41,9 @@ func Linearizable(t *testing.T, fresh func(t *testing.T) Subject) {
 	if c, ok := s.(Cluster); ok {
 		nodes = c.Nodes()
 	}
-	issuers := make([]*flow.Issuer, len(nodes))
+	issuers := make([]*issue.Issuer, len(nodes))
 	for n, node := range nodes {
-		issuers[n] = flow.NewIssuer(&flaky{Decider: node, every: int64(8 * len(nodes) * len(nodes))}, flow.Limits{})
+		issuers[n] = issue.NewIssuer(&flaky{Decider: node, every: int64(8 * len(nodes) * len(nodes))}, issue.Limits{})
 		defer func() {
 			if err := issuers[n].Stop(context.Background()); err != nil {
 				t.Error(err)
@@ -93,7 +93,7 @@ func (f *flaky) Claim(ctx context.Context, id firstcome.CampaignID, users []firs
 // A history is one campaign's operations.
 type history struct {
 	s       Subject
-	issuers []*flow.Issuer
+	issuers []*issue.Issuer
 	clients int
 	id      firstcome.CampaignID
 	first   state
@@ -167,7 +167,7 @@ func (h *history) do(ctx context.Context, client int, o op) {
 	h.events = append(h.events, event{o, r, call, back})
 }
 
-func (h *history) ask(ctx context.Context, issuer *flow.Issuer, o op) result {
+func (h *history) ask(ctx context.Context, issuer *issue.Issuer, o op) result {
 	if o.kind == "claim" {
 		d, err := issuer.Claim(ctx, h.id, firstcome.UserID(fmt.Sprintf("user-%d", o.user)))
 		return result{unknown: err != nil, outcome: d.Outcome, number: d.Coupon.Number}

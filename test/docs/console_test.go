@@ -67,7 +67,9 @@ func TestTheEventDayCardsNameWhatTheConsoleShows(t *testing.T) {
 			words["event-day.md"] = append(words["event-day.md"], found[2])
 		}
 	}
-	for _, found := range regexp.MustCompile(`sentence\{"([^"]*)", "([^"]*)"\}, sentence`).FindAllStringSubmatch(read(t, "internal/console/language.go"), -1) {
+	inGo := regexp.MustCompile(`sentence\{"([^"]*)", "([^"]*)"\}, sentence`).FindAllStringSubmatch(read(t, "internal/console/language.go"), -1)
+	outcomes := regexp.MustCompile(`words: sentence\{"([^"]*)", "([^"]*)"\}`).FindAllStringSubmatch(read(t, "internal/console/outcomes.go"), -1)
+	for _, found := range slices.Concat(inGo, outcomes) {
 		words["event-day.ko.md"] = append(words["event-day.ko.md"], found[1])
 		words["event-day.md"] = append(words["event-day.md"], found[2])
 	}

@@ -25,7 +25,8 @@ import (
 // repeat from memory what the change has ended.
 var behindTheDoor = map[string]map[string][]string{
 	"internal/ledger": {"Campaigns": {"Create", "SetTerms", "Switch", "Void"}, "Recorder": {"VoidLetter", "Replay"}},
-	"internal/flow":   {"Issuer": {"Change"}, "Changer": {"Do"}},
+	"internal/issue":  {"Issuer": {"Change"}},
+	"internal/gate":   {"Changer": {"Do"}},
 }
 
 // A listed package is one as go list tells of it.

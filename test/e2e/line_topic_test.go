@@ -10,8 +10,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/point"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -82,7 +82,7 @@ func (c *lineCrowd) isLogged(topic string) {
 	end := log.First
 	log.First = 0
 	has := map[string]bool{}
-	stage.Must(c.t, l.Read(ctx, id, log, end, func(_ int64, r flow.LineRecord) error {
+	stage.Must(c.t, l.Read(ctx, id, log, end, func(_ int64, r line.LineRecord) error {
 		if !r.Left {
 			has[fmt.Sprint(r.User, " ", r.Number)] = true
 		}

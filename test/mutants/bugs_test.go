@@ -59,53 +59,53 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a lease counts from the answer",
-		file: "internal/flow/drain.go", old: "i.learn(q, decisions, sent, changes)", new: "i.learn(q, decisions, i.now(), changes)",
-		pkg: "./internal/flow", test: "TestALeaseCountsFromTheSending",
+		file: "internal/issue/drain.go", old: "i.learn(q, decisions, sent, changes)", new: "i.learn(q, decisions, i.now(), changes)",
+		pkg: "./internal/issue", test: "TestALeaseCountsFromTheSending",
 	},
 	{
 		bug:  "a voided coupon is repeated from memory",
-		file: "internal/flow/known.go", old: "now >= e.until || e.changes != q.changes.Load()", new: "now >= e.until",
-		pkg: "./internal/flow", test: "TestAVoidedCouponIsNotRepeated",
+		file: "internal/issue/known.go", old: "now >= e.until || e.changes != q.changes.Load()", new: "now >= e.until",
+		pkg: "./internal/issue", test: "TestAVoidedCouponIsNotRepeated",
 	},
 	{
 		bug:  "what may be repeated is not forgotten when a change begins",
-		file: "internal/flow/queue.go", old: "	q.changes.Add(1)\n	q.local.Store(nil)\n", new: "	q.changes.Add(1)\n",
-		pkg: "./internal/flow", test: "TestALeaseEndsBeforeAChange",
+		file: "internal/issue/queue.go", old: "	q.changes.Add(1)\n	q.local.Store(nil)\n", new: "	q.changes.Add(1)\n",
+		pkg: "./internal/issue", test: "TestALeaseEndsBeforeAChange",
 	},
 	{
 		bug:  "a place is told before the log has it",
-		file: "internal/flow/teller.go", old: "if err := t.log.Append(ctx, id, records); err != nil {", new: "if err := error(nil); err != nil {",
-		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+		file: "internal/line/teller.go", old: "if err := t.log.Append(ctx, id, records); err != nil {", new: "if err := error(nil); err != nil {",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
 		bug:  "a place is told in an epoch that has ended",
-		file: "internal/flow/teller.go", old: "if err := t.Decides(ctx, id, records[0].Epoch); err != nil {", new: "if err := error(nil); err != nil {",
+		file: "internal/line/teller.go", old: "if err := t.Decides(ctx, id, records[0].Epoch); err != nil {", new: "if err := error(nil); err != nil {",
 		pkg: whole, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
 	},
 	{
 		bug:  "who left hears so before the log does",
-		file: "internal/flow/teller.go", old: "if err == nil && left.Log != nil {", new: "if err != nil && left.Log != nil {",
-		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+		file: "internal/line/teller.go", old: "if err == nil && left.Log != nil {", new: "if err != nil && left.Log != nil {",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
 		bug:  "a node without the log tells places that have one",
-		file: "internal/flow/teller.go", old: "return fmt.Errorf(\"%w: start each node with the same --line\", firstcome.ErrLineLogAway)", new: "return nil",
-		pkg: "./internal/flow", test: "TestANodeWithoutTheLogTellsNoPlaceThatHasOne",
+		file: "internal/line/teller.go", old: "return fmt.Errorf(\"%w: start each node with the same --line\", firstcome.ErrLineLogAway)", new: "return nil",
+		pkg: "./internal/line", test: "TestANodeWithoutTheLogTellsNoPlaceThatHasOne",
 	},
 	{
 		bug:  "a place counts as told that was told in the epoch before",
-		file: "internal/flow/teller.go", old: "l.epoch == p.Log.Epoch && ", new: "",
-		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+		file: "internal/line/teller.go", old: "l.epoch == p.Log.Epoch && ", new: "",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
 		bug:  "a place counts as told that somebody had in another generation",
-		file: "internal/flow/teller.go", old: " && l.generation == p.Generation", new: "",
-		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+		file: "internal/line/teller.go", old: " && l.generation == p.Generation", new: "",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
 		bug:  "a claim is told its place without the log",
-		file: "internal/flow/drain.go", old: "case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil", new: "case decisions[n].Outcome == 0 && i.limits.Teller != nil",
-		pkg: "./internal/flow", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+		file: "internal/issue/drain.go", old: "case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil", new: "case decisions[n].Outcome == 0 && i.limits.Teller != nil",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
 		bug:  "the log of another campaign of the same id has people in line",
@@ -284,23 +284,23 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a place in line is repeated from memory",
-		file: "internal/flow/queue.go", old: "!d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0", new: "!d.Outcome.HasCoupon() && d.Lease > 0",
-		pkg: "./internal/flow", test: "TestAPlaceInLineIsNeverRepeated",
+		file: "internal/issue/queue.go", old: "!d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0", new: "!d.Outcome.HasCoupon() && d.Lease > 0",
+		pkg: "./internal/line", test: "TestAPlaceInLineIsNeverRepeated",
 	},
 	{
 		bug:  "a node forgets a line that somebody joins while its last one is served",
-		file: "internal/flow/dispatcher.go", old: "if one.more {", new: "if false {",
-		pkg: "./internal/flow", test: "TestWhoJoinsWhileTheLastOneIsServedIsServedNext",
+		file: "internal/line/dispatcher.go", old: "if one.more {", new: "if false {",
+		pkg: "./internal/line", test: "TestWhoJoinsWhileTheLastOneIsServedIsServedNext",
 	},
 	{
 		bug:  "a stop cuts off a call that serves a line",
-		file: "internal/flow/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)", new: "context.WithTimeout(ctx, d.limits.Gate)",
-		pkg: "./internal/flow", test: "TestADispatcherStopsWhenItsCallsHaveEnded",
+		file: "internal/line/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)", new: "context.WithTimeout(ctx, d.limits.Gate)",
+		pkg: "./internal/line", test: "TestADispatcherStopsWhenItsCallsHaveEnded",
 	},
 	{
 		bug:  "a direct issue goes to the gate with the claims around it",
-		file: "internal/flow/queue.go", old: "c.direct != claims[0].direct", new: "c.direct != c.direct",
-		pkg: "./internal/flow", test: "TestADirectIssueIsABatchOfItsOwnAndPassesTheLine",
+		file: "internal/issue/queue.go", old: "c.direct != claims[0].direct", new: "c.direct != c.direct",
+		pkg: "./internal/line", test: "TestADirectIssueIsABatchOfItsOwnAndPassesTheLine",
 	},
 	{
 		bug:  "a change begins while leases are granted",
@@ -309,13 +309,13 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a holder is told sold out from memory",
-		file: "internal/flow/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
-		pkg: "./internal/flow", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
+		file: "internal/issue/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
+		pkg: "./internal/issue", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
 	},
 	{
 		bug:  "a recorder is done with a batch that the ledger did not take",
-		file: "internal/flow/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Drained{}, err", new: "			return drained, nil",
-		pkg: "./internal/flow", test: "TestF53",
+		file: "internal/record/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Drained{}, err", new: "			return drained, nil",
+		pkg: "./internal/record", test: "TestF53",
 	},
 	{
 		bug:  "SQLite's gate ignores a new closing time",
@@ -369,8 +369,8 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "who waits for a drained number is not asked about",
-		file: "internal/flow/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
-		pkg: "./internal/flow", test: "TestAClaimWaitsUntilItsNumberIsDrained",
+		file: "internal/issue/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
+		pkg: "./internal/issue", test: "TestAClaimWaitsUntilItsNumberIsDrained",
 	},
 	{
 		bug:  "a coupon is issued that the journal does not have",
@@ -524,8 +524,8 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a recorder passes over what its source has lost",
-		file: "internal/flow/drainer.go", old: "		c.lacks(hole)\n", new: "		_ = hole\n",
-		pkg: "./internal/flow", test: "TestF43WhatASourceHasLost",
+		file: "internal/record/drainer.go", old: "		c.lacks(hole)\n", new: "		_ = hole\n",
+		pkg: "./internal/record", test: "TestF43WhatASourceHasLost",
 	},
 	{
 		bug:  "a recorder of a topic commits what it has read",
@@ -539,7 +539,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a rebuild forgets what waits in a topic",
-		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b flow.Batch) error {
+		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b record.Batch) error {
 		b.Attempt`,
 		pkg: "./internal/kafka", test: "TestF02The",
 	},
@@ -548,12 +548,12 @@ var mutants = []mutant{
 		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.Gate.Empty(ctx, r, to); err != nil {
 		return err
 	}
-	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
 	})
-`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b flow.Batch) error {
+`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
 		b.Attempt = r.Attempt
 		_, err := to(ctx, b)
 		return err
@@ -712,7 +712,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "entries of an older gate stay in its journal",
-		file: "internal/redis/consumer_stream.go", old: "		drained = flow.Drained{Grant: flow.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
+		file: "internal/redis/consumer_stream.go", old: "		drained = record.Drained{Grant: record.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
 		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{
@@ -722,8 +722,8 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a node calls a paused line many times a second",
-		file: "internal/flow/dispatcher.go", old: "case served.Again == 0:", new: "case false:",
-		pkg: "./internal/flow", test: "TestAChangeOfTheCampaignWakesItsLine",
+		file: "internal/line/dispatcher.go", old: "case served.Again == 0:", new: "case false:",
+		pkg: "./internal/line", test: "TestAChangeOfTheCampaignWakesItsLine",
 	},
 	{
 		bug:  "a silent stream is not kept alive",

@@ -45,7 +45,7 @@ var slowFirst = []string{"./test/e2e", "./cmd/firstcome", "./internal/ledger", "
 // without a server, all that take a few seconds.
 var (
 	inProcess = []string{
-		"./cmd/firstcome", "./internal/ledger", "./internal/flow", "./internal/api", "./internal/httpd", "./internal/console",
+		"./cmd/firstcome", "./internal/ledger", "./internal/issue", "./internal/record", "./internal/line", "./internal/api", "./internal/httpd", "./internal/console",
 		"./internal/figures", "./internal/auth", "./internal/ops", "./internal/load", "./client", "./firstcometest",
 	}
 	atServers = []string{"./internal/redis", "./internal/kafka"}

@@ -33,7 +33,7 @@ func after(t *testing.T, events ...event) (text string, err error) {
 	return out.String(), err
 }
 
-const pkg = "github.com/firstcome/firstcome/internal/flow"
+const pkg = "github.com/firstcome/firstcome/internal/issue"
 
 func of(action, test, output string) event {
 	return event{Action: action, Package: pkg, Test: test, Output: output}
@@ -53,12 +53,12 @@ func TestARedRunEndsWithWhatFailedAndHowToRepeatIt(t *testing.T) {
 		t.Error("the run is green")
 	}
 	_, got, _ := strings.Cut(text, "\nFAIL ")
-	want := `TestF41P4Numbers/two_(of)_three ./internal/flow
-  F41: recorder killed after commit and before it is done with the batch; before commit
+	want := `TestF41P4Numbers/two_(of)_three ./internal/issue
+  F41: a recorder is killed before its commit, and after it but before it settles the batch
   P4: first come, first served
       a_test.go:7: got 2, want 3
       seed.go:1: to make the same random choices again: FIRSTCOME_TEST_SEED=99
-  again: FIRSTCOME_TEST_SEED=99 SOAK=0 go test -count=1 -race -tags=soak -run '^TestF41P4Numbers$/^two_\(of\)_three$' ./internal/flow
+  again: FIRSTCOME_TEST_SEED=99 SOAK=0 go test -count=1 -race -tags=soak -run '^TestF41P4Numbers$/^two_\(of\)_three$' ./internal/issue
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the end of the report (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func TestAGreenRunEndsWithTheSlowestTests(t *testing.T) {
 	quick, slow := of("pass", "TestQuick", ""), of("pass", "TestSlow", "")
 	slow.Elapsed = 2
 	text, err := after(t, quick, slow, of("output", "", "ok  \t"+pkg+"\t2.1s\n"), of("pass", "", ""))
-	for _, want := range []string{"ok  \t" + pkg + "\t2.1s (race)\n", "2.0 s  race ./internal/flow TestSlow\n     0.0 s  race ./internal/flow TestQuick\n", "2 tests in 1 packages\n"} {
+	for _, want := range []string{"ok  \t" + pkg + "\t2.1s (race)\n", "2.0 s  race ./internal/issue TestSlow\n     0.0 s  race ./internal/issue TestQuick\n", "2 tests in 1 packages\n"} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("it does not say %q, %v:\n%s", want, err, text)
 		}
@@ -81,14 +81,14 @@ func TestAGreenRunEndsWithTheSlowestTests(t *testing.T) {
 
 func TestWhatDoesNotRunIsRed(t *testing.T) {
 	for name, events := range map[string][]event{
-		"TestAway ./internal/flow": {of("fail", "TestAway", "")},
-		"./internal/flow TestAway": {of("skip", "TestAway", ""), of("pass", "", "")},
-		"the package ./internal/flow": {
+		"TestAway ./internal/issue": {of("fail", "TestAway", "")},
+		"./internal/issue TestAway": {of("skip", "TestAway", ""), of("pass", "", "")},
+		"the package ./internal/issue": {
 			of("pass", "TestFine", ""), of("output", "", "found unexpected goroutines\n"), of("fail", "", ""),
 		},
-		"the package ./internal/flow\n": {
-			{Action: "build-output", ImportPath: pkg + " [flow.test]", Output: "a.go:1: undefined: x\n"},
-			{Action: "build-fail", ImportPath: pkg + " [flow.test]"},
+		"the package ./internal/issue\n": {
+			{Action: "build-output", ImportPath: pkg + " [issue.test]", Output: "a.go:1: undefined: x\n"},
+			{Action: "build-fail", ImportPath: pkg + " [issue.test]"},
 			{Action: "output", Package: pkg, Output: "FAIL\t" + pkg + " [build failed]\n"},
 			{Action: "fail", Package: pkg},
 		},

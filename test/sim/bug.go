@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -29,8 +29,8 @@ type bug struct {
 	gate    func(*wire, gated) gated                         // what a node asks at the gate
 	claims  func(*wire, gate.Decider) gate.Decider           // what its Issuer asks
 	drains  func(*wire, gate.Drains) gate.Drains             // what its Waiter asks
-	keeper  func(*wire, flow.Keeper) flow.Keeper             // what its Recorder asks
-	book    func(*wire, flow.ChangeBook) flow.ChangeBook     // what its Changer asks of the ledger
+	keeper  func(*wire, record.Keeper) record.Keeper         // what its Recorder asks
+	book    func(*wire, gate.ChangeBook) gate.ChangeBook     // what its Changer asks of the ledger
 	applier func(*wire, gate.Applier) gate.Applier           // and of the gate
 	remade  func(*Gate) recovery.Gate                        // the gate, as its Machine asks it
 	refills func(*Ledger) rebuilds                           // and the ledger

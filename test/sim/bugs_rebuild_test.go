@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -52,7 +52,7 @@ func (s steps) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen,
 }
 
 // Empty implements recovery.Gate.
-func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+func (s steps) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	if s.empty {
 		return nil
 	}
@@ -120,8 +120,8 @@ func finishes(do func(l *Ledger, a *account, r *recovery.Rebuild, loaded *recove
 
 // insists has a recorder bring coupons whose numbers are lost again, as those of the latest epoch.
 func insists(t *town) {
-	t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	t.bug.keeper = func(_ *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			drained, err := k.Record(ctx, b)
 			if err == nil && drained.Lost > 0 {
 				b.Epoch = drained.Epoch
@@ -134,8 +134,8 @@ func insists(t *town) {
 
 // overreaches has an old server take the ceiling that the ledger granted in the epoch after its own, from a recorder that still reaches it.
 func overreaches(t *town) {
-	t.bug.keeper = func(w *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	t.bug.keeper = func(w *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			drained, err := k.Record(ctx, b)
 			if err == nil {
 				err = order(ctx, w, "the gate", show("to go up to", drained.Ceiling), func() error {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // claiming is a gate with a bug in its claims.
@@ -42,12 +42,12 @@ func spoiled(change func(d *firstcome.Decision, sent time.Time)) func(*wire, gat
 
 // keeping is a ledger with a bug in recording.
 type keeping struct {
-	flow.Keeper
-	record func(context.Context, flow.Batch) (flow.Drained, error)
+	record.Keeper
+	record func(context.Context, record.Batch) (record.Drained, error)
 }
 
-// Record implements flow.Keeper.
-func (k keeping) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+// Record implements record.Keeper.
+func (k keeping) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	return k.record(ctx, b)
 }
 
@@ -144,8 +144,8 @@ func swapped(t *town) {
 
 // twice makes the ledger store repeated coupons again.
 func twice(t *town) {
-	t.bug.keeper = func(_ *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	t.bug.keeper = func(_ *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			a := t.ledger.campaigns[campaign]
 			for _, c := range b.Coupons {
 				if a.coupon(c.Number) != nil {
@@ -213,25 +213,25 @@ var bugs = []bug{
 			d.Lease = lease
 		}
 	})},
-	{name: "what is recorded is acknowledged before it is", keeper: func(w *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	{name: "what is recorded is acknowledged before it is", keeper: func(w *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			if len(b.Coupons) == 0 { // it says how a line ended
 				return k.Record(ctx, b)
 			}
 			go func() { _, _ = k.Record(context.WithoutCancel(ctx), b) }()
-			return flow.Drained{Through: b.Coupons[len(b.Coupons)-1].Number}, nil
+			return record.Drained{Through: b.Coupons[len(b.Coupons)-1].Number}, nil
 		}}
 	}},
-	{name: "a recorder skips an entry", keeper: func(_ *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	{name: "a recorder skips an entry", keeper: func(_ *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			if len(b.Coupons) > 1 {
 				b.Coupons = b.Coupons[:len(b.Coupons)-1]
 			}
 			return k.Record(ctx, b)
 		}}
 	}},
-	{name: "a recorder gives up after an error", keeper: func(_ *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	{name: "a recorder gives up after an error", keeper: func(_ *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			drained, err := k.Record(ctx, b)
 			if errors.Is(err, errLost) {
 				err = nil
@@ -239,11 +239,11 @@ var bugs = []bug{
 			return drained, err
 		}}
 	}},
-	{name: "a recorder buries what got no answer", keeper: func(_ *wire, k flow.Keeper) flow.Keeper {
-		return keeping{k, func(ctx context.Context, b flow.Batch) (flow.Drained, error) {
+	{name: "a recorder buries what got no answer", keeper: func(_ *wire, k record.Keeper) record.Keeper {
+		return keeping{k, func(ctx context.Context, b record.Batch) (record.Drained, error) {
 			drained, err := k.Record(ctx, b)
 			if errors.Is(err, errLost) {
-				err = flow.ErrRefused
+				err = record.ErrRefused
 			}
 			return drained, err
 		}}

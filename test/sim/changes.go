@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // quarantined is what a change gave back and nobody may be given yet, because nodes may still repeat what the gate refused before: the
@@ -94,7 +94,7 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 			ended = append(ended, c.sendAway(now, true)...)
 		}
 		if len(ended) > 0 {
-			g.append(flow.Batch{Campaign: c.ID, Epoch: c.epoch, Line: c.report(ended)})
+			g.append(record.Batch{Campaign: c.ID, Epoch: c.epoch, Line: c.report(ended)})
 		}
 	}
 	c.did(happening{applied: c.Version})

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -184,7 +184,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 			all = append(all, d)
 		}
 		if len(issued) > 0 || len(ended) > 0 {
-			g.append(flow.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued, Line: c.report(ended)})
+			g.append(record.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued, Line: c.report(ended)})
 		}
 	})
 	return all, cmp.Or(refused, err)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -242,7 +242,7 @@ func (h *history) answered(a *asked, d firstcome.Decision, err error) {
 	}
 	if err != nil {
 		h.town.say("  … because:", err)
-		if h.town.outages == 0 && (errors.Is(err, flow.ErrUnrecorded) || errors.Is(err, gate.ErrLost)) {
+		if h.town.outages == 0 && (errors.Is(err, issue.ErrUnrecorded) || errors.Is(err, gate.ErrLost)) {
 			h.breach("P5", "%s was told: %v", a.name, err)
 		}
 		return

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // An entry is what the journal of a gate keeps of one call of it, until the ledger has that.
 type entry struct {
 	id int64
-	flow.Batch
+	record.Batch
 }
 
 // append puts an entry into the journal. mu is held.
-func (g *Gate) append(b flow.Batch) {
+func (g *Gate) append(b record.Batch) {
 	g.entries++
 	g.journal = append(g.journal, entry{g.entries, b})
 	close(g.appended)
@@ -37,7 +37,7 @@ const atOnce = 8
 
 // A reading is what a recorder reads at once: entries as one batch, and their ids.
 type reading struct {
-	flow.Batch
+	record.Batch
 	ids []int64
 }
 
@@ -60,7 +60,7 @@ func (g *Gate) read(id firstcome.CampaignID) (r reading) {
 // settle takes entries out of the journal that the ledger has, flags the dead letters at their holders, and raises the number up to
 // which a campaign is drained, and its ceiling: one step. That number stays below all that is in the journal. A campaign that is in
 // another epoch has another journal: nothing is done then.
-func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64) error {
+func (g *Gate) settle(id firstcome.CampaignID, drained record.Drained, ids []int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[id]
@@ -101,7 +101,7 @@ func (g *Gate) settle(id firstcome.CampaignID, drained flow.Drained, ids []int64
 	return nil
 }
 
-// A Source is a recorder's end of a gate's journal: flow.Source.
+// A Source is a recorder's end of a gate's journal: record.Source.
 type Source struct {
 	gate *Gate
 	wire *wire        // by which it asks; nil: directly
@@ -123,7 +123,7 @@ func (s *Source) at() *Gate {
 // idle is how long a recorder waits at most until it looks again.
 const idle = time.Second
 
-// Watch implements flow.Source.
+// Watch implements record.Source.
 func (s *Source) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	for ctx.Err() == nil {
 		grown := s.at().grown()
@@ -135,8 +135,8 @@ func (s *Source) Watch(ctx context.Context, ready func(firstcome.CampaignID)) er
 	return ctx.Err()
 }
 
-// Next implements flow.Source. A receipt is a reading.
-func (s *Source) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+// Next implements record.Source. A receipt is a reading.
+func (s *Source) Next(ctx context.Context, id firstcome.CampaignID) (b record.Batch, receipt any, err error) {
 	got, err := ask(ctx, s.wire, "the journal", "what it has", func() (reading, error) { return s.at().read(id), nil })
 	if err != nil || len(got.ids) == 0 {
 		return b, nil, err
@@ -147,8 +147,8 @@ func (s *Source) Next(ctx context.Context, id firstcome.CampaignID) (b flow.Batc
 // errEnded says that entries went with their epoch, or go with the rebuild that is under way.
 var errEnded = errors.New("their epoch has ended")
 
-// Ack implements flow.Source.
-func (s *Source) Ack(ctx context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+// Ack implements record.Source.
+func (s *Source) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
 	got := receipt.(reading)
 	if got.Epoch > 0 && got.Epoch < drained.Epoch && !s.heedless {
 		return 0, errEnded
@@ -159,8 +159,8 @@ func (s *Source) Ack(ctx context.Context, receipt any, drained flow.Drained) (be
 	return 0, err
 }
 
-// Lag implements flow.Source.
-func (s *Source) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
+// Lag implements record.Source.
+func (s *Source) Lag(context.Context, []gate.Revision) ([]record.Lag, error) { return nil, nil }
 
 // journalled returns the campaigns with entries in the journal, in the order of their oldest entries.
 func (g *Gate) journalled() (ids []firstcome.CampaignID) {

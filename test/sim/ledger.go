@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Ledger is the model of a ledger, as internal/ledger is one beside another gate: it keeps what recorders bring, each coupon once, and
@@ -72,13 +72,13 @@ func (l *Ledger) of(id firstcome.CampaignID, do func(*account) error) error {
 	return firstcome.ErrNoCampaign
 }
 
-// Record implements flow.Keeper.
-func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, err error) {
+// Record implements record.Keeper.
+func (l *Ledger) Record(_ context.Context, b record.Batch) (drained record.Drained, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.campaigns[b.Campaign]
 	if a == nil {
-		return drained, fmt.Errorf("%w: no campaign %s", flow.ErrRefused, b.Campaign)
+		return drained, fmt.Errorf("%w: no campaign %s", record.ErrRefused, b.Campaign)
 	}
 	var fresh []firstcome.Coupon
 	for _, c := range b.Coupons {
@@ -87,7 +87,7 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 		switch {
 		case known != nil && same(known.Coupon, c), twice >= 0 && same(fresh[twice], c):
 		case known != nil, twice >= 0:
-			return drained, fmt.Errorf("%w: number %d is another coupon", flow.ErrRefused, c.Number)
+			return drained, fmt.Errorf("%w: number %d is another coupon", record.ErrRefused, c.Number)
 		case l.letters[letterOf(c)].number > 0:
 			drained.Letters = append(drained.Letters, c)
 		case a.isLost(c.Number, b.Epoch): // its gate was cut off when it was rebuilt elsewhere
@@ -103,11 +103,11 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 	}
 	for n, c := range fresh {
 		if b.Epoch != a.epoch || malformed(a, c) || a.holder(c.User) || slices.ContainsFunc(fresh[:n], func(f firstcome.Coupon) bool { return f.User == c.User }) {
-			return drained, fmt.Errorf("%w: number %d is of another epoch, no coupon, or its user holds one", flow.ErrRefused, c.Number)
+			return drained, fmt.Errorf("%w: number %d is of another epoch, no coupon, or its user holds one", record.ErrRefused, c.Number)
 		}
 	}
 	if a.inForce()+int64(len(fresh)) > a.Quantity {
-		return drained, fmt.Errorf("%w: more than %d", flow.ErrRefused, a.Quantity)
+		return drained, fmt.Errorf("%w: more than %d", record.ErrRefused, a.Quantity)
 	}
 	slices.SortFunc(fresh, func(x, y firstcome.Coupon) int { return cmp.Compare(x.Number, y.Number) })
 	for _, c := range fresh {
@@ -121,8 +121,8 @@ func (l *Ledger) Record(_ context.Context, b flow.Batch) (drained flow.Drained, 
 	return drained, nil
 }
 
-// Bury implements flow.Keeper.
-func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.Drained, err error) {
+// Bury implements record.Keeper.
+func (l *Ledger) Bury(_ context.Context, b record.Batch, _ string) (drained record.Drained, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.campaigns[b.Campaign]
@@ -153,7 +153,7 @@ func (l *Ledger) Bury(_ context.Context, b flow.Batch, _ string) (drained flow.D
 }
 
 // tell says how far a campaign is drained, and adds the dead letters that were not told before.
-func (l *Ledger) tell(a *account, told int64, drained *flow.Drained) {
+func (l *Ledger) tell(a *account, told int64, drained *record.Drained) {
 	drained.Told, drained.Through, drained.Grant = told, l.through(a), l.grant(a)
 	for of, one := range l.letters {
 		c := firstcome.Coupon{Campaign: a.ID, Number: one.number, User: one.user}

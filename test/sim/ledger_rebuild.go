@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -29,13 +29,13 @@ type span struct{ first, last, epoch int64 }
 const attemptTime = 10 * time.Second
 
 // grant raises the ceiling: as many numbers beyond the highest as may still come in force.
-func (l *Ledger) grant(a *account) flow.Grant {
+func (l *Ledger) grant(a *account) record.Grant {
 	more := a.Quantity - a.inForce()
 	if l.Backlog > 0 {
 		more = min(more, l.Backlog)
 	}
 	a.ceiling = max(a.ceiling, a.highest()+more)
-	return flow.Grant{Epoch: a.epoch, Ceiling: a.ceiling}
+	return record.Grant{Epoch: a.epoch, Ceiling: a.ceiling}
 }
 
 // highest returns the highest number that the ledger knows of.
@@ -57,7 +57,7 @@ func (a *account) fence(attempt int64) error {
 	if a.rebuildingAt.IsZero() || a.attempt == attempt {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, flow.ErrRebuilding)
+	return fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, record.ErrRebuilding)
 }
 
 // SeeRun implements recovery.Ledger.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -189,7 +189,7 @@ func (g *Gate) serve(c *course, limit int64, clock, now time.Time) (served gate.
 	}
 	served.Waiting, served.Again = c.line.Waiting, c.againIn(clock, now)
 	if len(served.Coupons) > 0 || len(ended) > 0 {
-		g.append(flow.Batch{Campaign: c.ID, Epoch: c.epoch, Coupons: served.Coupons, Line: c.report(ended)})
+		g.append(record.Batch{Campaign: c.ID, Epoch: c.epoch, Coupons: served.Coupons, Line: c.report(ended)})
 	}
 	return served
 }

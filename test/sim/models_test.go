@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -59,7 +59,7 @@ type stream struct {
 }
 
 // Another is conform.Stream's.
-func (s *stream) Another() flow.Source { return &Source{gate: s.gate} }
+func (s *stream) Another() record.Source { return &Source{gate: s.gate} }
 
 // Make is conform.Stream's.
 func (s *stream) Make(ctx context.Context, id firstcome.CampaignID) error {
@@ -82,7 +82,7 @@ func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) 
 	return coupons, err
 }
 
-func (s *stream) add(b flow.Batch) {
+func (s *stream) add(b record.Batch) {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	s.gate.append(b)
@@ -91,13 +91,13 @@ func (s *stream) add(b flow.Batch) {
 // Litter is conform.Stream's.
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	s.litter++
-	s.add(flow.Batch{Campaign: id, Epoch: 1, Garbage: []flow.Garbage{{Source: fmt.Sprint("model/", s.litter), Payload: "x", Cause: "nobody can read it"}}})
+	s.add(record.Batch{Campaign: id, Epoch: 1, Garbage: []record.Garbage{{Source: fmt.Sprint("model/", s.litter), Payload: "x", Cause: "nobody can read it"}}})
 	return nil
 }
 
 // Report is conform.Stream's.
 func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r gate.LineReport) error {
-	s.add(flow.Batch{Campaign: id, Epoch: 1, Line: r})
+	s.add(record.Batch{Campaign: id, Epoch: 1, Line: r})
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (b book) Create(ctx context.Context, id firstcome.CampaignID, terms firstco
 }
 
 // Another is conform.Book's.
-func (b book) Another() flow.Keeper { return b }
+func (b book) Another() record.Keeper { return b }
 
 // Kept is conform.Book's.
 func (b book) Kept(_ context.Context, id firstcome.CampaignID) (coupons []firstcome.Coupon, letters int, err error) {

@@ -8,17 +8,19 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A node is a process of firstcome, from its start until it stops or crashes: the packages as they are, wired as cmd/firstcome does.
 type node struct {
 	name     string
-	issuer   *flow.Issuer
-	answerer *flow.Answerer
+	issuer   *issue.Issuer
+	answerer *issue.Answerer
 	operator *operate.Operator
 	places   gate.Places
 	refuses  func() bool  // it knows that its gate is in an epoch that has ended
@@ -71,7 +73,7 @@ func (t *town) boot(name string) *node {
 	}
 	machine := recovery.New(book, book, end, recovery.Events{})
 	machine.Auto = t.auto()
-	var places flow.LineLog
+	var places line.LineLog
 	if t.topic != nil && t.unable != name {
 		machine.Log = logs{t.topic, at}
 		if b.log != nil {
@@ -88,14 +90,14 @@ func (t *town) boot(name string) *node {
 	}
 	g := put(b.gate, at, gated(end))
 	over.Gate = g
-	waiter := flow.NewWaiter(put(b.drains, at, gate.Drains(over)))
-	changer := flow.NewChanger(put(b.book, at, flow.ChangeBook(book)), put(b.applier, at, gate.Applier(over)), nil)
-	recorder := flow.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), flow.RecorderLimits{OnRecorded: waiter.Recorded})
-	lines := flow.NewDispatcher(over, flow.DispatchLimits{})
-	teller := flow.NewTeller(over, places)
-	n.issuer = flow.NewIssuer(put(b.claims, at, gate.Decider(over)), flow.Limits{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
+	waiter := issue.NewWaiter(put(b.drains, at, gate.Drains(over)))
+	changer := gate.NewChanger(put(b.book, at, gate.ChangeBook(book)), put(b.applier, at, gate.Applier(over)), nil)
+	recorder := record.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), record.RecorderLimits{OnRecorded: waiter.Recorded})
+	lines := line.NewDispatcher(over, line.DispatchLimits{})
+	teller := line.NewTeller(over, places)
+	n.issuer = issue.NewIssuer(put(b.claims, at, gate.Decider(over)), issue.Limits{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
 	n.places = teller
-	n.answerer = &flow.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
+	n.answerer = &issue.Answerer{Issuer: n.issuer, Coupons: over, Waiter: waiter, Terms: t.ledger.Terms, Wait: answerWait}
 	n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, unasked{machine})
 	if b.kind.putsBack {
 		n.operator = operate.NewRemote(operate.Ledger{Campaigns: book, Letters: book, Reads: book}, n.issuer, n.answerer, changer, g, asking{machine})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -34,16 +34,16 @@ func settled(t *testing.T) (*Ledger, *account) {
 	done := func(version int64) { do(l.Applied(ctx, firstcome.Change{Campaign: campaign, Version: version}, false)) }
 	do(l.Create(ctx, "", campaign, firstcome.Terms{Quantity: 4, OpensAt: now, ClosesAt: now.Add(time.Hour), Pace: &firstcome.Pace{PerSecond: 1}}))
 	done(1)
-	do(stage.Err(l.Record(ctx, flow.Batch{Campaign: campaign, Epoch: 1, Coupons: []firstcome.Coupon{coupon(1, 1, "a"), coupon(2, 2, "b"), coupon(3, 0, "c")}})))
+	do(stage.Err(l.Record(ctx, record.Batch{Campaign: campaign, Epoch: 1, Coupons: []firstcome.Coupon{coupon(1, 1, "a"), coupon(2, 2, "b"), coupon(3, 0, "c")}})))
 	do(stage.Err(l.Void(ctx, "", campaign, 3, "")))
 	done(2)
-	do(stage.Err(l.Bury(ctx, flow.Batch{Campaign: campaign, Epoch: 1, Coupons: []firstcome.Coupon{coupon(4, 0, "d")}}, "")))
+	do(stage.Err(l.Bury(ctx, record.Batch{Campaign: campaign, Epoch: 1, Coupons: []firstcome.Coupon{coupon(4, 0, "d")}}, "")))
 	a := l.campaigns[campaign]
 	a.ceiling = 6
 	r, err := l.BeginRebuild(ctx, "", campaign, 1)
 	do(err)
 	do(stage.Err(l.FinishRebuild(ctx, r, recovery.Loaded{Mark: l.mark(a)}, recovery.Frozen{})))
-	do(stage.Err(l.Record(ctx, flow.Batch{Campaign: campaign, Epoch: 2, Coupons: []firstcome.Coupon{coupon(7, 0, "c")}})))
+	do(stage.Err(l.Record(ctx, record.Batch{Campaign: campaign, Epoch: 2, Coupons: []firstcome.Coupon{coupon(7, 0, "c")}})))
 	return l, a
 }
 

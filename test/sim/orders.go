@@ -149,7 +149,7 @@ func hasTerms(d deed) bool {
 	return d.Kind == firstcome.ChangeTerms || d.Kind == firstcome.ChangeReconcile
 }
 
-// Pending implements flow.ChangeBook.
+// Pending implements gate.ChangeBook.
 func (l *Ledger) Pending(_ context.Context, id firstcome.CampaignID) (all []firstcome.Change, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *Ledger) Pending(_ context.Context, id firstcome.CampaignID) (all []firs
 	return all, nil
 }
 
-// Applied implements flow.ChangeBook: proposed terms hold from then on, unless the gate refused them.
+// Applied implements gate.ChangeBook: proposed terms hold from then on, unless the gate refused them.
 func (l *Ledger) Applied(_ context.Context, change firstcome.Change, refused bool) error {
 	return l.of(change.Campaign, func(a *account) error {
 		switch {
@@ -193,7 +193,7 @@ func (a *account) conclude(refused bool) error {
 	return nil
 }
 
-// Refused implements flow.ChangeBook.
+// Refused implements gate.ChangeBook.
 func (l *Ledger) Refused(_ context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
 	err = l.of(id, func(a *account) error {
 		refused = a.changes[version-1].refused

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -208,7 +208,7 @@ func (g *Gate) isFrozen(r recovery.Rebuild) bool {
 }
 
 // Empty implements recovery.Gate.
-func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to flow.Sink) error {
+func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	if !g.isFrozen(r) {
 		return recovery.ErrOutdone
 	}

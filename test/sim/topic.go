@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -16,7 +16,7 @@ type Topic struct {
 	mu      sync.Mutex // guards what follows
 	made    int        // how often
 	first   int64      // the offset of the first record that it still has
-	records []flow.LineRecord
+	records []line.LineRecord
 	away    bool
 }
 
@@ -37,8 +37,8 @@ func (t *Topic) whole(log firstcome.LineLog, end int64) error {
 	return nil
 }
 
-// Append implements flow.LineLog.
-func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []flow.LineRecord) error {
+// Append implements line.LineLog.
+func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []line.LineRecord) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.whole(records[0].LineLog, 0); err != nil {
@@ -64,7 +64,7 @@ func (t *Topic) End(_ context.Context, _ firstcome.CampaignID, log firstcome.Lin
 }
 
 // Read is recovery.LineLogs'.
-func (t *Topic) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r flow.LineRecord) error) error {
+func (t *Topic) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.LineRecord) error) error {
 	t.mu.Lock()
 	first, records, err := t.first, slices.Clone(t.records), t.whole(log, end)
 	t.mu.Unlock()

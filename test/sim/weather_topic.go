@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
 )
 
 // A logging is where a town logs its line.
@@ -17,7 +17,7 @@ type logging struct {
 // logs has a town log its line. The topic has records of another campaign of the same id.
 func (t *town) logs(terms *firstcome.Terms) {
 	t.topic = &Topic{}
-	another := flow.LineRecord{
+	another := line.LineRecord{
 		Logged: firstcome.Logged{Marker: "another", Epoch: 9, Began: 1}, Ticket: firstcome.Ticket{Generation: 9, Number: 9}, User: "a",
 	}
 	for range t.IntN(3) {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -108,7 +108,7 @@ func spell(value any, err error) string {
 			words[n] = spellDecision(d)
 		}
 		return show(words...)
-	case flow.Drained:
+	case record.Drained:
 		return show("drained through", v.Through)
 	case reading:
 		return show(len(v.Coupons), "coupons")
@@ -120,7 +120,7 @@ func spell(value any, err error) string {
 		return "done"
 	case []firstcome.Coupon:
 		return show(numbers(v))
-	case []flow.Batch:
+	case []record.Batch:
 		return show(len(v), "batches")
 	case recovery.Rebuild:
 		return show("attempt", v.Attempt, "in epoch", v.Epoch)
@@ -357,14 +357,14 @@ type paper struct {
 	gate.Retired // nor for campaigns that are over, but for what follows
 }
 
-// Record implements flow.Keeper.
-func (p paper) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-	return ask(ctx, p.wire, "the ledger", show("to record", numbers(b.Coupons)), func() (flow.Drained, error) { return p.Ledger.Record(ctx, b) })
+// Record implements record.Keeper.
+func (p paper) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+	return ask(ctx, p.wire, "the ledger", show("to record", numbers(b.Coupons)), func() (record.Drained, error) { return p.Ledger.Record(ctx, b) })
 }
 
-// Bury implements flow.Keeper.
-func (p paper) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
-	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (flow.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
+// Bury implements record.Keeper.
+func (p paper) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
+	return ask(ctx, p.wire, "the ledger", show("to bury", numbers(b.Coupons), "because of", cause), func() (record.Drained, error) { return p.Ledger.Bury(ctx, b, cause) })
 }
 
 // Has implements gate.Kept.
@@ -393,18 +393,18 @@ func (paper) LogDirect(context.Context, gate.Order, firstcome.CampaignID, []firs
 	return nil
 }
 
-// Pending implements flow.ChangeBook.
+// Pending implements gate.ChangeBook.
 func (p paper) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
 	return ask(ctx, p.wire, "the ledger", "which changes wait", func() ([]firstcome.Change, error) { return p.Ledger.Pending(ctx, id) })
 }
 
-// Applied implements flow.ChangeBook.
+// Applied implements gate.ChangeBook.
 func (p paper) Applied(ctx context.Context, c firstcome.Change, refused bool) error {
 	_, err := ask(ctx, p.wire, "the ledger", show("to note change", c.Version), func() (struct{}, error) { return struct{}{}, p.Ledger.Applied(ctx, c, refused) })
 	return err
 }
 
-// Refused implements flow.ChangeBook.
+// Refused implements gate.ChangeBook.
 func (p paper) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (bool, error) {
 	return ask(ctx, p.wire, "the ledger", show("whether change", version, "was refused"), func() (bool, error) { return p.Ledger.Refused(ctx, id, version) })
 }

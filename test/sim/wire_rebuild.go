@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -82,11 +82,11 @@ func (r remote) Freeze(ctx context.Context, b recovery.Rebuild) (recovery.Frozen
 }
 
 // Empty implements recovery.Gate: it reads all entries at once, and passes them to the sink.
-func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to flow.Sink) error {
-	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []flow.Batch, err error) {
-		err = r.made().Empty(ctx, b, func(_ context.Context, one flow.Batch) (flow.Drained, error) {
+func (r remote) Empty(ctx context.Context, b recovery.Rebuild, to record.Sink) error {
+	all, err := ask(ctx, r.wire, "the journal", show("all that it has, for attempt", b.Attempt), func() (all []record.Batch, err error) {
+		err = r.made().Empty(ctx, b, func(_ context.Context, one record.Batch) (record.Drained, error) {
 			all = append(all, one)
-			return flow.Drained{}, nil
+			return record.Drained{}, nil
 		})
 		return all, err
 	})

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
+	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
@@ -25,9 +25,9 @@ func unheard(err error) error {
 	return err
 }
 
-// Append implements flow.LineLog.
-func (l logs) Append(ctx context.Context, id firstcome.CampaignID, records []flow.LineRecord) error {
-	records = append([]flow.LineRecord(nil), records...) // its caller may use it again
+// Append implements line.LineLog.
+func (l logs) Append(ctx context.Context, id firstcome.CampaignID, records []line.LineRecord) error {
+	records = append([]line.LineRecord(nil), records...) // its caller may use it again
 	return unheard(order(ctx, l.wire, "the log", show("to append", spellRecords(records)), func() error { return l.Topic.Append(ctx, id, records) }))
 }
 
@@ -46,13 +46,13 @@ func (l logs) End(ctx context.Context, id firstcome.CampaignID, log firstcome.Li
 // A recordAt is a record of the log, and its offset.
 type recordAt struct {
 	offset int64
-	flow.LineRecord
+	line.LineRecord
 }
 
 // Read is recovery.LineLogs': it reads all at once.
-func (l logs) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, flow.LineRecord) error) error {
+func (l logs) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.LineRecord) error) error {
 	all, err := ask(ctx, l.wire, "the log", show("what it has from", log.First, "to", end), func() (all []recordAt, err error) {
-		err = l.Topic.Read(ctx, id, log, end, func(offset int64, r flow.LineRecord) error {
+		err = l.Topic.Read(ctx, id, log, end, func(offset int64, r line.LineRecord) error {
 			all = append(all, recordAt{offset, r})
 			return nil
 		})
@@ -65,7 +65,7 @@ func (l logs) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.L
 }
 
 // spellRecords puts records into words: each with its epoch, generation and ticket.
-func spellRecords(all []flow.LineRecord) string {
+func spellRecords(all []line.LineRecord) string {
 	words := make([]string, len(all))
 	for n, r := range all {
 		words[n] = fmt.Sprintf("%s:%d.%d.%d", r.User, r.Epoch, r.Generation, r.Number)
@@ -79,7 +79,7 @@ func spellRecords(all []flow.LineRecord) string {
 func spellRead(all []recordAt) string {
 	words := make([]string, len(all))
 	for n, r := range all {
-		words[n] = show(r.offset, spellRecords([]flow.LineRecord{r.LineRecord}))
+		words[n] = show(r.offset, spellRecords([]line.LineRecord{r.LineRecord}))
 	}
 	return strings.Join(words, ", ")
 }

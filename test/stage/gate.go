@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Gate is a fake of one beside the ledger: it decides by the rule, in memory, and keeps what it issued until a
@@ -287,23 +287,23 @@ func (g *Gate) Take(id firstcome.CampaignID) (coupons []firstcome.Coupon) {
 }
 
 // Record does what a recorder does with what the gate issued.
-func (g *Gate) Record(t testing.TB, to flow.Keeper, id firstcome.CampaignID) {
+func (g *Gate) Record(t testing.TB, to record.Keeper, id firstcome.CampaignID) {
 	t.Helper()
-	drained, err := to.Record(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)})
+	drained, err := to.Record(context.Background(), record.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)})
 	Must(t, err)
 	g.Settle(id, drained)
 }
 
 // Bury does what a recorder does with what the ledger refuses.
-func (g *Gate) Bury(t testing.TB, to flow.Keeper, id firstcome.CampaignID, cause string) {
+func (g *Gate) Bury(t testing.TB, to record.Keeper, id firstcome.CampaignID, cause string) {
 	t.Helper()
-	drained, err := to.Bury(context.Background(), flow.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)}, cause)
+	drained, err := to.Bury(context.Background(), record.Batch{Campaign: id, Epoch: 1, Coupons: g.Take(id)}, cause)
 	Must(t, err)
 	g.Settle(id, drained)
 }
 
 // Settle notes what a recorder brought to the ledger, and tells who watches.
-func (g *Gate) Settle(id firstcome.CampaignID, drained flow.Drained) {
+func (g *Gate) Settle(id firstcome.CampaignID, drained record.Drained) {
 	var tell []func(firstcome.CampaignID, int64)
 	_ = g.of(id, func(c *Course) {
 		for _, dead := range drained.Letters {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 )
 
 // NewLedgerGate returns a gate whose coupons are recorded as they are issued, like the ledger's.
@@ -36,8 +36,8 @@ func Hold(m *Gate, ids ...firstcome.CampaignID) (letGo func()) {
 }
 
 // Issuer returns an Issuer that is stopped when the test ends.
-func Issuer(t testing.TB, g gate.Decider, limits flow.Limits) *flow.Issuer {
-	i := flow.NewIssuer(g, limits)
+func Issuer(t testing.TB, g gate.Decider, limits issue.Limits) *issue.Issuer {
+	i := issue.NewIssuer(g, limits)
 	t.Cleanup(func() {
 		if err := i.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -47,7 +47,7 @@ func Issuer(t testing.TB, g gate.Decider, limits flow.Limits) *flow.Issuer {
 }
 
 // Claim claims a coupon and checks the outcome.
-func Claim(t testing.TB, i *flow.Issuer, id firstcome.CampaignID, user firstcome.UserID, outcome firstcome.Outcome) firstcome.Decision {
+func Claim(t testing.TB, i *issue.Issuer, id firstcome.CampaignID, user firstcome.UserID, outcome firstcome.Outcome) firstcome.Decision {
 	t.Helper()
 	d, err := i.Claim(context.Background(), id, user)
 	if err != nil || d.Outcome != outcome {

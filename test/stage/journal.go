@@ -11,27 +11,27 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Journal is a fake of one: it gives batches of campaigns from memory, each until the sink takes it.
 // conform.Journal holds it to what the real one does. The zero value is empty.
 type Journal struct {
 	mu      sync.Mutex // guards what follows
-	batches map[firstcome.CampaignID][]*flow.Batch
+	batches map[firstcome.CampaignID][]*record.Batch
 	issued  map[firstcome.CampaignID]int64
 	added   chan struct{} // closed when something is added; nil: nobody watches
 	// Took, if set, is told what the sink returned, before the batch is done; its error leaves the batch.
-	Took func(flow.Drained) error
+	Took func(record.Drained) error
 }
 
 // Add adds a batch.
-func (j *Journal) Add(b flow.Batch) {
+func (j *Journal) Add(b record.Batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.batches == nil {
-		j.batches, j.issued = map[firstcome.CampaignID][]*flow.Batch{}, map[firstcome.CampaignID]int64{}
+		j.batches, j.issued = map[firstcome.CampaignID][]*record.Batch{}, map[firstcome.CampaignID]int64{}
 	}
 	j.batches[b.Campaign] = append(j.batches[b.Campaign], &b)
 	j.issued[b.Campaign] += int64(len(b.Coupons))
@@ -47,7 +47,7 @@ func (j *Journal) Issue(_ context.Context, id firstcome.CampaignID, users int) (
 	before := j.issued[id]
 	j.mu.Unlock()
 	coupons := Coupons(id, before+1, before+int64(users))
-	j.Add(flow.Batch{Campaign: id, Epoch: 1, Coupons: coupons})
+	j.Add(record.Batch{Campaign: id, Epoch: 1, Coupons: coupons})
 	return coupons, nil
 }
 
@@ -58,7 +58,7 @@ func (j *Journal) Batches(id firstcome.CampaignID) int {
 	return len(j.batches[id])
 }
 
-// Watch implements flow.Source.
+// Watch implements record.Source.
 func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) error {
 	for ctx.Err() == nil {
 		j.mu.Lock()
@@ -78,8 +78,8 @@ func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) e
 	return ctx.Err()
 }
 
-// Next implements flow.Source.
-func (j *Journal) Next(_ context.Context, id firstcome.CampaignID) (b flow.Batch, receipt any, err error) {
+// Next implements record.Source.
+func (j *Journal) Next(_ context.Context, id firstcome.CampaignID) (b record.Batch, receipt any, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.batches[id]) == 0 {
@@ -89,22 +89,22 @@ func (j *Journal) Next(_ context.Context, id firstcome.CampaignID) (b flow.Batch
 	return *first, first, nil
 }
 
-// Ack implements flow.Source.
-func (j *Journal) Ack(_ context.Context, receipt any, drained flow.Drained) (before int64, err error) {
+// Ack implements record.Source.
+func (j *Journal) Ack(_ context.Context, receipt any, drained record.Drained) (before int64, err error) {
 	if j.Took != nil {
 		err = j.Took(drained)
 	}
 	if err == nil {
-		j.done(receipt.(*flow.Batch))
+		j.done(receipt.(*record.Batch))
 	}
 	return 0, err
 }
 
-// Lag implements flow.Source.
-func (j *Journal) Lag(context.Context, []gate.Revision) ([]flow.Lag, error) { return nil, nil }
+// Lag implements record.Source.
+func (j *Journal) Lag(context.Context, []gate.Revision) ([]record.Lag, error) { return nil, nil }
 
 // done is done with a batch, unless somebody else was.
-func (j *Journal) done(b *flow.Batch) {
+func (j *Journal) done(b *record.Batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if all := j.batches[b.Campaign]; len(all) > 0 && all[0] == b {
@@ -113,31 +113,33 @@ func (j *Journal) done(b *flow.Batch) {
 }
 
 // Drain drains a source into a sink until stop is called or the test ends, as a recorder does.
-func Drain(t testing.TB, of flow.Source, to flow.Sink, edit ...func(*flow.RecorderLimits)) (stop func()) {
-	limits := flow.RecorderLimits{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
+func Drain(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.RecorderLimits)) (stop func()) {
+	limits := record.RecorderLimits{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
 	for _, e := range edit {
 		e(&limits)
 	}
-	return Run(t, flow.NewRecorder(of, keeping(to), limits).Run)
+	return Run(t, record.NewRecorder(of, keeping(to), limits).Run)
 }
 
 // A keeping sink is a ledger that says nothing of what it buries.
-type keeping flow.Sink
+type keeping record.Sink
 
-func (k keeping) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) { return k(ctx, b) }
+func (k keeping) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+	return k(ctx, b)
+}
 
-func (k keeping) Bury(ctx context.Context, b flow.Batch, _ string) (flow.Drained, error) {
+func (k keeping) Bury(ctx context.Context, b record.Batch, _ string) (record.Drained, error) {
 	return k(ctx, b)
 }
 
 // DrainOnce drains a source into a sink until the test ends. The source as a whole may not fail.
-func DrainOnce(t testing.TB, of flow.Source, to flow.Sink, edit ...func(*flow.RecorderLimits)) {
+func DrainOnce(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.RecorderLimits)) {
 	Drain(t, &once{Source: of, t: t}, to, edit...)
 }
 
 // once is a source that may be watched once only.
 type once struct {
-	flow.Source
+	record.Source
 	t       testing.TB
 	watched atomic.Bool
 }

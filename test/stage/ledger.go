@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
 // A Ledger is a fake of one: it keeps in memory what gates have issued. conform.Ledger holds it to what the
@@ -28,7 +28,7 @@ type Ledger struct {
 	// Refused is the last refusal. A gate that keeps the promises causes none.
 	Refused error
 	// Before and After, if set, are called at the beginning and the end of each call, which returns their error.
-	Before, After func(flow.Batch) error
+	Before, After func(record.Batch) error
 	// Refuses, if set, tells whether a new coupon is refused.
 	Refuses func(firstcome.Coupon) bool
 }
@@ -68,13 +68,13 @@ func (l *Ledger) Create(_ context.Context, id firstcome.CampaignID, terms firstc
 	return nil
 }
 
-// Record is flow.Keeper's.
-func (l *Ledger) Record(ctx context.Context, b flow.Batch) (flow.Drained, error) {
-	return l.call(ctx, b, func(drained *flow.Drained) error {
+// Record is record.Keeper's.
+func (l *Ledger) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
+	return l.call(ctx, b, func(drained *record.Drained) error {
 		l.Widest = max(l.Widest, len(b.Coupons))
 		a := l.campaigns[b.Campaign]
 		if a == nil {
-			return fmt.Errorf("%w: no campaign %s", flow.ErrRefused, b.Campaign)
+			return fmt.Errorf("%w: no campaign %s", record.ErrRefused, b.Campaign)
 		}
 		added, letters, err := l.check(b, a)
 		if err != nil {
@@ -111,7 +111,7 @@ func (l *Ledger) LineOf(_ context.Context, id firstcome.CampaignID) (gate.LineSt
 }
 
 // check returns those of the coupons that are new, and those that are dead letters, or why these are refused.
-func (l *Ledger) check(b flow.Batch, a *account) (added map[int64]firstcome.Coupon, letters []firstcome.Coupon, err error) {
+func (l *Ledger) check(b record.Batch, a *account) (added map[int64]firstcome.Coupon, letters []firstcome.Coupon, err error) {
 	added = map[int64]firstcome.Coupon{}
 	users := map[firstcome.UserID]bool{}
 	for _, c := range b.Coupons {
@@ -123,13 +123,13 @@ func (l *Ledger) check(b flow.Batch, a *account) (added map[int64]firstcome.Coup
 			letters = append(letters, c)
 		case old && known == c || twice && again == c:
 		case l.Refuses != nil && l.Refuses(c), old, twice, holds, malformed(b.Campaign, c), !a.any && (b.Epoch != 1 || c.TermsVersion > 1):
-			return nil, nil, fmt.Errorf("%w: number %d of %s is %+v, and known as %+v", flow.ErrRefused, c.Number, b.Campaign, c, known)
+			return nil, nil, fmt.Errorf("%w: number %d of %s is %+v, and known as %+v", record.ErrRefused, c.Number, b.Campaign, c, known)
 		default:
 			added[c.Number], users[c.User] = c, true
 		}
 	}
 	if most := a.terms.Quantity; int64(len(a.coupons)+len(added)) > most {
-		return nil, nil, fmt.Errorf("%w: more than %d", flow.ErrRefused, most)
+		return nil, nil, fmt.Errorf("%w: more than %d", record.ErrRefused, most)
 	}
 	return added, letters, nil
 }
@@ -140,9 +140,9 @@ func malformed(id firstcome.CampaignID, c firstcome.Coupon) bool {
 	return err != nil || c.Number < 1 || c.Code == "" || c.Campaign != id || (c.Generation > 0) != (c.Ticket > 0)
 }
 
-// Bury is flow.Keeper's.
-func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Drained, error) {
-	return l.call(ctx, b, func(drained *flow.Drained) error {
+// Bury is record.Keeper's.
+func (l *Ledger) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
+	return l.call(ctx, b, func(drained *record.Drained) error {
 		for _, g := range b.Garbage {
 			l.letters[g.Source] = g.Cause
 		}
@@ -167,24 +167,24 @@ func (l *Ledger) Bury(ctx context.Context, b flow.Batch, cause string) (flow.Dra
 	})
 }
 
-func (l *Ledger) call(ctx context.Context, b flow.Batch, do func(*flow.Drained) error) (flow.Drained, error) {
+func (l *Ledger) call(ctx context.Context, b record.Batch, do func(*record.Drained) error) (record.Drained, error) {
 	l.mu.Lock()
 	l.Calls++
 	before, after := l.Before, l.After
 	l.mu.Unlock()
-	var drained flow.Drained
-	for _, step := range []func(flow.Batch) error{before, func(flow.Batch) error { return l.locked(b, &drained, do) }, after} {
+	var drained record.Drained
+	for _, step := range []func(record.Batch) error{before, func(record.Batch) error { return l.locked(b, &drained, do) }, after} {
 		if step == nil {
 			continue
 		}
 		if err := errors.Join(ctx.Err(), step(b)); err != nil {
-			return flow.Drained{}, err
+			return record.Drained{}, err
 		}
 	}
 	return drained, nil
 }
 
-func (l *Ledger) locked(b flow.Batch, drained *flow.Drained, do func(*flow.Drained) error) error {
+func (l *Ledger) locked(b record.Batch, drained *record.Drained, do func(*record.Drained) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := do(drained)
@@ -196,7 +196,7 @@ func (l *Ledger) locked(b flow.Batch, drained *flow.Drained, do func(*flow.Drain
 }
 
 // tell adds the dead letters that were not told before. mu is held.
-func (l *Ledger) tell(id firstcome.CampaignID, drained *flow.Drained) {
+func (l *Ledger) tell(id firstcome.CampaignID, drained *record.Drained) {
 	a := l.campaigns[id]
 	if a == nil {
 		return
@@ -210,9 +210,9 @@ func (l *Ledger) tell(id firstcome.CampaignID, drained *flow.Drained) {
 	}
 }
 
-// Take is a flow.Sink that does what a Recorder does where nothing is refused.
-func (l *Ledger) Take(ctx context.Context, b flow.Batch) (drained flow.Drained, err error) {
-	garbage := flow.Batch{Campaign: b.Campaign, Garbage: b.Garbage}
+// Take is a record.Sink that does what a Recorder does where nothing is refused.
+func (l *Ledger) Take(ctx context.Context, b record.Batch) (drained record.Drained, err error) {
+	garbage := record.Batch{Campaign: b.Campaign, Garbage: b.Garbage}
 	if len(b.Garbage) > 0 {
 		drained, err = l.Bury(ctx, garbage, "")
 	}
@@ -263,7 +263,7 @@ func (l *Ledger) Kept(_ context.Context, id firstcome.CampaignID) (coupons []fir
 }
 
 // Another is conform.Book's.
-func (l *Ledger) Another() flow.Keeper { return l }
+func (l *Ledger) Another() record.Keeper { return l }
 
 // Wait waits until something holds of the ledger, and fails if anything was refused meanwhile.
 func (l *Ledger) Wait(t testing.TB, what string, holds func() bool) {

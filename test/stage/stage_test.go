@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/flow"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -42,18 +42,18 @@ type stream struct {
 }
 
 // Another returns the fake itself, of which any number may drain.
-func (s *stream) Another() flow.Source { return s }
+func (s *stream) Another() record.Source { return s }
 
 func (*stream) Make(context.Context, firstcome.CampaignID) error { return nil }
 
 func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	s.litter++
-	s.Add(flow.Batch{Campaign: id, Garbage: []flow.Garbage{{Source: fmt.Sprint("fake/", s.litter), Payload: "x", Cause: "nobody can read it"}}})
+	s.Add(record.Batch{Campaign: id, Garbage: []record.Garbage{{Source: fmt.Sprint("fake/", s.litter), Payload: "x", Cause: "nobody can read it"}}})
 	return nil
 }
 
 func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r gate.LineReport) error {
-	s.Add(flow.Batch{Campaign: id, Epoch: 1, Line: r})
+	s.Add(record.Batch{Campaign: id, Epoch: 1, Line: r})
 	return nil
 }
 

@@ -1,0 +1,143 @@
+package line
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/point"
+)
+
+// A LineRecord is a record in the log of a line: a user got a ticket, or gave it back.
+type LineRecord struct {
+	firstcome.Logged
+	firstcome.Ticket
+	User firstcome.UserID
+	Left bool
+}
+
+// A LineLog appends to the logs of lines.
+type LineLog interface {
+	// Append returns nil once all in-sync replicas of the campaign's log have all records, at offsets that count. After an error some of them may be
+	// in the log, or may still be appended.
+	Append(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error
+}
+
+// A TellerGate is the part of a gate that a Teller needs.
+type TellerGate interface {
+	gate.Places
+	gate.Epochs
+}
+
+// A Teller makes sure that no user is told a place that the gate may forget. If the line has a log, each place is appended to it first:
+//
+//	gate issues a ticket → Kafka appends it to the log → gate confirms that its epoch still decides → user is told
+//
+// A recovery freezes the gate before it looks up where the log ends, and reads the log up to there. So if the epoch still decides after the append,
+// each later recovery finds the record. If it does not, no user was told the place, and a user who asks again gets the answer of the next epoch. Only
+// a Teller tells users their places: those of claims, and those of gate.Places.
+type Teller struct {
+	TellerGate
+	log LineLog // nil if this node has none
+
+	mu   sync.Mutex // guards what follows
+	told map[firstcome.CampaignID]*toldLine
+}
+
+// A toldLine has the tickets of one generation and epoch that this node has appended while the epoch still decided.
+type toldLine struct {
+	epoch, generation int64
+	tickets           map[int64]uint64 // a bit for each, 64 at each key
+}
+
+// toldLines is the most lines that a Teller remembers. When there are more, it forgets them all, and appends each place again before it tells it.
+const toldLines = 1024
+
+// NewTeller returns a Teller of a gate and a log. If log is nil, no user is told a place in a line that has a log.
+func NewTeller(gate TellerGate, log LineLog) *Teller {
+	return &Teller{TellerGate: gate, log: log, told: map[firstcome.CampaignID]*toldLine{}}
+}
+
+// A Telling is a place to tell its user.
+type Telling struct {
+	User  firstcome.UserID
+	Place firstcome.Place
+}
+
+// Told reports whether a place may be told without calling Tell.
+func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool {
+	if p.Log == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.told[id]
+	return l != nil && l.epoch == p.Log.Epoch && l.generation == p.Generation && l.tickets[p.Ticket/64]&(1<<(p.Ticket%64)) != 0
+}
+
+// Tell appends places to the log, and returns nil once they may be told. They must be places for which Told is false, of one campaign and one answer
+// of its gate.
+func (t *Teller) Tell(ctx context.Context, id firstcome.CampaignID, all []Telling) error {
+	records := make([]LineRecord, len(all))
+	for n, one := range all {
+		records[n] = recordOf(one.User, one.Place, false)
+	}
+	if err := t.keep(ctx, id, records); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	epoch, generation := records[0].Epoch, records[0].Generation
+	l := t.told[id]
+	if l == nil || l.epoch != epoch || l.generation != generation {
+		if len(t.told) >= toldLines {
+			clear(t.told)
+		}
+		l = &toldLine{epoch, generation, map[int64]uint64{}}
+		t.told[id] = l
+	}
+	for _, r := range records {
+		l.tickets[r.Number/64] |= 1 << (r.Number % 64)
+	}
+	return nil
+}
+
+func recordOf(user firstcome.UserID, p firstcome.Place, left bool) LineRecord {
+	return LineRecord{Logged: *p.Log, Ticket: firstcome.Ticket{Generation: p.Generation, Number: p.Ticket}, User: user, Left: left}
+}
+
+// keep appends records of one epoch, and returns an error unless the epoch still decides.
+func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error {
+	if t.log == nil {
+		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
+	}
+	point.Reach(point.Joined)
+	if err := t.log.Append(ctx, id, records); err != nil {
+		return err
+	}
+	point.Reach(point.Appended)
+	if err := t.Decides(ctx, id, records[0].Epoch); err != nil {
+		return fmt.Errorf("%w: the gate's epoch ended after it issued the place: %w", firstcome.ErrGateUnavailable, err)
+	}
+	return nil
+}
+
+// Place implements gate.Places. If it returns an error because the place is not in the log yet, the user keeps the place and is told later.
+func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	place, coupon, err := t.TellerGate.Place(ctx, id, user)
+	if err == nil && coupon.Number == 0 && !t.Told(id, place) {
+		err = t.Tell(ctx, id, []Telling{{user, place}})
+	}
+	return place, coupon, err
+}
+
+// Leave implements gate.Places. It returns nil only once the log says that the user left.
+func (t *Teller) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
+	left, err := t.TellerGate.Leave(ctx, id, user)
+	if err == nil && left.Log != nil {
+		err = t.keep(ctx, id, []LineRecord{recordOf(user, left, true)})
+	}
+	return left, err
+}

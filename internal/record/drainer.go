@@ -1,0 +1,268 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/point"
+)
+
+const (
+	defaultWorkers  = 4
+	defaultPatience = 10 * time.Second
+	// finishing is how long a batch under way may continue after a Recorder was told to stop: a hundred times what a batch takes, and less than
+	// callers wait for its coupons.
+	finishing = 2 * time.Second
+	// refillEvery is the shortest time between two times at which a campaign's missing numbers are recorded from the gate's holders. refillAtOnce is
+	// how many of them are recorded in one call.
+	refillEvery  = time.Minute
+	refillAtOnce = 2000
+)
+
+// errGap means that numbers below recorded numbers have been missing for longer than RecorderLimits.Patience.
+const errGap = HoleError("numbers between recorded numbers are missing")
+
+// errOlder means that the ledger was rolled back.
+var errOlder = fmt.Errorf("%w: the gate was told that numbers are recorded which the ledger does not have, so the ledger is older than it was: firstcome gate reconcile with the campaign copies the gate's coupons into the ledger", gate.ErrLedgerRolledBack)
+
+// A campaignState is a Recorder's state of a campaign. Only the worker that has the campaign uses it.
+type campaignState struct {
+	told    int64     // a number up to which the gate certainly knows all dead letters
+	missing time.Time // since when numbers below recorded numbers have been missing; zero if none are
+	hole    HoleError // why numbers must be recorded from the gate's holders; empty if they need not be
+	filled  time.Time // when numbers last were recorded from the gate's holders
+}
+
+// follow notes that coupons from the number first on were recorded, and that all numbers up to through are drained. Numbers in between may be with
+// another recorder, or come later. If they do not come within the patience, they count as missing. This finds a hole even in a journal that is never
+// empty.
+func (c *campaignState) follow(first, through int64, patience time.Duration) {
+	switch {
+	case through >= first-1:
+		c.missing = time.Time{}
+	case c.missing.IsZero():
+		c.missing = time.Now()
+	case time.Since(c.missing) > patience:
+		c.lacks(errGap)
+	}
+}
+
+// lacks notes that numbers are missing, unless such numbers were recorded from the gate's holders within refillEvery.
+func (c *campaignState) lacks(why HoleError) {
+	if c.hole == "" && time.Since(c.filled) > refillEvery {
+		c.hole = why
+	}
+}
+
+// Run records until ctx ends. Then it finishes the batches under way, for at most two seconds: otherwise callers who wait for their coupons would
+// wait until another recorder takes the batches over.
+func (r *Recorder) Run(ctx context.Context) error {
+	for waits := r.again.waits(); ; {
+		started := time.Now()
+		r.drain(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(started) > r.limits.Wait {
+			waits.Reset()
+		}
+		r.stats.retries.Add(1)
+		if waits.Pause(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// drain drains many campaigns at the same time, until ctx ends or the source as a whole fails. It watches the source until the last batch is done.
+func (r *Recorder) drain(ctx context.Context) {
+	working, stop := context.WithCancel(ctx)
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	on := newAgenda(r.again.shelf)
+	var work, watch sync.WaitGroup
+	watch.Go(func() {
+		defer stop()
+		_ = r.source.Watch(watching, on.add) // the source itself reports its error to an operator
+	})
+	for of, workers := range [shelves]int{free: r.limits.Workers, failing: r.limits.Workers, locked: 1} {
+		for range workers {
+			work.Go(func() {
+				defer stop()
+				r.work(working, on, shelf(of))
+			})
+		}
+	}
+	work.Wait()
+	unwatch()
+	watch.Wait()
+}
+
+// work drains the campaigns of a shelf in turn, one batch of each, until ctx ends or the source as a whole fails. A campaign that fails rests.
+func (r *Recorder) work(ctx context.Context, on *agenda, of shelf) {
+	for {
+		id, ok := on.next(ctx, of)
+		if !ok {
+			return
+		}
+		longer, done := outlasting(ctx, finishing)
+		more, err := r.turn(longer, id)
+		done()
+		switch {
+		case err == nil:
+			r.again.drained(id)
+			on.done(id, more)
+		case errors.Is(err, ErrSource):
+			return
+		default:
+			on.rest(id, r.again.failed(id, err))
+		}
+	}
+}
+
+// turn drains one batch of a campaign, and records numbers that are known to be missing. more means that the campaign may have more to drain.
+func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool, err error) {
+	c := r.campaign(id)
+	b, receipt, err := r.source.Next(ctx, id)
+	var hole HoleError
+	switch {
+	case errors.As(err, &hole):
+		c.lacks(hole)
+	case err != nil || receipt == nil && c.hole == "":
+		return false, r.alarm(id, err)
+	case receipt != nil:
+		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.source.Ack(ctx, receipt, d) })
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, r.fill(ctx, c, id)
+}
+
+// campaign returns the state of a campaign.
+func (r *Recorder) campaign(id firstcome.CampaignID) *campaignState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.campaigns[id]
+	if c == nil {
+		c = &campaignState{}
+		r.campaigns[id] = c
+	}
+	return c
+}
+
+// give records a batch, and reports the ledger's answer to the gate through settle. If the gate lacks dead letters that the answer takes for known,
+// give asks the ledger for these too, and reports again.
+func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle func(Drained) (before int64, err error)) error {
+	if b.Told = c.told; len(b.Coupons) > 0 {
+		point.Reach(point.Taken)
+	}
+	drained, err := r.keep(ctx, b)
+	if err != nil {
+		return err
+	}
+	if len(b.Coupons) > 0 && r.limits.Holes != nil {
+		c.follow(b.Coupons[0].Number, drained.Through, r.limits.Patience)
+	}
+	if drained.Twice {
+		_ = r.alarm(b.Campaign, ErrTwice)
+	}
+	for {
+		before, err := settle(drained)
+		var knows *ToldError
+		switch {
+		case err != nil && !errors.As(err, &knows):
+			return r.alarm(b.Campaign, err)
+		case err == nil:
+			c.told = max(c.told, drained.Through)
+			point.Reach(point.Settled)
+			return r.agrees(ctx, b, before, drained.Through)
+		}
+		c.told = knows.Through
+		more, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: c.told})
+		if err != nil {
+			return err
+		}
+		more.Letters = append(more.Letters, drained.Letters...)
+		drained = more
+	}
+}
+
+// agrees checks that the ledger still has what the gate was told to be drained. before is the number that the gate knew. It may exceed through
+// because another recorder has told the gate more since the ledger answered. But if the ledger does not have those numbers now, it was rolled back.
+func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) error {
+	if before <= through {
+		return nil
+	}
+	now, err := r.keep(ctx, Batch{Campaign: b.Campaign, Marker: b.Marker, Told: before})
+	if err == nil && now.Through < before {
+		_ = r.alarm(b.Campaign, errOlder)
+	}
+	return err
+}
+
+// keep calls take. It raises an alarm if another node must take the batch, or if the campaign's row is locked.
+func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
+	drained, err := r.take(ctx, b)
+	if err == nil {
+		return drained, nil
+	}
+	err = fmt.Errorf("record %d coupons of %s: %w", len(b.Coupons), b.Campaign, err)
+	if errors.Is(err, firstcome.ErrGateMismatch) || errors.Is(err, ErrRowLocked) {
+		_ = r.alarm(b.Campaign, err)
+	}
+	return drained, err
+}
+
+// alarm raises an alarm about an error of one campaign, and returns the error.
+func (r *Recorder) alarm(id firstcome.CampaignID, err error) error {
+	if err != nil && !errors.Is(err, ErrSource) {
+		r.alarms.Tell(id, err)
+	}
+	return err
+}
+
+// fill records missing numbers from the gate's holders, and raises an alarm.
+func (r *Recorder) fill(ctx context.Context, c *campaignState, id firstcome.CampaignID) error {
+	switch {
+	case c.hole == "":
+		return nil
+	case r.limits.Holes == nil:
+		_ = r.alarm(id, c.hole)
+		c.hole = ""
+		return nil
+	}
+	missing, err := r.limits.Holes.Missing(ctx, id)
+	if err != nil {
+		return r.alarm(id, err)
+	}
+	from := ""
+	if len(missing.Coupons) > 0 {
+		from = fmt.Sprintf(" from number %d on", missing.Coupons[0].Number)
+	}
+	_ = r.alarm(id, fmt.Errorf("%w; %d coupons%s are recorded from the gate's holders", c.hole, len(missing.Coupons), from))
+	for some := range slices.Chunk(missing.Coupons, refillAtOnce) {
+		b := missing
+		b.Coupons = some
+		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.limits.Holes.Settle(ctx, id, b.Marker, d) })
+		if err != nil {
+			return err
+		}
+	}
+	c.hole, c.missing, c.filled = "", time.Time{}, time.Now()
+	return nil
+}
+
+// outlasting returns a context that ends a duration after its parent.
+func outlasting(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(by, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

@@ -1,0 +1,271 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/point"
+)
+
+// A Keeper is the part of a ledger that a Recorder needs. Both methods may be repeated with the same batch, which changes nothing more.
+type Keeper interface {
+	// Record keeps the coupons of a batch, all or none. ErrRefused means that the ledger never takes all of them, and ErrRowLocked that it took none.
+	// After any other error it is unknown whether it took them.
+	Record(ctx context.Context, b Batch) (Drained, error)
+	// Bury keeps coupons that Record refuses, with the cause, and garbage, as dead letters.
+	Bury(ctx context.Context, b Batch, cause string) (Drained, error)
+}
+
+// RecorderLimits bound a Recorder. The zero value of a field means its default.
+type RecorderLimits struct {
+	Ledger   time.Duration // time-out of a call of the ledger; default 30s
+	Wait     time.Duration // the longest rest of a campaign that failed, plus or minus half of it; default 2s
+	Failures int           // failures in a row that open the breaker; default 5
+	Probe    time.Duration // how long an open breaker lets no call through; default 1s
+	Rows     int           // the most coupons a second, for a database that other programs use too; 0 means no limit
+	Workers  int           // campaigns drained at the same time; default 4. As many again drain campaigns that failed, and one drains campaigns whose row was locked
+	Patience time.Duration // how long numbers below recorded numbers may be missing before they count as lost by the source; default 10s
+	// Holes, if not nil, returns coupons that the source has lost. A relay has no Holes, because its coupons may be anywhere on their way to the
+	// ledger.
+	Holes Holes
+	// OnAlarm, if not nil, gets what an operator should know: campaigns that cannot be drained, and coupons that were recorded from the gate's
+	// holders. The same alarm comes about once a minute.
+	OnAlarm func(firstcome.CampaignID, error)
+	// OnRecord, if not nil, is called after each call of the ledger.
+	OnRecord func(Recording)
+	// OnRecorded, if not nil, gets the coupons of a batch that are all in the ledger now: see Waiter.Recorded. It is not called for a batch of which
+	// only some are.
+	OnRecorded func(firstcome.CampaignID, []firstcome.Coupon)
+}
+
+const (
+	// 512 coupons take milliseconds, so a call that takes this long has failed. A database's own lock time-out is shorter, so its error comes first.
+	defaultLedger = 30 * time.Second
+	// With these, each node probes a ledger that is down about once a second.
+	defaultFailures = 5
+	defaultProbe    = time.Second
+)
+
+// A Recorder drains coupons from a Source into the ledger. It retries forever, skips no coupon, and buries the single coupon that the ledger never
+// takes. Make one with NewRecorder.
+type Recorder struct {
+	source  Source
+	keeper  Keeper
+	again   *retries
+	alarms  Alarms
+	limits  RecorderLimits
+	breaker *gobreaker.CircuitBreaker[Drained]
+	rows    *rate.Limiter // nil if there is no limit
+	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
+
+	mu        sync.Mutex                   // guards what follows
+	paid      map[firstcome.CampaignID]int // coupons that passed throttle and were not recorded
+	campaigns map[firstcome.CampaignID]*campaignState
+}
+
+// A Recording is one call of the ledger by a Recorder.
+type Recording struct {
+	Campaign firstcome.CampaignID
+	Coupons  int
+	Letters  int       // dead letters
+	Late     int64     // coupons whose numbers were already lost: see Drained.Lost
+	Oldest   time.Time // when the first of the coupons was issued, by the gate's clock
+	Took     time.Duration
+	Err      error // nil, ErrRefused, or why the call will be repeated
+}
+
+// RecorderStats are a Recorder's counters since its start, and its current state.
+type RecorderStats struct {
+	Coupons int64  // coupons recorded, or found recorded
+	Batches int64  // batches drained
+	Retries int64  // calls repeated
+	Letters int64  // dead letters
+	Late    int64  // coupons whose numbers were already lost, counted at each try: see Drained.Lost
+	Breaker string // "closed", "half-open" or "open"
+}
+
+// NewRecorder returns a Recorder of a source into a keeper.
+func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder {
+	limits.Ledger = cmp.Or(limits.Ledger, defaultLedger)
+	limits.Wait = cmp.Or(limits.Wait, defaultWait)
+	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
+	limits.Probe = cmp.Or(limits.Probe, defaultProbe)
+	limits.Workers = cmp.Or(limits.Workers, defaultWorkers)
+	limits.Patience = cmp.Or(limits.Patience, defaultPatience)
+	r := &Recorder{
+		source: source, keeper: keeper, again: newRetries(limits.Wait), alarms: Alarms{On: limits.OnAlarm}, limits: limits,
+		paid: map[firstcome.CampaignID]int{}, campaigns: map[firstcome.CampaignID]*campaignState{},
+	}
+	r.breaker = gobreaker.NewCircuitBreaker[Drained](gobreaker.Settings{
+		Name: "ledger", MaxRequests: 1, Timeout: limits.Probe,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return int(c.ConsecutiveFailures) >= limits.Failures },
+		IsSuccessful: func(err error) bool { return err == nil || answers(err) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+	})
+	if limits.Rows > 0 {
+		r.rows = rate.NewLimiter(rate.Limit(limits.Rows), limits.Rows)
+	}
+	return r
+}
+
+// answers reports whether an error is the ledger's own answer, which means that the ledger is well.
+func answers(err error) bool {
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrRowLocked) || errors.Is(err, ErrRebuilding) || errors.Is(err, gate.ErrLedgerRolledBack) || errors.Is(err, firstcome.ErrGateMismatch)
+}
+
+// Stats returns the counters.
+func (r *Recorder) Stats() RecorderStats {
+	return RecorderStats{
+		Coupons: r.stats.coupons.Load(), Batches: r.stats.batches.Load(),
+		Retries: r.stats.retries.Load(), Letters: r.stats.letters.Load(), Late: r.stats.late.Load(), Breaker: r.breaker.State().String(),
+	}
+}
+
+// take implements Sink.
+func (r *Recorder) take(ctx context.Context, b Batch) (drained Drained, err error) {
+	garbage := Batch{Campaign: b.Campaign, Epoch: b.Epoch, Attempt: b.Attempt, Marker: b.Marker, Told: b.Told, Garbage: b.Garbage}
+	if b.Garbage = nil; len(garbage.Garbage) > 0 {
+		if drained, err = r.bury(ctx, garbage, ""); err != nil {
+			return Drained{}, err
+		}
+	}
+	if len(b.Coupons) > 0 || len(garbage.Garbage) == 0 || !b.Line.Empty() {
+		if err := r.throttle(ctx, b.Campaign, len(b.Coupons)); err != nil {
+			return Drained{}, err
+		}
+		if drained, err = r.record(ctx, b); err != nil {
+			r.credit(b.Campaign, len(b.Coupons))
+			return Drained{}, err
+		}
+	}
+	r.stats.batches.Add(1)
+	return drained, nil
+}
+
+// throttle waits until the limit of Rows allows this many coupons of a campaign. Coupons that waited and were not recorded do not wait again:
+// otherwise a campaign whose row is locked would use up the rate of all others.
+func (r *Recorder) throttle(ctx context.Context, id firstcome.CampaignID, coupons int) error {
+	if r.rows == nil {
+		return nil
+	}
+	r.mu.Lock()
+	coupons -= r.paid[id]
+	delete(r.paid, id)
+	r.mu.Unlock()
+	for coupons > 0 {
+		some := min(coupons, r.rows.Burst())
+		if err := r.rows.WaitN(ctx, some); err != nil {
+			return err
+		}
+		coupons -= some
+	}
+	return nil
+}
+
+// credit notes that coupons passed throttle and were not recorded.
+func (r *Recorder) credit(id firstcome.CampaignID, coupons int) {
+	if r.rows != nil {
+		r.mu.Lock()
+		r.paid[id] = coupons
+		r.mu.Unlock()
+	}
+}
+
+// record records coupons in their order. If the ledger refuses a batch, record halves it until the refused coupon is alone, and buries that one.
+func (r *Recorder) record(ctx context.Context, b Batch) (Drained, error) {
+	about := Recording{Campaign: b.Campaign, Coupons: len(b.Coupons)}
+	if len(b.Coupons) > 0 {
+		about.Oldest = b.Coupons[0].IssuedAt
+	}
+	drained, err := r.ask(ctx, about, func(ctx context.Context) (Drained, error) { return r.keeper.Record(ctx, b) })
+	switch {
+	case err == nil:
+		point.Reach(point.Committed)
+		r.stats.coupons.Add(int64(len(b.Coupons)) - drained.Lost)
+		r.stats.late.Add(drained.Lost)
+		if r.limits.OnRecorded != nil && drained.Lost == 0 && len(drained.Letters) == 0 {
+			r.limits.OnRecorded(b.Campaign, b.Coupons)
+		}
+		return drained, nil
+	case !errors.Is(err, ErrRefused) || len(b.Coupons) == 0 && b.Line.Empty():
+		return Drained{}, err
+	case len(b.Coupons) <= 1:
+		return r.bury(ctx, b, err.Error())
+	}
+	first, second := b, b
+	first.Coupons, second.Coupons = b.Coupons[:len(b.Coupons)/2], b.Coupons[len(b.Coupons)/2:]
+	before, err := r.record(ctx, first)
+	if err != nil {
+		return Drained{}, err
+	}
+	second.Told = max(b.Told, before.Through) // the first half has reported the letters up to there
+	drained, err = r.record(ctx, second)
+	for _, c := range before.Letters {
+		is := func(k firstcome.Coupon) bool { return k.Number == c.Number && k.User == c.User }
+		if !slices.ContainsFunc(drained.Letters, is) {
+			drained.Letters = append(drained.Letters, c)
+		}
+	}
+	drained.Through, drained.Told = max(before.Through, drained.Through), b.Told
+	drained.Twice, drained.Lost = before.Twice || drained.Twice, before.Lost+drained.Lost
+	return drained, err
+}
+
+func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, error) {
+	letters := len(b.Coupons) + len(b.Garbage)
+	drained, err := r.ask(ctx, Recording{Campaign: b.Campaign, Letters: letters}, func(ctx context.Context) (Drained, error) {
+		return r.keeper.Bury(ctx, b, cause)
+	})
+	if err == nil {
+		r.stats.letters.Add(int64(letters))
+	}
+	return drained, err
+}
+
+// ask calls the ledger once. While the breaker is open, a campaign that has failed waits and keeps its batch. If it gave the batch back, all
+// campaigns' entries would be read repeatedly while nothing can be recorded. A campaign that has not failed does not wait, because other campaigns'
+// damaged rows may have opened the breaker.
+func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
+	try := func() (Drained, error) { return r.try(ctx, about, call) }
+	for waits := r.again.waits(); ; {
+		drained, err := r.breaker.Execute(try)
+		if !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests) {
+			return drained, err
+		}
+		if r.again.shelf(about.Campaign) == free {
+			return try()
+		}
+		if err := waits.Pause(ctx); err != nil {
+			return Drained{}, err
+		}
+	}
+}
+
+// try calls the ledger once.
+func (r *Recorder) try(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.limits.Ledger)
+	defer cancel()
+	started := time.Now()
+	drained, err := call(ctx)
+	about.Took, about.Err, about.Late = time.Since(started), err, drained.Lost
+	if r.limits.OnRecord != nil {
+		r.limits.OnRecord(about)
+	}
+	if err != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, firstcome.ErrGateMismatch) {
+		r.stats.retries.Add(1) // the source will return the batch again
+	}
+	return drained, err
+}
+
+// NewSink returns a Sink into a keeper. It halves batches that the keeper refuses, and buries the refused coupons, as a Recorder does.
+func NewSink(k Keeper) Sink { return NewRecorder(nil, k, RecorderLimits{}).take }
