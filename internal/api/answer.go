@@ -27,7 +27,7 @@ func refusal(o firstcome.Outcome, t firstcome.Terms) []byte {
 	return body
 }
 
-// appendSince adds to a refusal's body when the campaign opened, and since when the gate refuses, if known.
+// appendSince adds to a refusal's body when the campaign opened, and when the gate began to refuse, if known.
 func appendSince(body []byte, d *firstcome.Decision) []byte {
 	if !d.OpenedAt.IsZero() {
 		body = append(appendTime(append(body[:len(body)-1], `,"opened_at":`...), d.OpenedAt), '}')
@@ -44,23 +44,23 @@ func appendSince(body []byte, d *firstcome.Decision) []byte {
 }
 
 const (
-	// near is how close to its opening a campaign tells a client when to come back
-	// instead of only that it is early: a crowd gathers in the last minutes.
+	// near is how long before its opening a campaign sends Retry-After. A client that asks earlier gets only the
+	// opening time.
 	near = 5 * time.Minute
-	// spread is the time over which clients that got the same answer come back.
+	// spread is the time over which the retries of refused clients are spread.
 	spread = 2 * time.Second
-	// pauseRetry is when to look again after a pause, which may end at any time.
+	// pauseRetry is the shortest time before a client refused with paused should ask again.
 	pauseRetry = 5 * time.Second
 )
 
-// retryAfter returns how long a refused client should wait before asking again, spread so that a crowd does not
-// come back at once; 0 if it is not known.
+// retryAfter returns how long a refused client should wait before asking again, or 0 if unknown. It adds jitter, so
+// that a crowd does not return all at once.
 func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
 	switch d.Outcome {
 	case firstcome.Paused:
 		return pauseRetry + jitter(pauseRetry)
 	case firstcome.NotOpen:
-		// A gate that has not heard yet of an earlier opening refuses for a moment after it.
+		// If the opening was moved forward, a gate may refuse until it gets the change.
 		if wait := opensAt.Sub(d.At); wait <= near {
 			return max(wait, 0) + jitter(spread)
 		}
@@ -68,10 +68,10 @@ func retryAfter(d firstcome.Decision, opensAt time.Time) time.Duration {
 	return 0
 }
 
-// jitter returns a duration above 0, and at most most.
+// jitter returns a random duration above 0 and at most most.
 func jitter(most time.Duration) time.Duration { return 1 + rand.N(most) }
 
-// seconds returns a wait as a header's value, rounded up so that nobody comes early.
+// seconds returns a wait as a header's value, rounded up so that clients do not retry early.
 func seconds(wait time.Duration) []string {
 	return []string{strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)}
 }
@@ -84,7 +84,7 @@ func appendAnswer(b []byte, o firstcome.Outcome, c *firstcome.Coupon, t *terms) 
 	return append(appendCoupon(b, c, t), '}')
 }
 
-// appendCoupon appends a coupon with the terms that it keeps.
+// appendCoupon appends a coupon with the terms under which it was issued.
 func appendCoupon(b []byte, c *firstcome.Coupon, t *terms) []byte {
 	b = append(b, `{"campaign_id":"`...)
 	b = append(b, c.Campaign...)
@@ -114,7 +114,7 @@ func appendCoupon(b []byte, c *firstcome.Coupon, t *terms) []byte {
 	return append(b, '}')
 }
 
-// appendOrNull appends part of a coupon's ticket; 0, of one that was issued without a line, is null.
+// appendOrNull appends part of a coupon's ticket, or null if it is 0: the coupon was issued without a line.
 func appendOrNull(b []byte, n int64) []byte {
 	if n == 0 {
 		return append(b, "null"...)
@@ -130,8 +130,8 @@ func state(c *firstcome.Coupon) string {
 	return "voided"
 }
 
-// appendTime appends an instant; the zero time is null. It is client.TimeLayout, but by the layout that the library formats several
-// times as fast.
+// appendTime appends a time in client.TimeLayout, or null for the zero time. It formats with time.RFC3339 and adds the
+// microseconds, which is several times as fast.
 func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return append(b, "null"...)
@@ -139,7 +139,7 @@ func appendTime(b []byte, t time.Time) []byte {
 	b = t.UTC().AppendFormat(append(b, '"'), time.RFC3339)
 	point := len(b) - len("Z")
 	b = strconv.AppendInt(b[:point], 1_000_000+int64(t.Nanosecond()/1000), 10)
-	b[point] = '.' // was the 1, which keeps leading zeros
+	b[point] = '.' // overwrites the 1 that kept the leading zeros
 	return append(b, `Z"`...)
 }
 

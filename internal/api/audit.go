@@ -12,22 +12,23 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// An Audited is what the audit of a campaign found in the ledger, and at the gate beside it.
+// An Audited is the result of auditing a campaign in the ledger and, if another gate decides, in that gate.
 type Audited struct {
 	audit.Report
-	Gate *audit.GateReport `json:"gate"` // nil: the ledger decides, or the campaign is retired
+	Gate *audit.GateReport `json:"gate"` // nil if the ledger decides or the campaign is retired
 }
 
-// ErrAuditRunning says that a node audits a campaign already, and does one at a time.
+// ErrAuditRunning means that the node is already auditing a campaign. It audits one at a time.
 var ErrAuditRunning = errors.New("this node audits a campaign already, and does one at a time")
 
-// auditBeats is how many spaces an audit sends in the time of a part of an answer.
+// auditBeats is how many spaces an audit sends per Config.PartTime.
 const auditBeats = 3
 
-// audit answers GET /v1/campaigns/{id}/audit. That may take minutes, so it sends a space now and then, which JSON allows before a value:
-// clients and proxies see that the node is alive. If the audit fails after that, the connection is cut.
+// audit answers GET /v1/campaigns/{id}/audit. The audit may take minutes, so audit regularly sends a space, which JSON
+// allows before a value. Clients and proxies see that the node is alive. If the audit fails after the first space, audit
+// cuts the connection.
 func (s *campaigns) audit(w http.ResponseWriter, r *http.Request, _ auth.Caller, id firstcome.CampaignID) error {
-	if err := s.known(r, id); errors.Is(err, firstcome.ErrNoCampaign) { // what else is wrong with its row, the audit says
+	if err := s.known(r, id); errors.Is(err, firstcome.ErrNoCampaign) { // the audit reports other errors of the row
 		return err
 	}
 	w.Header()["Content-Type"] = typeJSON
@@ -45,7 +46,7 @@ func (s *campaigns) audit(w http.ResponseWriter, r *http.Request, _ auth.Caller,
 		body, err = json.Marshal(found)
 	}
 	if err == nil {
-		_, _ = out.Write(body) // a client that went away is no error
+		_, _ = out.Write(body) // a client that disconnected is not an error
 	}
 	if err != nil && *begun {
 		s.Observer.Warn("an audit was cut", "campaign", id, "err", err)
@@ -54,7 +55,7 @@ func (s *campaigns) audit(w http.ResponseWriter, r *http.Request, _ auth.Caller,
 	return err
 }
 
-// beat sends a space now and then until stop is called. After that begun says whether it sent one.
+// beat regularly sends a space until stop is called. Then begun holds whether it sent any.
 func (s *campaigns) beat(out *stream) (begun *bool, stop func()) {
 	begun = new(bool)
 	over := make(chan struct{})
@@ -68,7 +69,7 @@ func (s *campaigns) beat(out *stream) (begun *bool, stop func()) {
 				return
 			case <-next.C:
 				*begun = true
-				_, _ = out.Write([]byte{' '}) // of a client that went away the request's context tells
+				_, _ = out.Write([]byte{' '}) // if the client disconnects, the request's context ends
 			}
 		}
 	})

@@ -39,8 +39,8 @@ func (s *auditLog) list(w http.ResponseWriter, r *http.Request, _ auth.Caller) e
 	return writeList(w, lines, next, func(e ledger.LogEntry) client.LogEntry { return wireLine(e, keys) })
 }
 
-// wireLine returns a line of the audit log for the wire. A line whose detail is unreadable, because somebody
-// wrote into the ledger, is shown with what is there and does not hide the others.
+// wireLine converts an entry of the audit log. If the entry's detail is unreadable, because it was edited in the ledger,
+// wireLine returns the raw text instead of an error, so that the other entries can still be listed.
 func wireLine(e ledger.LogEntry, keys []firstcome.Key) client.LogEntry {
 	line := client.LogEntry{
 		ID: e.ID, At: client.Time{Time: e.At}, Actor: e.Actor, ActorName: keyName(e.Actor, keys), Action: e.Action,
@@ -52,10 +52,10 @@ func wireLine(e ledger.LogEntry, keys []firstcome.Key) client.LogEntry {
 	return line
 }
 
-// errNoDetail says that a detail is null.
+// errNoDetail means that an entry's detail is null.
 var errNoDetail = errors.New("there is no detail")
 
-// wireDetail writes into a line what changed, and what else there is to say.
+// wireDetail sets a line's old, new and detail.
 func wireDetail(line *client.LogEntry, e ledger.LogEntry) error {
 	var detail map[string]any
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
@@ -82,7 +82,7 @@ func wireDetail(line *client.LogEntry, e ledger.LogEntry) error {
 	return nil
 }
 
-// asJSON returns a value that was read from JSON, or made of texts and numbers, as JSON.
+// asJSON encodes a value that cannot fail to encode: one read from JSON, or made of strings and numbers.
 func asJSON(value any) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -91,7 +91,7 @@ func asJSON(value any) json.RawMessage {
 	return text
 }
 
-// keyName returns an actor's name if it is a key, otherwise nil.
+// keyName returns the name of an actor that is a key, otherwise nil.
 func keyName(actor string, keys []firstcome.Key) *string {
 	for n := range keys {
 		if actor == "key:"+keys[n].ID {
@@ -101,7 +101,7 @@ func keyName(actor string, keys []firstcome.Key) *string {
 	return nil
 }
 
-// turned returns what an action without terms changed: the action implies the state before.
+// turned returns the state before and after an action without terms. The action implies the state before.
 func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 	type values map[string]any
 	switch e.Action {
@@ -127,7 +127,7 @@ func turned(e ledger.LogEntry, detail map[string]any) (before, after any) {
 	return nil, nil
 }
 
-// termsTurned returns what differs between the terms before and after.
+// termsTurned returns the fields of the terms that changed, before and after.
 func termsTurned(e ledger.LogEntry) (before, after any, err error) {
 	old, changed, err := e.TermsOf()
 	if err != nil || changed == nil {
@@ -141,12 +141,12 @@ func termsTurned(e ledger.LogEntry) (before, after any, err error) {
 	if err != nil || to["coupon"] == nil {
 		return from, to, err
 	}
-	// A coupon's fields are changed one by one, as by PATCH.
+	// The fields of coupon are compared one by one, as PATCH changes them.
 	from["coupon"], to["coupon"], err = differing(a.Coupon, b.Coupon)
 	return from, to, err
 }
 
-// differing returns the fields of two values of one type that are not the same as JSON.
+// differing returns the fields whose JSON differs between two values of the same type.
 func differing(a, b any) (from, to map[string]any, err error) {
 	before, err := fieldsOf(a)
 	if err != nil {
@@ -162,7 +162,7 @@ func differing(a, b any) (from, to map[string]any, err error) {
 	return from, to, err
 }
 
-// fieldsOf returns the fields of a value as JSON has them.
+// fieldsOf returns the fields of a value's JSON.
 func fieldsOf(value any) (o object, err error) {
 	text, err := json.Marshal(value)
 	if err == nil {

@@ -23,22 +23,22 @@ const (
 	maxBody     = 64 << 10
 	maxUserIDs  = 1000
 	maxIssue    = 512 << 10 // 1,000 user ids of 128 bytes, mostly escaped
-	smallBuffer = 4 << 10   // what is kept for the next request
+	smallBuffer = 4 << 10   // larger buffers are not reused
 )
 
-// A buffer is a request's body and then its answer.
+// A buffer holds a request's body, and then the answer.
 type buffer struct{ bytes []byte }
 
 func (s *core) buffer() *buffer { return s.buffers.Get().(*buffer) }
 
-// release takes a buffer back, unless one request made it large.
+// release returns a buffer to the pool, unless a request made it large.
 func (s *core) release(b *buffer) {
 	if cap(b.bytes) <= smallBuffer {
 		s.buffers.Put(b)
 	}
 }
 
-// read reads a request's body, which is JSON or empty, into the buffer.
+// read reads a request's body into the buffer. The body must be JSON or empty, and at most most bytes.
 func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error {
 	if encoding := r.Header["Content-Encoding"]; encoding != nil && !isIdentity(encoding) {
 		return newProblem(unsupportedMedia, "the body has a Content-Encoding: send it as it is")
@@ -50,7 +50,7 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	if r.ContentLength < 0 {
 		body = http.MaxBytesReader(innermost(w), body, most)
 	}
-	// It makes room for what arrives, and not for what is announced: announcing costs a client nothing.
+	// The buffer grows with the bytes that arrive, not by Content-Length: a client can announce any size for free.
 	all := bytes.NewBuffer(b.bytes[:0])
 	_, err := all.ReadFrom(body)
 	b.bytes = all.Bytes()
@@ -63,8 +63,8 @@ func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error 
 	return nil
 }
 
-// innermost returns net/http's own writer. Told that a body is too large, it answers at once instead
-// of waiting for the rest.
+// innermost returns net/http's own writer. http.MaxBytesReader needs it to close the connection of a body that is too
+// large, instead of waiting for the rest.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
@@ -75,7 +75,7 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
-// unreadable says why a body was not read.
+// unreadable returns the answer to a request whose body could not be read.
 func unreadable(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -88,7 +88,7 @@ func isIdentity(encoding []string) bool {
 	return len(encoding) == 1 && strings.EqualFold(encoding[0], "identity")
 }
 
-// isJSON tells whether a Content-Type is JSON in UTF-8; an empty body needs none.
+// isJSON reports whether a Content-Type is JSON in UTF-8. An empty body needs no Content-Type.
 func isJSON(types []string, empty bool) bool {
 	switch {
 	case len(types) == 0:
@@ -103,8 +103,8 @@ func isJSON(types []string, empty bool) bool {
 	return err == nil && media == "application/json" && (!ok || strings.EqualFold(charset, "utf-8"))
 }
 
-// claimant returns the user for whom a claim's body asks. With a user's own
-// token it is the token's user, and the body may be empty.
+// claimant returns the user that a claim's body names. A user with their own token may send an empty body, and may name
+// only themselves.
 func claimant(body []byte, c auth.Caller) (firstcome.UserID, error) {
 	user, plain := plainClaimant(body)
 	if !plain {
@@ -134,8 +134,8 @@ func claimant(body []byte, c auth.Caller) (firstcome.UserID, error) {
 	return user, nil
 }
 
-// plainClaimant reads the body that nearly every claim has, {"user_id":"…"} with
-// nothing to unescape. Any other body is not plain.
+// plainClaimant reads the body that nearly every claim has: {"user_id":"…"} without escapes. For any other body, plain
+// is false.
 func plainClaimant(body []byte) (user firstcome.UserID, plain bool) {
 	const before, spaced, after = `{"user_id":"`, `{"user_id": "`, `"}`
 	text := body
@@ -162,17 +162,17 @@ func plainClaimant(body []byte) (user firstcome.UserID, plain bool) {
 	return user, err == nil
 }
 
-// maxDepth is how deep JSON may be nested: a benefit is the caller's own.
+// maxDepth is how deep JSON may be nested. A benefit may be any JSON.
 const maxDepth = 32
 
-// blanks may be around the tokens of JSON.
+// blanks are the characters that JSON allows between tokens.
 const blanks = " \t\r\n"
 
-// An object is a JSON object's fields, unread.
+// An object holds the fields of a JSON object, not yet decoded.
 type object map[string]json.RawMessage
 
-// parseObject reads a body that must be one JSON object. A field that is not
-// among the known ones is a mistake. An error says that there is no object to read.
+// parseObject reads a body that must be one JSON object. Unknown fields are returned as mistakes. An error means that the
+// body is not such an object.
 func parseObject(body []byte, known ...string) (object, *mistakes, error) {
 	if wrong := checkJSON(body); wrong != nil {
 		p := newProblem(malformedBody, "the body cannot be read: "+wrong.Reason)
@@ -188,7 +188,7 @@ func parseObject(body []byte, known ...string) (object, *mistakes, error) {
 	return o, m, nil
 }
 
-// only notes the fields that are not known.
+// only adds a mistake for each unknown field.
 func (o object) only(m *mistakes, parent string, known []string) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(known, name) {
@@ -197,9 +197,8 @@ func (o object) only(m *mistakes, parent string, known []string) {
 	}
 }
 
-// checkJSON returns nil if text is one JSON value that every reader reads alike:
-// well-formed UTF-8, no lone surrogates, no key twice, not nested too deep.
-// encoding/json would accept those and change them in silence; jsontext does not.
+// checkJSON returns nil if text is one JSON value that all decoders decode alike: well-formed UTF-8, no lone surrogates,
+// no duplicate keys, at most maxDepth deep. encoding/json would silently change such text; jsontext rejects it.
 func checkJSON(text []byte) *client.FieldError {
 	if len(bytes.TrimLeft(text, blanks)) == 0 {
 		return &client.FieldError{Reason: "it is empty"}
@@ -224,7 +223,7 @@ func checkJSON(text []byte) *client.FieldError {
 	}
 }
 
-// readUser reads a user id: a string, or the digits of an integer in canonical form.
+// readUser reads a user id: a string, or an integer in canonical form, whose digits become the id.
 func (m *mistakes) readUser(field string, raw json.RawMessage) firstcome.UserID {
 	text := string(raw)
 	if text[0] == '"' {
@@ -254,7 +253,7 @@ func (m *mistakes) readString(field string, raw json.RawMessage) string {
 	return *s
 }
 
-// readInteger reads a field that must be an integer of least to maxInteger.
+// readInteger reads a field that must be an integer from least to maxInteger.
 func (m *mistakes) readInteger(field string, raw json.RawMessage, least int64) int64 {
 	n, ok := parseInteger(string(raw))
 	if !ok || n < least {
@@ -263,8 +262,8 @@ func (m *mistakes) readInteger(field string, raw json.RawMessage, least int64) i
 	return n
 }
 
-// isInteger tells whether a valid JSON number is an integer in canonical
-// form: digits, with or without a minus in front, and not -0.
+// isInteger reports whether a valid JSON number is an integer in canonical form: digits, optionally after a minus, and
+// not -0.
 func isInteger(number string) bool {
 	if number == "-0" || number == "" {
 		return false

@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// campaigns serves campaigns, and what operators do to them.
+// campaigns serves campaigns and the operators' commands on them.
 type campaigns struct{ *core }
 
 // create answers POST /v1/campaigns.
@@ -48,7 +48,7 @@ func (s *campaigns) create(w http.ResponseWriter, r *http.Request, c auth.Caller
 	return s.write(w, r, http.StatusCreated, made)
 }
 
-// newID returns the id that the caller chose for a campaign, or a new one.
+// newID returns the campaign id in the body, or a generated id if it has none.
 func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 	raw, ok := o["id"]
 	if !ok {
@@ -62,7 +62,7 @@ func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 	return id, nil
 }
 
-// makeID returns a new id, which sorts by the time of its making: a version 7 UUID.
+// makeID returns a version 7 UUID, which sorts by creation time.
 func makeID() (firstcome.CampaignID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *campaigns) update(w http.ResponseWriter, r *http.Request, c auth.Caller
 	return s.write(w, r, http.StatusOK, changed)
 }
 
-// ifMatch returns the version that If-Match names; 0 means any.
+// ifMatch returns the version in If-Match, or 0 if any version matches.
 func ifMatch(r *http.Request) (int64, error) {
 	tag := strings.Join(r.Header["If-Match"], ",")
 	if tag == "" || tag == "*" {
@@ -136,7 +136,7 @@ func ifMatch(r *http.Request) (int64, error) {
 // etag returns a version as an ETag.
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// switchTo returns what answers POST /v1/campaigns/{id}/pause, resume and close.
+// switchTo returns the handler of POST /v1/campaigns/{id}/pause, resume or close.
 func (s *campaigns) switchTo(to ledger.Switch) handler {
 	return of(func(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 		if err := s.readNothing(w, r); err != nil {
@@ -202,7 +202,7 @@ func (s *campaigns) reconcile(w http.ResponseWriter, r *http.Request, c auth.Cal
 	})
 }
 
-// write answers with a campaign, with the gate's counters.
+// write answers with a campaign and the gate's counters.
 func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, kept ledger.Status) error {
 	c, err := s.counted(r.Context(), kept)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *campaigns) write(w http.ResponseWriter, r *http.Request, status int, ke
 	return writeJSON(w, status, wireCampaign(c))
 }
 
-// wireCampaign returns a campaign as the wire has it.
+// wireCampaign converts a campaign to its JSON form.
 func wireCampaign(s told) client.Campaign {
 	t := wireTerms(&s.Terms)
 	c := client.Campaign{
@@ -249,7 +249,7 @@ func (s *campaigns) changes(w http.ResponseWriter, r *http.Request, _ auth.Calle
 	return writeJSON(w, http.StatusOK, client.List[client.Change]{Items: changes, Next: next})
 }
 
-// wireChange returns a change as the wire has it.
+// wireChange converts a change to its JSON form.
 func wireChange(c *firstcome.Change, refused bool) client.Change {
 	change := client.Change{Version: c.Version, Kind: string(c.Kind), At: client.Time{Time: c.At}, Refused: refused}
 	switch c.Kind {
@@ -274,14 +274,14 @@ func (s *campaigns) ledger(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	if err != nil {
 		return err
 	}
-	counted, _ := s.counted(r.Context(), found) // what went wrong with the gate is told beside
+	counted, _ := s.counted(r.Context(), found) // counted.gate has the gate's state even after an error
 	state := client.LedgerState{
 		CampaignID: string(found.ID), Gate: found.Gate, GateState: counted.gate, Epoch: found.Epoch, Version: found.Version, Applied: found.Applied,
 		InForce: found.InForce, Recorded: found.Recorded, LastNumber: found.LastNumber, Position: found.Position,
 		DrainedThrough: found.Drained, Lost: []client.Range{}, RetiredAt: wire.Time(found.RetiredAt),
 	}
 	if !found.Remote() {
-		state.DrainedThrough = found.LastNumber // what the ledger decides is recorded
+		state.DrainedThrough = found.LastNumber // where the ledger decides, every number is recorded at once
 	}
 	for _, numbers := range lost {
 		state.Lost = append(state.Lost, client.Range(numbers))

@@ -12,18 +12,17 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// claims serves claims, and what became of them.
+// claims serves claims and their outcomes.
 type claims struct{ *core }
 
-// claim answers POST /v1/campaigns/{id}/claims. It is the hot path: a crowd
-// meets this function and what it calls.
+// claim answers POST /v1/campaigns/{id}/claims. It is the hot path: during a drop, most requests come here.
 func (s *claims) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	b := s.buffer()
 	defer s.release(b)
 	if err := b.read(w, r, maxBody); err != nil {
 		return err
 	}
-	started := time.Now() // once the whole body is here: a client that sends it slowly does not count
+	started := time.Now() // after the whole body arrived, so that a slow client is not counted as a slow claim
 	user, err := claimant(b.bytes, c)
 	if err != nil {
 		return err
@@ -52,7 +51,7 @@ func (s *claims) claim(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	return nil
 }
 
-// termsVersion returns the version whose terms the answer to a decision shows.
+// termsVersion returns the version whose terms the answer to a decision contains.
 func termsVersion(d *firstcome.Decision) int64 {
 	if d.Outcome.HasCoupon() {
 		return d.Coupon.TermsVersion
@@ -112,7 +111,7 @@ func (s *claims) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id 
 	return nil
 }
 
-// placeOver returns the answer to a user who has neither a coupon nor a ticket, and asks what became of a place.
+// placeOver returns the 404 for a user who has neither a coupon nor a ticket. Its outcome is how the place at ended.
 func (s *claims) placeOver(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) error {
 	outcome, err := s.became(ctx, id, user, at)
 	if err != nil {
@@ -123,7 +122,8 @@ func (s *claims) placeOver(ctx context.Context, id firstcome.CampaignID, user fi
 	return p
 }
 
-// userOf returns the user whom the path names, if the caller may ask for the campaign.
+// userOf returns the user in the path. It returns an error if the caller may not ask about the user or the campaign
+// does not exist.
 func (s *claims) userOf(r *http.Request, c auth.Caller, id firstcome.CampaignID) (firstcome.UserID, error) {
 	user, err := userID(r, c)
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *claims) userOf(r *http.Request, c auth.Caller, id firstcome.CampaignID)
 	return user, s.existing.meet(r.Context(), c, id)
 }
 
-// claimOf returns where a user stands in line, or the answer with their coupon. firstcome.ErrNoCoupon or ErrNoTicket says
-// that they have neither.
+// claimOf returns a user's place in line, or the answer with their coupon. It returns firstcome.ErrNoCoupon or
+// firstcome.ErrNoTicket if the user has neither.
 func (s *claims) claimOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, []byte, error) {
 	coupon, err := s.Claims.CouponOf(ctx, id, user)
 	if errors.Is(err, firstcome.ErrNoCoupon) {
@@ -141,7 +141,7 @@ func (s *claims) claimOf(ctx context.Context, id firstcome.CampaignID, user firs
 		if place, coupon, err = s.Places.Place(ctx, id, user); err == nil && coupon.Number == 0 {
 			return place, nil, nil
 		}
-		if err == nil && !coupon.Recorded { // served in between
+		if err == nil && !coupon.Recorded { // the user was served after CouponOf
 			coupon, err = s.Claims.CouponOf(ctx, id, user)
 		}
 	}
@@ -187,8 +187,7 @@ func (s *claims) leave(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	return p
 }
 
-// campaignID returns the campaign that the path names. A text that is
-// not a campaign id names a campaign that does not exist.
+// campaignID returns the campaign id in the path. If it is not a valid id, no such campaign exists.
 func campaignID(r *http.Request) (firstcome.CampaignID, error) {
 	id, err := firstcome.ParseCampaignID(r.PathValue("id"))
 	if err != nil {
@@ -197,8 +196,7 @@ func campaignID(r *http.Request) (firstcome.CampaignID, error) {
 	return id, nil
 }
 
-// userID returns the user that the path names, byte by byte. A user with a token
-// of their own finds nobody else.
+// userID returns the user id in the path, byte by byte. With a user's own token, every other user is not found.
 func userID(r *http.Request, c auth.Caller) (firstcome.UserID, error) {
 	text := r.PathValue("user_id")
 	if r.Context().Value(slashUser{}) != nil {

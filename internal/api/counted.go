@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// The state of a campaign's gate, as this node knows it, in the words of the wire. Unless it is gateOK, nobody
-// knows the gate's counters, and claims are answered 503.
+// The values of gate_state: the state of a campaign's gate, as this node sees it. Unless it is gateOK, the gate's
+// counters are unknown, and claims are answered 503.
 const (
 	gateOK         = "ok"
 	gateLost       = "lost"       // see gate.ErrLost
@@ -21,17 +21,18 @@ const (
 	gateBehind     = "behind"     // see gate.StaleEpochError
 )
 
-// stateUnknown is a campaign's state when nobody can say what a claim would get.
+// stateUnknown is the state of a campaign when the outcome of a claim cannot be known.
 const stateUnknown = "unknown"
 
-// A told campaign is what a reader gets: the ledger's, with the gate's counters, which include unrecorded coupons. Without these
-// it has the ledger's, which nobody is told.
+// A told campaign is the ledger's campaign with the gate's counters, which include unrecorded coupons. If gate is not
+// gateOK, the counters are the ledger's, and answers omit them.
 type told struct {
 	ledger.Status
-	gate string // gateOK, or why the gate's counters are unknown
+	gate string // gateOK, or the reason why the gate's counters are unknown
 }
 
-// waiting returns how many people are in line, or nil if nobody can say. While the gate says nothing the ledger does not know who joined since.
+// waiting returns how many users are in line, or nil if unknown. While the gate's counters are unknown, the ledger does
+// not know who joined.
 func (c *told) waiting() *int64 {
 	if c.gate != gateOK && !c.Closed {
 		return nil
@@ -39,7 +40,7 @@ func (c *told) waiting() *int64 {
 	return &c.Line.Waiting
 }
 
-// known returns one of the gate's counters, or nil if nobody can say.
+// known returns one of the gate's counters, or nil if unknown.
 func (c *told) known(counter int64) *int64 {
 	if c.gate != gateOK {
 		return nil
@@ -47,8 +48,8 @@ func (c *told) known(counter int64) *int64 {
 	return &counter
 }
 
-// state returns the word for what a newcomer's claim would get. A campaign that an operator closed stays
-// closed, whatever became of its gate.
+// state returns the campaign's state, which predicts the outcome of a new user's claim. A campaign that an operator
+// closed stays closed, whatever the state of its gate.
 func (c *told) state() string {
 	if (c.gate != gateOK || c.Unreadable != nil) && !c.Closed {
 		return stateUnknown
@@ -56,8 +57,8 @@ func (c *told) state() string {
 	return c.StateAt(c.Now, c.InForce)
 }
 
-// counted returns a campaign with the gate's counters. It is no error if the gate has lost it or
-// belongs to another ledger: then above all operators need to read it.
+// counted returns a campaign with the gate's counters. If the gate has lost the campaign or belongs to another ledger,
+// counted returns no error, because operators need to read the campaign then.
 func (s *campaigns) counted(ctx context.Context, c ledger.Status) (told, error) {
 	if !s.atGate(&c) {
 		return told{Status: c, gate: s.withoutGate(&c)}, nil
@@ -66,12 +67,12 @@ func (s *campaigns) counted(ctx context.Context, c ledger.Status) (told, error) 
 	return withGate(c, g, err)
 }
 
-// atGate tells whether the gate has a campaign's counters.
+// atGate reports whether the gate has a campaign's counters.
 func (s *campaigns) atGate(c *ledger.Status) bool {
 	return s.Gate != nil && s.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
 }
 
-// withoutGate returns what the node knows of the gate of a campaign without asking it.
+// withoutGate returns the state of a campaign's gate as far as the node knows it without asking the gate.
 func (s *campaigns) withoutGate(c *ledger.Status) string {
 	here := s.Ledger.Decides(c)
 	switch {
@@ -83,7 +84,7 @@ func (s *campaigns) withoutGate(c *ledger.Status) string {
 	return gateMismatch
 }
 
-// withGate adds what the gate answered.
+// withGate adds the gate's answer to a campaign.
 func withGate(c ledger.Status, g gate.State, err error) (told, error) {
 	switch {
 	case errors.Is(err, firstcome.ErrGateMismatch):
@@ -103,7 +104,7 @@ func withGate(c ledger.Status, g gate.State, err error) (told, error) {
 	return told{Status: c, gate: gateOK}, nil
 }
 
-// listed returns campaigns with the gate's counters. No campaign keeps the others from being listed.
+// listed returns campaigns with the gate's counters. An error of one campaign does not affect the others.
 func (s *campaigns) listed(ctx context.Context, found []ledger.Status) []told {
 	all := make([]told, len(found))
 	var ids []firstcome.CampaignID
@@ -116,7 +117,7 @@ func (s *campaigns) listed(ctx context.Context, found []ledger.Status) []told {
 	for n, c := range found {
 		all[n] = told{Status: c, gate: s.withoutGate(&c)}
 		if state, asked := states[c.ID]; asked {
-			all[n], _ = withGate(c, state.State, state.Err) // what went wrong is told beside each
+			all[n], _ = withGate(c, state.State, state.Err) // the state of each shows its error
 		}
 	}
 	return all

@@ -14,10 +14,10 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// coupons serves the coupons of a campaign, and those of a user.
+// coupons serves the coupons of a campaign or of a user.
 type coupons struct {
 	*core
-	exports auth.Room // of actors
+	exports auth.Room // by actor
 }
 
 // issue answers POST /v1/campaigns/{id}/coupons.
@@ -52,7 +52,7 @@ func (s *coupons) issue(w http.ResponseWriter, r *http.Request, c auth.Caller, i
 	return writeJSON(w, http.StatusOK, map[string]any{"items": items})
 }
 
-// parseIssue reads {"user_ids":[…],"reason":"…"}. Without a reason it is empty.
+// parseIssue reads {"user_ids":[…],"reason":"…"}. The reason is optional.
 func parseIssue(body []byte) (users []firstcome.UserID, reason string, err error) {
 	o, wrong, err := parseObject(body, "user_ids", "reason")
 	if err != nil {
@@ -78,8 +78,7 @@ func parseIssue(body []byte) (users []firstcome.UserID, reason string, err error
 	return users, reason, wrong.err()
 }
 
-// list answers GET /v1/campaigns/{id}/coupons: a page of JSON, or the
-// whole campaign as CSV or NDJSON.
+// list answers GET /v1/campaigns/{id}/coupons with a page as JSON, or with the whole campaign as CSV or NDJSON.
 func (s *coupons) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
 	q := parseQuery(r)
 	page := ledger.Page{After: q.number("after"), Limit: q.limit(), Voided: q.included("voided")}
@@ -107,8 +106,8 @@ func (s *coupons) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	return s.page(w, bounded, id, page, named)
 }
 
-// couponsAs returns the form in which a whole campaign is asked for, if it is. A stream has
-// all coupons; only a page can be filtered.
+// couponsAs returns the requested form of an export. Its media type is empty if the caller asks for a page. Only pages
+// can be filtered by user, code or number.
 func couponsAs(r *http.Request, q *query) form {
 	as := form{sheet: sheet{excel: q.flag("excel"), zone: q.zone("tz")}}
 	accept := r.Header.Get("Accept")
@@ -117,7 +116,7 @@ func couponsAs(r *http.Request, q *query) form {
 		as.media = typeCSV
 	case strings.Contains(accept, typeNDJSON):
 		as.media = typeNDJSON
-	case as.excel: // for example from a link, which chooses no type
+	case as.excel: // for example a link, which cannot set Accept
 		as.media = typeCSV
 	}
 	for _, name := range []string{"user_id", "code", "number"} {
@@ -133,7 +132,7 @@ func couponsAs(r *http.Request, q *query) form {
 	return as
 }
 
-// chosen answers with the coupons that a caller looks for.
+// chosen answers with the coupons of a user, a code or a number.
 func (s *coupons) chosen(w http.ResponseWriter, r *http.Request, id firstcome.CampaignID, c ledger.Choice, named bool) error {
 	found, next, err := s.Ledger.Find(r.Context(), id, c)
 	if err != nil {
@@ -162,8 +161,8 @@ func (s *coupons) page(w http.ResponseWriter, r *http.Request, id firstcome.Camp
 	return s.write(w, r, found, next, named)
 }
 
-// write answers with a page of coupons, masked unless the caller named the user. next says where the following page
-// begins; nil means that there is none.
+// write answers with a page of coupons. It masks them unless named. next is where the next page begins, or nil if there
+// is none.
 func (s *coupons) write(w http.ResponseWriter, r *http.Request, found []firstcome.Coupon, next *string, named bool) error {
 	items := make([]json.RawMessage, len(found))
 	for n := range found {
@@ -197,14 +196,14 @@ func (s *coupons) void(w http.ResponseWriter, r *http.Request, c auth.Caller, id
 	if err != nil {
 		return err
 	}
-	if !auth.SeesAll.Has(c) { // the caller named a number, not a user
+	if !auth.SeesAll.Has(c) { // the caller gave a number, and may not see the user
 		coupon = coupon.Masked()
 	}
 	writeBody(w, http.StatusOK, appendCoupon(nil, &coupon, t))
 	return nil
 }
 
-// reason reads why a coupon is voided.
+// reason reads a body that has only a reason, which is required.
 func (s *core) reason(w http.ResponseWriter, r *http.Request) (string, error) {
 	o, wrong, err := s.readObject(w, r, "reason")
 	if err != nil {
@@ -213,7 +212,7 @@ func (s *core) reason(w http.ResponseWriter, r *http.Request) (string, error) {
 	return wrong.requireReason(o), wrong.err()
 }
 
-// requireReason returns the reason of a body that has to have one.
+// requireReason returns the reason in a body, which is required.
 func (m *mistakes) requireReason(body map[string]json.RawMessage) string {
 	raw, ok := body["reason"]
 	if !ok {
@@ -223,7 +222,7 @@ func (m *mistakes) requireReason(body map[string]json.RawMessage) string {
 	return m.readReason(raw)
 }
 
-// readReason returns a reason for the audit log.
+// readReason reads a reason, which the audit log keeps.
 func (m *mistakes) readReason(raw json.RawMessage) string {
 	reason := m.readString("reason", raw)
 	switch {

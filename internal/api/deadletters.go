@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// deadLetters serves dead letters, and settles them.
+// deadLetters lists, replays and voids dead letters.
 type deadLetters struct{ *core }
 
 // list answers GET /v1/dead-letters.
@@ -36,7 +36,7 @@ func (s *deadLetters) list(w http.ResponseWriter, r *http.Request, _ auth.Caller
 	return writeList(w, found, next, wireLetter)
 }
 
-// causeCode returns the code of a dead letter's cause.
+// causeCode parses the code of a dead letter's cause.
 func causeCode(text string) (string, error) {
 	if codes := ledger.CauseCodes(); !slices.Contains(codes, text) {
 		return "", errors.New("must be one of " + strings.Join(codes, ", "))
@@ -80,7 +80,7 @@ func (s *deadLetters) voidAll(w http.ResponseWriter, r *http.Request, c auth.Cal
 	return writeResolved(w, done, err)
 }
 
-// chosen reads which dead letters are resolved; and why, if the body has more that is known.
+// chosen reads which dead letters to resolve. more names further allowed fields: with it, a reason is required.
 func (s *deadLetters) chosen(w http.ResponseWriter, r *http.Request, more ...string) (of ledger.Letters, reason string, err error) {
 	o, wrong, err := s.readObject(w, r, append(more, "campaign_id", "cause_code", "through", "after")...)
 	if err != nil {
@@ -121,7 +121,7 @@ func parsedField[T ~string](wrong *mistakes, name string, raw json.RawMessage, p
 	return value
 }
 
-// writeResolved answers with what became of dead letters.
+// writeResolved answers with the result of resolving many dead letters.
 func writeResolved(w http.ResponseWriter, done operate.Resolved, err error) error {
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *deadLetters) void(w http.ResponseWriter, r *http.Request, c auth.Caller
 	return writeJSON(w, http.StatusOK, wireLetter(letter))
 }
 
-// wireLetter returns a dead letter as the wire has it.
+// wireLetter converts a dead letter to its JSON form.
 func wireLetter(d ledger.DeadLetter) client.DeadLetter {
 	return client.DeadLetter{
 		ID: d.ID, CampaignID: optional(string(d.Campaign)), Number: optional(d.Number), UserID: optional(string(d.User)),

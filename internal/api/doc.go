@@ -2,21 +2,21 @@
 //
 // # Where things are
 //
-// routes.go is the whole surface on one screen: every operation, who may call
-// it, and what serves it. Each resource is a type in a file of its name: campaigns,
-// claims, lines, streams (of places in line), coupons, facts, deadLetters, auditLog. All
-// stand on a core. problem.go has the one table from errors to HTTP, with their
-// codes; outcomes have theirs in firstcome.Outcome. openapi.yaml is the reference for callers; a test checks
-// that it lists the same operations and that every answer fits it.
+// routes.go lists every operation, the callers permitted, and its handler. Each
+// resource is a type in a file of its name: campaigns, claims, lines, streams
+// (of places in line), coupons, facts, deadLetters, auditLog. All share a core.
+// problem.go maps errors to HTTP statuses and codes; firstcome.Outcome has the
+// statuses of outcomes. openapi.yaml is the reference for callers. A test checks
+// that it lists the same operations and describes every answer.
 //
 // # Non-obvious
 //
-// An error that is not certainly harmless becomes a 503 that says to ask again
-// (P8): the claim may have been decided.
+// An unexpected error becomes a 503 that asks the caller to repeat the request
+// (P8), because the claim may have been decided.
 //
-// ServeMux would redirect paths with . and .. in them, and a client that follows
-// would ask about something else. They are refused before it sees them.
+// ServeMux would redirect paths that contain . or .., and a client that follows
+// would ask about another resource. The API refuses such paths before ServeMux.
 //
 // A coupon's benefit and expiry come from the terms under which it was issued.
-// Terms of a version never change, so they are rendered once and kept.
+// The terms of a version never change, so they are rendered once and cached.
 package api

@@ -16,13 +16,13 @@ import (
 	"github.com/firstcome/firstcome/internal/httpd"
 )
 
-// lastEvent is the id of the event with the outcome: whoever names it has heard all.
+// lastEvent is the id of the event with the outcome. A client that sends it as Last-Event-ID has received all events.
 const lastEvent = "end"
 
-// typeEvents is the type of a stream. It is never written to.
+// typeEvents is the Content-Type of a stream. It must not be modified.
 var typeEvents = []string{"text/event-stream"}
 
-// unbuffered asks proxies, nginx first, to pass each event on at once.
+// unbuffered tells nginx and other proxies to forward each event immediately.
 var unbuffered = []string{"no"}
 
 // follow answers GET /v1/campaigns/{id}/claims/{user_id}/events.
@@ -33,7 +33,7 @@ func (t *streams) follow(w http.ResponseWriter, r *http.Request, c auth.Caller, 
 	}
 	heard := strings.Clone(r.Header.Get("Last-Event-ID"))
 	if heard == lastEvent {
-		w.WriteHeader(http.StatusNoContent) // by which a browser's EventSource stops asking
+		w.WriteHeader(http.StatusNoContent) // makes a browser's EventSource stop reconnecting
 		return nil
 	}
 	f := &follower{id: id, user: user, key: c.Key, until: time.Now().Add(longestStream/2 + rand.N(longestStream/2))}
@@ -66,13 +66,13 @@ func (t *streams) follow(w http.ResponseWriter, r *http.Request, c auth.Caller, 
 	return t.stream(w, r, f, first)
 }
 
-// stream has a follower's connection written to from now on.
+// stream starts to write to a follower: on the detached connection, or in the request's goroutine.
 func (t *streams) stream(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
 	taken, err := httpd.Detach(w, first)
 	switch {
 	case errors.Is(err, http.ErrNotSupported):
 		return t.streamHere(w, r, f, first)
-	case err != nil: // the client is gone
+	case err != nil: // the client disconnected
 		t.leave(f)
 		return nil
 	}
@@ -81,7 +81,7 @@ func (t *streams) stream(w http.ResponseWriter, r *http.Request, f *follower, fi
 	return nil
 }
 
-// placeOrEnd finds a follower's place, or returns what became of it.
+// placeOrEnd sets a follower's place, or returns the answer that ends the stream.
 func (t *streams) placeOrEnd(ctx context.Context, f *follower, heard string) (answer []byte, err error) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
@@ -103,14 +103,14 @@ func (t *streams) placeOrEnd(ctx context.Context, f *follower, heard string) (an
 	return outcomeBody(outcome), nil
 }
 
-// isNone tells whether an error says that a user has neither a coupon nor a ticket.
+// isNone reports whether an error means that a user has neither a coupon nor a ticket.
 func isNone(err error) bool {
 	return errors.Is(err, firstcome.ErrNoCoupon) || errors.Is(err, firstcome.ErrNoTicket)
 }
 
 func outcomeBody(reason string) []byte { return []byte(`{"outcome":"` + reason + `"}`) }
 
-// eventID names a place as it was told. It is for us to read again: a client only gives it back.
+// eventID returns the id of the event for a place. Clients only send it back; ticketOf reads it.
 func eventID(p firstcome.Place) string {
 	b := strconv.AppendInt(nil, p.Generation, 10)
 	b = strconv.AppendInt(append(b, '.'), p.Ticket, 10)
@@ -121,7 +121,7 @@ func eventID(p firstcome.Place) string {
 	return string(b)
 }
 
-// ticketOf returns the ticket of a place that eventID named; of another text, none that ever was.
+// ticketOf returns the ticket in an id from eventID. For any other text it returns a ticket that never existed.
 func ticketOf(event string) (at firstcome.Ticket) {
 	generation, rest, _ := strings.Cut(event, ".")
 	ticket, _, _ := strings.Cut(rest, ".")
@@ -130,7 +130,7 @@ func ticketOf(event string) (at firstcome.Ticket) {
 	return at
 }
 
-// appendPlaceEvent appends the event that tells a place.
+// appendPlaceEvent appends the event with a place.
 func appendPlaceEvent(b []byte, p firstcome.Place) []byte {
 	b = append(append(b, "event: place\nid: "...), eventID(p)...)
 	b = appendPlace(append(b, "\ndata: "...), p)
@@ -139,7 +139,7 @@ func appendPlaceEvent(b []byte, p firstcome.Place) []byte {
 
 // appendOutcome appends the event that ends a stream.
 func appendOutcome(b, answer []byte) []byte {
-	if bytes.ContainsAny(answer, "\r\n") { // of a benefit, between its tokens
+	if bytes.ContainsAny(answer, "\r\n") { // a benefit may have line breaks between its tokens
 		var line bytes.Buffer
 		if json.Compact(&line, answer) == nil {
 			answer = line.Bytes()
@@ -149,14 +149,15 @@ func appendOutcome(b, answer []byte) []byte {
 	return append(append(b, answer...), "\n\n"...)
 }
 
-// appendRetry appends after how long to come back once the stream has ended: not all at once.
+// appendRetry appends how long the client must wait before it reconnects. The time is random, so that clients do not
+// reconnect all at once.
 func appendRetry(b []byte) []byte {
 	b = append(b, "retry: "...)
 	b = strconv.AppendInt(b, (firstRetry + jitter(firstRetry)).Milliseconds(), 10)
 	return append(b, "\n\n"...)
 }
 
-// streamHere writes a stream in the request's own goroutine: behind TLS and with HTTP/2.
+// streamHere writes a stream in the request's goroutine, for connections that cannot be detached, such as TLS and HTTP/2.
 func (t *streams) streamHere(w http.ResponseWriter, r *http.Request, f *follower, first []byte) error {
 	p := &pipe{events: make(chan []byte, pipeEvents), gone: r.Context().Done()}
 	f.to = p
@@ -179,13 +180,13 @@ func (t *streams) streamHere(w http.ResponseWriter, r *http.Request, f *follower
 	}
 }
 
-// A pipe hands events to the goroutine of a request.
+// A pipe passes events to a request's goroutine.
 type pipe struct {
 	events chan []byte
 	gone   <-chan struct{}
 }
 
-// pipeEvents is how many events a client may be behind that is written to in its own goroutine.
+// pipeEvents is how many unsent events a pipe holds. A client that falls further behind is dropped.
 const pipeEvents = 16
 
 func (p *pipe) Send(part []byte) error {

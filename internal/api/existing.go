@@ -15,42 +15,43 @@ import (
 )
 
 const (
-	// maxExisting bounds how many existing campaigns a node remembers: some 15 MB.
+	// maxExisting limits how many existing campaigns a node caches. They take about 15 MB.
 	maxExisting = 100_000
-	// mostUnknown is how many ids that the node has not met are looked up at once: a quarter of the connections that claims and keys
-	// are read by.
+	// mostUnknown is how many unknown ids are looked up at once. They use a quarter of the connections that also read
+	// claims and keys.
 	mostUnknown = 2
-	// unknownWait is how long a caller waits for one of these: on an idle ledger a thousand ids are looked up in that time.
+	// unknownWait is how long a caller waits for the unclosed campaigns, and then for a lookup to begin. An idle ledger does
+	// a thousand lookups in that time.
 	unknownWait = time.Second
-	// mostUnclosed is how many of the campaigns that are not closed are read at once: a few milliseconds of one connection.
+	// mostUnclosed is how many unclosed campaigns one read returns. It takes a few milliseconds of one connection.
 	mostUnclosed = 10_000
-	// unclosedEvery is how often they are read at most, while ids are asked for that the node has not met.
+	// unclosedEvery is the shortest time between two reads of the unclosed campaigns.
 	unclosedEvery = time.Second
 )
 
-// existing are the campaigns that there are, as far as the node has met them. Anybody can ask for an id that does not exist, as
-// often as they like. A missing campaign is not remembered, so one that another node makes is found at once.
+// existing caches which campaigns exist, because strangers may ask for made-up ids without limit. Missing campaigns are
+// not cached, so a campaign that another node creates is found at once.
 type existing struct {
 	ledger Ledger
 	met    *lru.Cache[firstcome.CampaignID, struct{}]
-	reads  singleflight.Group        // by id; empty: of the campaigns that are not closed
-	room   chan struct{}             // holds one for each id that is being looked up
-	read   atomic.Pointer[time.Time] // when those that are not closed were read last; nil: never
+	reads  singleflight.Group        // by id; the empty key reads the unclosed campaigns
+	room   chan struct{}             // one element per id being looked up
+	read   atomic.Pointer[time.Time] // when the unclosed campaigns were last read, or nil if never
 }
 
 func newExisting(l Ledger) existing {
 	met, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
 	if err != nil {
-		panic(err) // of a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	return existing{ledger: l, met: met, room: make(chan struct{}, mostUnknown)}
 }
 
-// errManyUnmet turns a caller away before anything is decided.
+// errManyUnmet means that too many unknown ids are being looked up. Nothing was decided.
 var errManyUnmet = fmt.Errorf("%w: too many campaigns that this node has not met are asked for at this moment", firstcome.ErrBusy)
 
-// meetUnclosed meets the campaigns that are not closed, unless it just did: all callers who ask for an id that the node has not met share
-// one read, and so those who ask for one of these do not wait with a flood of made-up ids.
+// meetUnclosed reads the unclosed campaigns into the cache, at most once per unclosedEvery. All callers with an unknown id
+// share one read. So callers of an unclosed campaign do not queue with a flood of made-up ids.
 func (e *existing) meetUnclosed(ctx context.Context) {
 	if last := e.read.Load(); last != nil && time.Since(*last) < unclosedEvery {
 		return
@@ -67,13 +68,14 @@ func (e *existing) meetUnclosed(ctx context.Context) {
 		return nil, err
 	})
 	select {
-	case <-done: // if the ledger did not say, the id itself is looked up
+	case <-done: // after an error, the caller looks the id up
 	case <-time.After(unknownWait):
 	case <-ctx.Done():
 	}
 }
 
-// meet returns nil if a caller may ask for a campaign. firstcome.ErrNoCampaign means that there is none. An API key's holder is trusted.
+// meet returns firstcome.ErrNoCampaign if a campaign does not exist, and errManyUnmet if the node cannot find out now. For a
+// caller with an API key it returns nil without a lookup.
 func (e *existing) meet(ctx context.Context, c auth.Caller, id firstcome.CampaignID) error {
 	if c.Role != "" || e.met.Contains(id) {
 		return nil
@@ -97,7 +99,7 @@ func (e *existing) meet(ctx context.Context, c auth.Caller, id firstcome.Campaig
 		case errors.Is(err, firstcome.ErrNoCampaign):
 			return nil, err
 		}
-		return nil, nil // if the ledger did not say, the call itself finds out
+		return nil, nil // after another error, the operation itself finds out
 	})
 	select {
 	case r := <-done:

@@ -22,14 +22,14 @@ const (
 	typeNDJSON = "application/x-ndjson"
 )
 
-// A form is how a whole campaign is written.
+// A form is the format of an export.
 type form struct {
-	media string // empty: a page, not the whole campaign
+	media string // empty if the caller asks for a page, not an export
 	sheet
 }
 
-// Excel answers with all coupons of a campaign as CSV that Excel opens, with the instants of Seoul. The console has let
-// the actor through.
+// Excel answers with all coupons of a campaign as CSV for Excel, with times in Asia/Seoul. The caller, the console, must
+// have authorized the actor.
 func (s *Server) Excel(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error {
 	seoul, err := time.LoadLocation("Asia/Seoul")
 	if err != nil {
@@ -38,12 +38,12 @@ func (s *Server) Excel(w http.ResponseWriter, r *http.Request, actor string, of 
 	return s.coupons.export(w, r, actor, of, ledger.Page{Voided: true}, form{typeCSV, sheet{excel: true, zone: seoul}})
 }
 
-// export streams a campaign's coupons as they are at one instant. If that fails
-// half-way the connection is cut, so that nobody takes a part for the whole.
+// export streams a snapshot of a campaign's coupons. If it fails halfway, it cuts the connection, so that clients do not
+// mistake a part for the whole.
 func (s *coupons) export(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status, p ledger.Page, as form) error {
 	w.Header().Set("Content-Type", as.media+"; charset=utf-8")
 	if r.Method == http.MethodHead {
-		return nil // nobody would read the rest
+		return nil // the answer has no body
 	}
 	if !s.exports.Enter(actor) {
 		return unavailable(busy, "you export a campaign already, or others export as many as may be at once. Ask again: it is safe")
@@ -74,8 +74,7 @@ func (s *coupons) export(w http.ResponseWriter, r *http.Request, actor string, o
 	return nil
 }
 
-// A stream is an answer of unknown length: each part has the time of a whole
-// answer, and is sent at once.
+// A stream writes an answer of unknown length. It flushes each part, and each part may take wait.
 type stream struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -91,16 +90,15 @@ func (s *stream) Write(part []byte) (int, error) {
 	return n, s.control.Flush()
 }
 
-// extend gives more time to a request whose answer takes long. It also moves
-// the deadline of reading: at its end net/http would think that the client has
-// gone. A writer without deadlines, such as a test's, does not need it.
+// extend moves the deadlines of a request to wait from now. It also moves the read deadline: when that passes, net/http
+// cancels the request as if the client had disconnected. Errors of writers without deadlines, such as tests', are ignored.
 func extend(c *http.ResponseController, wait time.Duration) {
 	until := time.Now().Add(wait)
 	_ = c.SetWriteDeadline(until)
 	_ = c.SetReadDeadline(until)
 }
 
-// lines returns a function that writes a coupon as a line of JSON, and nothing for none.
+// lines returns a function that writes a coupon as a line of JSON. For nil it writes nothing.
 func (s *coupons) lines(out io.Writer) func(context.Context, *firstcome.Coupon, string) error {
 	var line []byte
 	return func(ctx context.Context, c *firstcome.Coupon, _ string) error {
@@ -117,19 +115,20 @@ func (s *coupons) lines(out io.Writer) func(context.Context, *firstcome.Coupon, 
 	}
 }
 
-// columns are those of a CSV export.
+// columns are the columns of a CSV export.
 var columns = []string{
 	"campaign_id", "number", "user_id", "code", "state", "benefit", "issued_at", "expires_at", "recorded", "voided_at", "void_reason",
 	"generation", "ticket", "direct",
 }
 
-// A sheet is how a campaign is written as CSV (RFC 4180): exactly, for programs, or for Excel.
+// A sheet is the format of a CSV export (RFC 4180): exact, for programs, or for Excel.
 type sheet struct {
-	excel bool           // with a byte order mark, texts kept as texts, and whole seconds
-	zone  *time.Location // of the instants
+	excel bool           // with a byte order mark, ids and codes as text formulas, and times in whole seconds
+	zone  *time.Location // of the times
 }
 
-// cells returns a function that writes a coupon as a row of CSV, below a row of column names.
+// cells returns a function that writes a coupon as a row of CSV. Its first call also writes the row of column names. For a
+// nil coupon it writes no other row.
 func (s *coupons) cells(out io.Writer, as sheet) func(context.Context, *firstcome.Coupon, string) error {
 	var row []byte
 	if as.excel {
@@ -153,7 +152,7 @@ func (s *coupons) cells(out io.Writer, as sheet) func(context.Context, *firstcom
 	}
 }
 
-// place returns part of a coupon's ticket as a cell, empty of one that was issued without a line.
+// place returns part of a coupon's ticket as a cell, which is empty if the coupon was issued without a line.
 func place(n int64) string {
 	if n == 0 {
 		return ""
@@ -161,7 +160,7 @@ func place(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// titles returns the names of the columns. Those of instants name the zone, unless the instants do.
+// titles returns the names of the columns. For Excel, the names of time columns include the zone, because the cells do not.
 func (s sheet) titles() []string {
 	if !s.excel {
 		return columns
@@ -175,8 +174,8 @@ func (s sheet) titles() []string {
 	return titles
 }
 
-// ordered puts the number first for Excel. If Excel does not split lines at commas, it takes the whole line for
-// the first cell, which must not begin like a formula.
+// ordered puts the number first for Excel. Where Excel does not split lines at commas, the whole line is the first cell,
+// which must not begin like a formula.
 func (s sheet) ordered(cells ...string) []string {
 	if !s.excel {
 		return cells
@@ -185,11 +184,12 @@ func (s sheet) ordered(cells ...string) []string {
 	return cells
 }
 
-// byteOrderMark tells Excel that a file is UTF-8: in Korea it would read it as CP949.
+// byteOrderMark marks a file as UTF-8 for Excel. Without it, Excel in Korea would read CP949.
 const byteOrderMark = "\ufeff"
 
-// text returns a text as a cell. Excel takes 00123 for 123, 12E45 for a number and a campaign's id for a
-// date, unless the cell is a formula of that text. It is at most 128 bytes, of the 255 characters that a formula's text may have.
+// text returns a text as a cell. For Excel it is a formula that returns the text. Otherwise Excel would read 00123 as 123,
+// 12E45 as a number, and some campaign ids as dates. Excel allows 255 characters of text in a formula; these texts have at
+// most 128 bytes.
 func (s sheet) text(text string) string {
 	if !s.excel {
 		return text
@@ -197,7 +197,7 @@ func (s sheet) text(text string) string {
 	return `="` + strings.ReplaceAll(harmless(text), `"`, `""`) + `"`
 }
 
-// safe returns a text as a cell that a spreadsheet does not run. For programs it is the text, byte by byte.
+// safe returns a text as a cell that spreadsheets do not run as a formula. For programs it returns the text unchanged.
 func (s sheet) safe(text string) string {
 	if !s.excel {
 		return text
@@ -205,8 +205,8 @@ func (s sheet) safe(text string) string {
 	return harmless(text)
 }
 
-// instant returns an instant as a cell; the zero time is empty. Excel takes no text with a zone or
-// fractions of seconds for a date.
+// instant returns a time as a cell, which is empty for the zero time. For Excel it omits the zone and the fraction: Excel
+// does not recognize dates with them.
 func (s sheet) instant(t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -236,8 +236,9 @@ func (s sheet) appendRow(b []byte, cells ...string) []byte {
 	return append(b, '\n')
 }
 
-// harmless keeps a spreadsheet from taking a user's text for a formula, also where a spreadsheet that splits cells at
-// semicolons, tabs or line ends begins a cell. Some accept the full-width signs of East Asian keyboards too.
+// harmless adds an apostrophe wherever a spreadsheet could read a formula: at the beginning of a text, and after
+// semicolons, tabs and line ends, where some spreadsheets split cells. Some also accept the full-width signs of East Asian
+// keyboards.
 func harmless(cell string) string {
 	if !strings.ContainsAny(cell, formulas) {
 		return cell
@@ -251,7 +252,7 @@ func harmless(cell string) string {
 		if strings.ContainsRune(";\t\r\n", r) {
 			begins, split = true, true
 		} else {
-			// Some spreadsheets skip blanks before a formula, and quotes where a cell was split.
+			// Some spreadsheets skip blanks before a formula, and quotes after a split.
 			begins = begins && (r == ' ' || split && r == '"')
 		}
 		b.WriteRune(r)
@@ -261,12 +262,12 @@ func harmless(cell string) string {
 
 const formulas = "=+-@\t\r＝＋－＠"
 
-// disposition returns the header Content-Disposition of a campaign's file: its name as it is (RFC 5987), and
-// its id for clients that do not read that.
+// disposition returns the Content-Disposition of a campaign's file: the campaign's name (RFC 5987), and its id for
+// clients that do not support RFC 5987.
 func disposition(id firstcome.CampaignID, name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`\/:*?"<>|`, r) {
-			return '_' // file systems refuse these, and no name may lead elsewhere
+			return '_' // file systems refuse these characters, and a slash could change the folder
 		}
 		return r
 	}, name)

@@ -11,13 +11,13 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// maxWait bounds the wait for facts: below the time-outs of common proxies.
+// maxWait is the longest wait for facts. It is below the time-outs of common proxies.
 const maxWait = time.Minute
 
 // facts serves facts.
 type facts struct {
 	*core
-	follows auth.Room // of actors
+	follows auth.Room // by actor
 }
 
 // list answers GET /v1/campaigns/{id}/facts.
@@ -31,7 +31,7 @@ func (s *facts) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id f
 		return err
 	}
 	if r.Method == http.MethodHead {
-		wait = 0 // there is nobody to tell
+		wait = 0 // the answer has no body
 	}
 	if wait > 0 {
 		if !s.follows.Enter(c.Name) {
@@ -44,12 +44,12 @@ func (s *facts) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id f
 	if err != nil {
 		return err
 	}
-	// A follower continues after the last position, also when it has read all.
+	// next is set even on the last page, so that the follower can continue.
 	next := strconv.FormatInt(after+int64(len(facts)), 10)
 	return writeJSON(w, http.StatusOK, client.List[wire.Fact]{Items: facts, Next: &next})
 }
 
-// known returns an error if there is no such campaign.
+// known returns an error if the campaign does not exist or cannot be read.
 func (s *core) known(r *http.Request, id firstcome.CampaignID) error {
 	r, over := reading(r)
 	defer over()
@@ -70,13 +70,12 @@ func (q *query) wait() time.Duration {
 	return d
 }
 
-// wait returns facts, as soon as there are any; none at the end of the
-// wait, and when the server drains.
+// wait returns facts as soon as there are any. It returns none when the wait ends or the server drains.
 func (s *facts) wait(r *http.Request, id firstcome.CampaignID, after int64, most int, wait time.Duration) ([]wire.Fact, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
-		// Subscribe before the ledger is read, so that no fact is missed in between.
+		// Subscribe before reading the ledger, so that no fact is missed in between.
 		news, forget := s.Ledger.NewFacts(id)
 		defer forget()
 		facts, err := s.after(r, id, after, most)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Handler returns the public surface.
+// Handler returns the handler of the whole API.
 func (s *Server) Handler() http.Handler {
 	f := &front{mux: http.NewServeMux()}
 	for _, r := range s.routes() {
@@ -28,7 +28,7 @@ func (s *Server) Handler() http.Handler {
 	return handler
 }
 
-// A front refuses paths that ServeMux would redirect, and answers those without a route.
+// A front refuses paths that ServeMux would redirect, and answers paths without a route.
 type front struct {
 	mux     *http.ServeMux
 	methods []string
@@ -43,11 +43,11 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mux.ServeHTTP(w, slashed(r))
 }
 
-// A slashUser in a request's context says that its path names the user whose id is a slash.
+// slashUser is a context key. It marks a request whose path names the user with the id /.
 type slashUser struct{}
 
-// slashed has the path of a request name another user, if it names the one whose id is a slash: ServeMux takes such a segment for the end of
-// the path, and for no wildcard.
+// slashed replaces the user id / in a path by another one and marks the request with slashUser. ServeMux would read such a
+// segment as the end of the path, and not match the wildcard.
 func slashed(r *http.Request) *http.Request {
 	if !strings.Contains(r.URL.RawPath, "/%2") {
 		return r
@@ -60,13 +60,13 @@ func slashed(r *http.Request) *http.Request {
 	segments[at] = "-"
 	path := *r.URL
 	path.RawPath = strings.Join(segments, "/")
-	path.Path, _ = url.PathUnescape(path.RawPath) // it could be, before
+	path.Path, _ = url.PathUnescape(path.RawPath) // it was unescaped before, so this cannot fail
 	r = r.WithContext(context.WithValue(r.Context(), slashUser{}, true))
 	r.URL = &path
 	return r
 }
 
-// hasDots tells whether a segment of the path is . or .. as it stands.
+// hasDots reports whether a segment of the escaped path is . or ..
 func hasDots(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "." || segment == ".." {
@@ -76,7 +76,7 @@ func hasDots(path string) bool {
 	return false
 }
 
-// lost answers for a path without a route for this method.
+// lost answers a request without a route: 405 if its path has other methods, otherwise 404.
 func (f *front) lost(w http.ResponseWriter, r *http.Request) {
 	setCommonHeaders(w)
 	var allowed []string
@@ -100,8 +100,8 @@ func setCommonHeaders(w http.ResponseWriter) {
 	h["X-Content-Type-Options"] = noSniff
 }
 
-// An accessLog logs every request at debug level: the route rather than the
-// path, which may name a user, and never a header or a body.
+// An accessLog logs every request at debug level. It logs the route instead of the path, which may name a user, and never
+// a header or a body.
 type accessLog struct {
 	next http.Handler
 	log  *slog.Logger
@@ -116,7 +116,7 @@ func (a *accessLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.next.ServeHTTP(watched, r)
 }
 
-// A watchedWriter remembers the status.
+// A watchedWriter keeps the status for the access log.
 type watchedWriter struct {
 	http.ResponseWriter
 	status int
@@ -130,25 +130,25 @@ func (w *watchedWriter) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// A crossOrigin lets pages of other origins ask. A browser sends their request and then checks
-// whether they may read the answer. Before it sends what a plain form cannot, such as a token, it
-// asks for permission (a preflight). Neither keeps other clients from asking.
+// A crossOrigin implements CORS. It lets pages of the configured origins send requests and read the answers. Before a
+// request that a plain form cannot send, such as one with a token, a browser sends a preflight. CORS does not restrict
+// other clients.
 type crossOrigin struct {
 	origins map[string][]string // as header values
 	methods []string            // all methods, as one header value
 	next    http.Handler
 }
 
-// Header values of crossOrigin. A page may set the headers that the API reads, and all that it asks to set: scripts that trace
-// requests add their own. It may read those that say when to come again and which version it saw.
+// Header values of crossOrigin. A page may set every header that its preflight asks for, because tracing scripts add their
+// own. Without such a list, it may set the headers that the API reads.
 var (
 	varyOrigin     = []string{"Origin"}
 	allowedHeaders = []string{"Authorization, Content-Type, If-Match, Last-Event-ID"}
 	exposedHeaders = []string{"Retry-After, ETag, WWW-Authenticate"}
-	preflightAge   = []string{"600"} // seconds: an origin that is removed is refused soon
+	preflightAge   = []string{"600"} // seconds; short, so that a removed origin is soon refused
 )
 
-// letAsk returns a handler that lets pages of origins ask next, which serves the methods.
+// letAsk adds CORS for the origins to next, which serves the methods. Without origins it returns next.
 func letAsk(origins, methods []string, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next
@@ -186,8 +186,8 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// ParseOrigin reads an origin as browsers send it, like https://app.shop.example. It
-// refuses patterns for all origins or for a domain.
+// ParseOrigin checks an origin and returns it. The origin must be written as browsers send it, like
+// https://app.shop.example, and without wildcards.
 func ParseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Contains(u.Host, "*") ||

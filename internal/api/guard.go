@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// A guard lets permitted callers through to a route, and answers its errors.
+// A guard authenticates and authorizes the callers of a route, and answers the route's errors.
 type guard struct {
 	*core
 	route route
@@ -40,17 +40,17 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readWait is how long a request may read: as long as a write waits for the ledger.
-// Reads take milliseconds unless something hangs.
+// readWait is how long a request may read from the ledger and the gate, the same as a write waits for the ledger. Reads
+// take milliseconds unless something hangs.
 const readWait = 10 * time.Second
 
-// reading returns a request that ends after readWait.
+// reading returns a request whose context ends after readWait.
 func reading(r *http.Request) (*http.Request, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(r.Context(), readWait)
 	return r.WithContext(ctx), cancel
 }
 
-// survive answers for a handler that panicked, and logs where.
+// survive answers 500 if the handler panicked, and logs the stack.
 func (g *guard) survive(w http.ResponseWriter, r *http.Request) {
 	cause := recover()
 	if cause == nil {
@@ -72,7 +72,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, p)
 }
 
-// admit returns who calls, or why they may not.
+// admit returns the caller, or the error that refuses the request.
 func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 	if g.route.who == auth.Everyone {
 		return auth.Caller{}, nil
@@ -101,8 +101,9 @@ func (g *guard) admit(r *http.Request) (auth.Caller, error) {
 	return caller, nil
 }
 
-// admitUnnamed returns nil unless a foreign page may have made a browser on this machine send a request that needs
-// no credentials. Where credentials are needed, such a page has none: a browser adds none by itself.
+// admitUnnamed protects development mode, which needs no credentials, against web pages. It refuses requests that another
+// site's page may have caused in a browser on this machine, and requests from proxies. With credentials such a check is not
+// needed: a browser does not add them by itself.
 func (g *guard) admitUnnamed(r *http.Request) error {
 	if !auth.IsLoopback(r.Host) {
 		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
@@ -116,7 +117,7 @@ func (g *guard) admitUnnamed(r *http.Request) error {
 	return nil
 }
 
-// limit returns nil if key may ask now.
+// limit counts a request of key. It returns an error if key has exceeded its rate.
 func limit(l *auth.Limiter, key string) error {
 	if wait, ok := l.Allow(key); !ok {
 		return tooOften(wait)
@@ -128,8 +129,8 @@ func tooOften(wait time.Duration) error {
 	return later(rateLimited, "you ask too often", wait+jitter(time.Second))
 }
 
-// AllowAddress reports whether the client's address may ask now, and if not, how long to wait. It counts the request. Without
-// Config.AddressLimit every address may.
+// AllowAddress counts a request of the client's address. It reports whether the address is within its rate, and if not,
+// how long to wait. Without Config.AddressLimit, ok is always true.
 func (s *core) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
 	if s.AddressLimit == nil {
 		return 0, true
@@ -137,9 +138,9 @@ func (s *core) AllowAddress(r *http.Request) (wait time.Duration, ok bool) {
 	return s.AddressLimit.Allow(s.address(r))
 }
 
-// address returns the client's address: the connection's, or, if that is a trusted
-// proxy's, the last one in X-Forwarded-For that is not. For IPv6 it returns the network: a
-// client has as many addresses as it likes.
+// address returns the client's address: the connection's, or, if that is a trusted proxy's, the last address in
+// X-Forwarded-For that is not a trusted proxy's. For IPv6 it returns the network, because a client can use any address in
+// it.
 func (s *core) address(r *http.Request) string {
 	client, ok := parseAddress(r.RemoteAddr)
 	if !ok {
@@ -159,10 +160,10 @@ func (s *core) address(r *http.Request) string {
 	return netip.PrefixFrom(client, clientNetwork).Masked().String()
 }
 
-// clientNetwork is how many bits of an IPv6 address name the client's network (RFC 6177).
+// clientNetwork is the prefix length of a client's IPv6 network, in bits (RFC 6177).
 const clientNetwork = 64
 
-// parseAddress reads an IP address, with a port or without: some proxies add the client's.
+// parseAddress reads an IP address with or without a port. Some proxies add the client's port.
 func parseAddress(text string) (a netip.Addr, ok bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true
@@ -180,10 +181,10 @@ func (s *core) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// challenge is what a 401 without credentials says in WWW-Authenticate (RFC 6750).
+// challenge is the WWW-Authenticate of a 401 for a request without credentials (RFC 6750).
 const challenge = `Bearer realm="firstcome"`
 
-// unauthorized returns the 401 that says why credentials are refused.
+// unauthorized returns the 401 for an error of the authenticator.
 func unauthorized(err error) *client.Problem {
 	var refused *auth.Refusal
 	if !errors.As(err, &refused) || refused.Why == auth.Missing {

@@ -12,14 +12,14 @@ const about = `This is firstcome: it gives a limited number of coupons to the pe
 /openapi.yaml describes its HTTP API, which is below /v1. /livez and /readyz say how this node is.
 `
 
-// about answers GET /: it tells a visitor with a browser what this is.
+// about answers GET / with a short description for people.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, err := w.Write([]byte(about))
 	return err
 }
 
-// livez answers GET /livez: the process answers. It touches nothing.
+// livez answers GET /livez. It checks only that the process responds.
 func (s *Server) livez(w http.ResponseWriter, _ *http.Request, _ auth.Caller) error {
 	writeBody(w, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil
@@ -31,8 +31,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ auth.Caller) e
 	return nil
 }
 
-// mayLook tells whether a request may ask the ledger: it needs a key. Otherwise strangers could keep
-// the ledger busy; they get what a probe needs, and no more.
+// mayLook reports whether a /readyz request may query the ledger, which needs an API key. Otherwise strangers could
+// overload the ledger. Without a key, the answer has only what a probe needs.
 func (s *Server) mayLook(r *http.Request) bool {
 	_, err := (&guard{core: s.core, route: route{who: auth.SeesAll | auth.Support | auth.Viewer | auth.Service | auth.Shop}}).admit(r)
 	return err == nil

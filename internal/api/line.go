@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// appendPlace appends the answer to somebody in line.
+// appendPlace appends the answer for a user in line.
 func appendPlace(b []byte, p firstcome.Place) []byte {
 	wire := client.Place{Ahead: p.Ahead, Serving: p.Serving, Likely: p.Likely}
 	b = append(b, `{"outcome":"waiting","ticket":`...)
@@ -54,18 +54,18 @@ func appendPlace(b []byte, p firstcome.Place) []byte {
 }
 
 const (
-	// lineFresh is how long a node repeats what it told of a line. Caches on the way may keep it for a second more, and
-	// people look once a second at most.
+	// lineFresh is how long a node caches the answer about a line. HTTP caches may keep it for another second. Clients poll
+	// at most once a second.
 	lineFresh = 250 * time.Millisecond
-	// maxLines bounds how many lines a node remembers: some 4 MB.
+	// maxLines limits how many answers about lines a node caches. They take about 4 MB.
 	maxLines = 10_000
 )
 
-// publicSecond lets caches keep an answer for a second, and no longer: without the last directive Varnish gives it away for
-// ten seconds more while it asks again. It is never written to.
+// publicSecond lets HTTP caches keep an answer for one second. Without stale-while-revalidate=0, Varnish would serve it for
+// another ten seconds while it revalidates. It must not be modified.
 var publicSecond = []string{"public, max-age=1, stale-while-revalidate=0"}
 
-// lines are the answers of GET /v1/campaigns/{id}/line that are fresh: whoever follows a place asks the same.
+// lines caches the answers of GET /v1/campaigns/{id}/line, which are the same for all users.
 type lines struct {
 	*core
 	reads singleflight.Group
@@ -75,12 +75,12 @@ type lines struct {
 func newLines(c *core) lines {
 	kept, err := lru.New[firstcome.CampaignID, lineAnswer](maxLines)
 	if err != nil {
-		panic(err) // of a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	return lines{core: c, kept: kept}
 }
 
-// A lineAnswer is what was told of a line.
+// A lineAnswer is a cached answer about a line.
 type lineAnswer struct {
 	body  []byte
 	until time.Time
@@ -100,7 +100,7 @@ func (l *lines) read(w http.ResponseWriter, r *http.Request, c auth.Caller, id f
 	return nil
 }
 
-// fresh returns what is told of a line. The caller who reads it does so for all who ask.
+// fresh returns the answer about a line, cached or read. Concurrent callers share one read.
 func (l *lines) fresh(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
 	if answer, ok := l.kept.Get(id); ok && time.Now().Before(answer.until) {
 		return answer.body, nil
@@ -123,7 +123,7 @@ func (l *lines) fresh(ctx context.Context, id firstcome.CampaignID) ([]byte, err
 	}
 }
 
-// body reads a line and returns it as the wire has it.
+// body reads a line and returns its JSON.
 func (l *lines) body(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
 	state, at, err := l.lineOf(ctx, id)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l *lines) body(ctx context.Context, id firstcome.CampaignID) ([]byte, erro
 	return json.Marshal(line)
 }
 
-// lineOf returns a campaign's line, and what a newcomer's claim would get.
+// lineOf returns a campaign's line and the campaign's state.
 func (l *lines) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line gate.LineState, err error) {
 	line, err = l.Places.LineOf(ctx, id)
 	return line.Campaign.StateAt(line.Now, line.InForce), line, err

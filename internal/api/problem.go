@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Header values that every answer shares. They are never written to.
+// Header values that answers share. They must not be modified.
 var (
 	typeJSON    = []string{"application/json"}
 	typeProblem = []string{"application/problem+json"}
@@ -24,43 +24,43 @@ var (
 	noSniff     = []string{"nosniff"}
 )
 
-// newProblem returns the answer with a code and a sentence that says why.
+// newProblem returns the answer with a code, its status, and a detail for people.
 func newProblem(c code, detail string) *client.Problem {
 	status := statuses[string(c)]
 	return &client.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: string(c), Detail: detail}
 }
 
-// malformed is a request that cannot be read.
+// malformed returns the 400 for a request that cannot be parsed.
 func malformed(detail string) *client.Problem { return newProblem(malformedRequest, detail) }
 
-// notAllowed is a readable request with a value that is not allowed.
+// notAllowed returns the 422 for a request that was parsed but has values that are not allowed.
 func notAllowed(wrong ...client.FieldError) *client.Problem {
 	p := newProblem(notAllowedCode, "the request can be read but is not allowed: see errors")
 	p.Errors = wrong
 	return p
 }
 
-// notFound is the one answer for what does not exist and for what belongs to somebody else.
+// notFound returns the 404. It does not reveal whether the resource does not exist or belongs to another user.
 func notFound() *client.Problem {
 	return newProblem(notFoundCode, "there is no such thing, or it is not yours")
 }
 
-// later is an answer that says when to ask again.
+// later returns an answer with Retry-After.
 func later(c code, detail string, wait time.Duration) *client.Problem {
 	p := newProblem(c, detail)
 	p.RetryAfter = wait
 	return p
 }
 
-// unavailableRetry is how long a client waits at least after a 503.
+// unavailableRetry is the shortest Retry-After of a 503.
 const unavailableRetry = time.Second
 
-// unavailable is the answer when firstcome cannot tell, or has no room.
+// unavailable returns a 503: the outcome is unknown, or the node has no capacity.
 func unavailable(c code, detail string) *client.Problem {
 	return later(c, detail, unavailableRetry+jitter(2*unavailableRetry))
 }
 
-// problemOf is the one table from errors to HTTP.
+// problemOf returns the HTTP answer for an error. It is the only such mapping.
 func problemOf(err error) *client.Problem {
 	var p *client.Problem
 	if errors.As(err, &p) {
@@ -111,7 +111,7 @@ func problemOf(err error) *client.Problem {
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, ledger.ErrUnnamedGate):
 		return unavailable(wrongNode, ledger.ErrUnnamedGate.Error())
-	case errors.Is(err, firstcome.ErrPending): // also if finishing that one is what failed
+	case errors.Is(err, firstcome.ErrPending): // even if finishing the pending change failed (ErrUnfinished)
 		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
 	case errors.Is(err, gate.ErrUnfinished):
 		return unavailable(changeUnfinished, gate.ErrUnfinished.Error())
@@ -142,7 +142,7 @@ func problemOf(err error) *client.Problem {
 	return unavailable(unknown, "it is not known whether this was done. Ask again: it is safe")
 }
 
-// busyDetails says why nothing was decided.
+// busyDetails has the details for the causes of firstcome.ErrBusy.
 var busyDetails = map[firstcome.Cause]string{
 	firstcome.Busy:            "too many claims are waiting, and nothing was decided",
 	firstcome.GateUnavailable: "the gate does not answer, or cannot decide this campaign at the moment: nothing was decided",
@@ -151,7 +151,7 @@ var busyDetails = map[firstcome.Cause]string{
 	firstcome.Stopping:        "this node is stopping, and nothing was decided: another one answers",
 }
 
-// fieldErrors returns what a joined error says of fields.
+// fieldErrors returns the field errors in an error's tree.
 func fieldErrors(err error) []client.FieldError {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here
 	case nil:
@@ -168,13 +168,13 @@ func fieldErrors(err error) []client.FieldError {
 	return fieldErrors(errors.Unwrap(err))
 }
 
-// mend says what to do about a campaign that this node may not decide.
+// mend is the advice for a campaign that this node may not decide.
 const mend = "Its log says which. Give this node the campaign's gate, secret and ledger, or the newer firstcome"
 
-// turnedAwayRetry is when a client that is turned away may ask again.
+// turnedAwayRetry is the Retry-After for a client that was turned away.
 const turnedAwayRetry = 2 * time.Second
 
-// turnAway answers a client for whose connection there is no room.
+// turnAway answers a client when the server has too many connections.
 func turnAway(w http.ResponseWriter) {
 	writeProblem(w, later(busy, "there is no room for another connection. Ask again: it is safe", turnedAwayRetry))
 }
@@ -207,15 +207,15 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
-// writeBody answers with JSON. A client that went away is no error.
+// writeBody answers with JSON. It ignores write errors, because the client has disconnected.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header()["Content-Type"] = typeJSON
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }
 
-// A code names what a problem is, for programs: the words may change, the code does not. A refused
-// claim's code is its outcome.
+// A code identifies a problem for programs. The details may change; codes do not. The code of a refused claim is its
+// outcome.
 type code string
 
 // The codes.
@@ -271,7 +271,7 @@ const (
 	lineUnavailable  code = "line_unavailable"
 )
 
-// statuses has the status of every code.
+// statuses maps every code to its status.
 var statuses = statusesOf(map[int][]code{
 	http.StatusBadRequest:            {malformedRequest, malformedBody, malformedField},
 	http.StatusUnauthorized:          {credentialsMissing, credentialsInvalid, tokenExpired},
@@ -288,7 +288,7 @@ var statuses = statusesOf(map[int][]code{
 	http.StatusServiceUnavailable:    {unknown, busy, auditRunning, gateUnavailable, gateFull, lineFull, stopping, notRecorded, unrecorded, changePending, changeUnfinished, wrongNode, ledgerRolledBack, staleEpoch, lineLost, lineUnavailable},
 })
 
-// statusesOf adds the refusals' codes, which are their outcomes.
+// statusesOf inverts codes and adds the outcomes of refused claims.
 func statusesOf(codes map[int][]code) map[string]int {
 	all := map[string]int{}
 	for status, of := range codes {

@@ -9,20 +9,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // for systems without zones, such as an image from scratch
+	_ "time/tzdata" // for systems without a time zone database, such as images from scratch
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 )
 
-// The items of a page.
+// How many items a page has.
 const (
 	defaultLimit = 100
 	maxLimit     = 500
 )
 
-// A query reads a request's parameters and collects what is wrong with them.
+// A query reads a request's parameters and collects mistakes.
 type query struct {
 	values url.Values
 	mistakes
@@ -30,8 +30,8 @@ type query struct {
 
 func parseQuery(r *http.Request) *query { return &query{values: r.URL.Query()} }
 
-// checkQuery returns nil if a request has only parameters that its route knows, each once.
-// Otherwise a caller might take an answer to another question for their own.
+// checkQuery returns an error if a request has a parameter that its route does not have, or has one twice. If firstcome
+// ignored such a parameter, the caller would mistake the answer for the one they asked for.
 func checkQuery(r *http.Request, known string) error {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -54,7 +54,7 @@ func checkQuery(r *http.Request, known string) error {
 	return q.err()
 }
 
-// text returns a parameter; absent means empty.
+// text returns a parameter, or "" if it is absent.
 func (q *query) text(name string) string {
 	text := q.values.Get(name)
 	if !storable(text) {
@@ -64,17 +64,16 @@ func (q *query) text(name string) string {
 	return text
 }
 
-// storable tells whether every ledger takes a text: PostgreSQL takes no NUL.
+// storable reports whether every ledger can store a text. PostgreSQL cannot store NUL.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 const unstorable = "must be UTF-8 without NUL"
 
-// maxInteger is the largest integer of a path or a query, and the largest that JavaScript counts
-// exactly. No counter gets that far, and adding to it does not overflow.
+// maxInteger is the largest integer in a path or a query, and the largest that JavaScript represents exactly. No counter
+// reaches it, and adding to it does not overflow int64.
 const maxInteger = 1<<53 - 1
 
-// parseInteger reads an integer of 0 to maxInteger, in digits and without leading zeros:
-// each has only one text.
+// parseInteger reads an integer from 0 to maxInteger, in digits without leading zeros. So each integer has only one text.
 func parseInteger(text string) (n int64, ok bool) {
 	if text == "" || len(text) > 1 && text[0] == '0' || strings.IndexFunc(text, isNoDigit) >= 0 {
 		return 0, false
@@ -85,7 +84,7 @@ func parseInteger(text string) (n int64, ok bool) {
 
 func isNoDigit(c rune) bool { return c < '0' || '9' < c }
 
-// integer returns a parameter that is an integer of least to most.
+// integer returns a parameter that must be an integer from least to most.
 func (q *query) integer(name string, least, most int64) int64 {
 	n, ok := parseInteger(q.values.Get(name))
 	if !ok || n < least || n > most {
@@ -94,7 +93,7 @@ func (q *query) integer(name string, least, most int64) int64 {
 	return n
 }
 
-// number returns a parameter that is an integer; absent, or empty, means 0.
+// number returns a parameter that must be an integer, or 0 if it is absent or empty.
 func (q *query) number(name string) int64 {
 	if q.text(name) == "" {
 		return 0
@@ -102,7 +101,7 @@ func (q *query) number(name string) int64 {
 	return q.integer(name, 0, maxInteger)
 }
 
-// positive returns a parameter that is an integer of at least 1; absent means 0.
+// positive returns a parameter that must be an integer of at least 1, or 0 if it is absent.
 func (q *query) positive(name string) int64 {
 	if !q.values.Has(name) {
 		return 0
@@ -110,7 +109,7 @@ func (q *query) positive(name string) int64 {
 	return q.integer(name, 1, maxInteger)
 }
 
-// place returns the place in line that a parameter names; absent means none.
+// place returns the ticket in the parameter place, or the zero Ticket if it is absent.
 func (q *query) place() (at firstcome.Ticket) {
 	text, ok := q.given("place")
 	if !ok {
@@ -123,7 +122,7 @@ func (q *query) place() (at firstcome.Ticket) {
 	return at
 }
 
-// limit returns how many items the page may have; absent, or empty, means the default.
+// limit returns the parameter limit, or defaultLimit if it is absent or empty.
 func (q *query) limit() int {
 	if q.text("limit") == "" {
 		return defaultLimit
@@ -131,7 +130,7 @@ func (q *query) limit() int {
 	return int(q.integer("limit", 1, maxLimit))
 }
 
-// pathNumber returns a part of the path as an integer of at least 1. Anything else names nothing.
+// pathNumber returns a path segment as an integer of at least 1. For any other text it returns a 404.
 func pathNumber(r *http.Request, name string) (int64, error) {
 	n, ok := parseInteger(r.PathValue(name))
 	if !ok || n < 1 {
@@ -140,7 +139,7 @@ func pathNumber(r *http.Request, name string) (int64, error) {
 	return n, nil
 }
 
-// parsed returns a parameter as parse reads it; absent means "".
+// parsed returns a parameter as parse returns it, or "" if it is absent.
 func parsed[T ~string](q *query, name string, parse func(string) (T, error)) (value T) {
 	text, ok := q.given(name)
 	if !ok {
@@ -153,13 +152,13 @@ func parsed[T ~string](q *query, name string, parse func(string) (T, error)) (va
 	return value
 }
 
-// given returns a parameter, and whether it is there: if it is there but empty it chooses nothing,
-// and must not choose all.
+// given returns a parameter, and reports whether it is present. Filters need this: one that is present but empty must not
+// select everything.
 func (q *query) given(name string) (text string, ok bool) {
 	return q.values.Get(name), q.values.Has(name)
 }
 
-// included tells whether the caller also asks for what a parameter names.
+// included reports whether a parameter is "include". It may also be "exclude", empty or absent.
 func (q *query) included(name string) bool {
 	switch q.text(name) {
 	case "include":
@@ -171,7 +170,7 @@ func (q *query) included(name string) bool {
 	return false
 }
 
-// flag tells whether a parameter, which must be 1 or absent, is there.
+// flag reports whether a parameter is present. It must be 1 or absent.
 func (q *query) flag(name string) bool {
 	text, ok := q.given(name)
 	if ok && text != "1" {
@@ -180,7 +179,7 @@ func (q *query) flag(name string) bool {
 	return ok
 }
 
-// zone returns a parameter that names a time zone; absent means UTC, whatever the server's own is.
+// zone returns the time zone that a parameter names, or UTC if it is absent. The server's own zone has no effect.
 func (q *query) zone(name string) *time.Location {
 	text, ok := q.given(name)
 	if !ok {
@@ -194,8 +193,8 @@ func (q *query) zone(name string) *time.Location {
 	return zone
 }
 
-// pageOf returns at most this many of the items found, and where the rest begins: after the place of the last one
-// returned. Asking the ledger for one more than a page shows whether there is a rest; nil says that there is none.
+// pageOf returns the first most items found. If there are more, next is the place of the last item returned, where the next
+// page continues; otherwise it is nil. The caller must read most+1 items from the ledger.
 func pageOf[T, P any](found []T, most int, place func(T) P) (page []T, next *string) {
 	if len(found) <= most {
 		return found, nil
@@ -213,7 +212,7 @@ func writeList[T, W any](w http.ResponseWriter, found []T, next *string, wire fu
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// optional returns a value as the wire has it, where the zero value is absent.
+// optional returns a pointer to a value, or nil for the zero value.
 func optional[T comparable](value T) *T {
 	var none T
 	if value == none {
@@ -222,35 +221,35 @@ func optional[T comparable](value T) *T {
 	return &value
 }
 
-// mistakes are what is wrong with a request's fields. One answer tells all of them.
+// mistakes collects the errors of a request's fields. One answer lists them all.
 type mistakes struct {
 	all        []client.FieldError
 	unreadable bool // one of them has the wrong type: 400 instead of 422
 }
 
-// maxMistakes bounds an answer: as many as a direct issue has users.
+// maxMistakes limits how many errors an answer lists: one per user of a direct issue.
 const maxMistakes = 1000
 
-// refuse notes a field that can be read but is not allowed.
+// refuse adds an error of a field that has the right type but is not allowed.
 func (m *mistakes) refuse(field, reason string) {
 	m.all = append(m.all, client.FieldError{Field: field, Reason: reason})
 }
 
-// require notes a field that is missing.
+// require adds an error of a missing field.
 func (m *mistakes) require(field string) { m.refuse(field, "is required") }
 
-// mistype notes a field with the wrong JSON type.
+// mistype adds an error of a field with the wrong JSON type.
 func (m *mistakes) mistype(field, want string) {
 	m.refuse(field, "must be "+want)
 	m.unreadable = true
 }
 
-// names tells whether a mistake of a field is noted.
+// names reports whether a field has an error.
 func (m *mistakes) names(field string) bool {
 	return slices.ContainsFunc(m.all, func(e client.FieldError) bool { return e.Field == field })
 }
 
-// err returns the answer that tells all of them; nil if there are none.
+// err returns the answer that lists the errors, or nil if there are none.
 func (m *mistakes) err() error {
 	if len(m.all) == 0 {
 		return nil

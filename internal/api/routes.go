@@ -10,28 +10,28 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A route is one operation. Only callers named in who may call it.
+// A route is one operation. Only the callers in who may call it.
 type route struct {
 	method, path string
 	who          auth.Who
-	params       string // its query parameters; any other is refused
+	params       string // the allowed query parameters, separated by blanks
 	serve        handler
 	length       length
 }
 
-// A length says how long an answer takes.
+// A length is how long an answer may take.
 type length uint8
 
 const (
-	short   length = iota // a lane may answer it
-	long                  // no lane answers it, and it bounds its own reading
-	endless               // as long as the client follows: it takes the connection, and bounds its own reading
+	short   length = iota // an httpd lane may answer it; the guard limits its reads
+	long                  // no lane answers it; it limits its own reads
+	endless               // it lasts until the client leaves: it detaches the connection, and limits its own reads
 )
 
-// A handler serves a request of a caller who may send it.
+// A handler serves a request of an authorized caller.
 type handler func(http.ResponseWriter, *http.Request, auth.Caller) error
 
-// of serves the campaign that the path names.
+// of returns a handler that calls serve with the campaign id in the path.
 func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.CampaignID) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, c auth.Caller) error {
 		id, err := campaignID(r)
@@ -42,15 +42,15 @@ func of(serve func(http.ResponseWriter, *http.Request, auth.Caller, firstcome.Ca
 	}
 }
 
-// routes is the whole surface.
+// routes returns every operation of the API.
 func (s *Server) routes() []route {
-	const run = auth.SeesAll          // all of a campaign
-	const look = run | auth.Support   // a user's coupons, one user at a time
-	const counts = look | auth.Viewer // no user's id
-	const shop = run | auth.Shop      // what a shop's backend does with coupons
-	const claim = shop | auth.Service // for any user
-	const ask = look | claim          // about any user
-	const staff = counts | claim      // every key
+	const run = auth.SeesAll          // may see and change whole campaigns
+	const look = run | auth.Support   // may see one user's coupons at a time
+	const counts = look | auth.Viewer // may see counters, and no user id
+	const shop = run | auth.Shop      // may issue, void and follow coupons, as a shop's backend does
+	const claim = shop | auth.Service // may claim for any user
+	const ask = look | claim          // may read any user's claim
+	const staff = counts | claim      // every API key
 	const self, public, everyone = auth.Self, auth.Public, auth.Everyone
 	return []route{
 		{"POST", "/v1/campaigns", run, "", s.campaigns.create, short},
@@ -87,14 +87,14 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/dead-letters/{letter}/void", run, "", s.deadLetters.void, short},
 		{"GET", "/v1/audit-log", run, "campaign user_id before limit", s.auditLog.list, short},
 
-		{"GET", "/{$}", everyone, "", s.about, short}, // the path / alone
+		{"GET", "/{$}", everyone, "", s.about, short}, // only the path /
 		{"GET", "/livez", everyone, "", s.livez, short},
 		{"GET", "/readyz", everyone, "verbose", s.readyz, short},
 		{"GET", "/openapi.yaml", everyone, "", s.openAPI, short},
 	}
 }
 
-// Operations returns the whole surface, each operation as its method and its path.
+// Operations returns every operation as its method and path, like "GET /livez".
 func (s *Server) Operations() []string {
 	var operations []string
 	for _, r := range s.routes() {
@@ -103,11 +103,11 @@ func (s *Server) Operations() []string {
 	return operations
 }
 
-// HTTP returns the public surface as an HTTP server takes it. The caller adds limits.
+// HTTP returns the API's configuration for an HTTP server. The caller adds limits.
 func (s *Server) HTTP() httpd.Config {
 	c := httpd.Config{
 		Handler: s.Handler(), TurnAway: turnAway, Log: s.Log,
-		BodyLast: s.AddressLimit != nil, // an address is limited before the server waits for its bodies
+		BodyLast: s.AddressLimit != nil, // the guard checks the address limit before the body is read
 	}
 	for _, r := range s.routes() {
 		if r.length == short || r.length == endless && httpd.Detaches {

@@ -16,60 +16,60 @@ import (
 	"github.com/firstcome/firstcome/internal/operate"
 )
 
-// Config is what a Server stands on.
+// Config has the dependencies and limits of a Server.
 type Config struct {
 	Ledger Ledger
 	Keys   auth.KeySource
-	Terms  *TermsCache // of Ledger
+	Terms  *TermsCache // reads the terms in Ledger
 	Claims Claims
-	Gate   gate.Counters // nil: the ledger decides
-	// Places are those of the gate that decides.
+	Gate   gate.Counters // nil if the ledger decides
+	// Places reads the lines of the gate that decides.
 	Places gate.Places
-	// Audit audits a campaign, one at a time: ErrAuditRunning says that it does so already.
+	// Audit audits a campaign. It returns ErrAuditRunning while another audit runs.
 	Audit func(ctx context.Context, id firstcome.CampaignID) (Audited, error)
-	// Operator does what changes a campaign.
+	// Operator executes every change of a campaign.
 	Operator *operate.Operator
 	Auth     *auth.Authenticator
-	Log      *slog.Logger // nil: slog.Default()
-	// PartTime is the time for a part of a streamed answer to leave; zero: partTime.
+	Log      *slog.Logger // slog.Default() if nil
+	// PartTime is how long sending a part of a streamed answer may take. If 0, it is partTime.
 	PartTime time.Duration
-	// Observer hears how claims end; Health answers /readyz.
+	// Observer is notified of outcomes and errors. Health answers /readyz.
 	Observer Observer
 	Health   Health
-	// UserLimit bounds claims for a user and requests with a user's own token; AddressLimit
-	// bounds requests from a client's address. nil: no limit.
+	// UserLimit limits the rate of claims for a user and of requests with a user's own token. AddressLimit limits the rate of
+	// requests from a client's address. If nil, there is no limit.
 	UserLimit, AddressLimit *auth.Limiter
-	// TrustedProxies are believed when they say, in X-Forwarded-For, who the client is.
+	// TrustedProxies are the proxies whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
-	// MaxStreams is how many people may follow their places by a stream at once; zero: defaultStreams. FollowEvery is how often the
-	// lines are read for them; zero: followEvery.
+	// MaxStreams is how many streams of places may be open at once. If 0, it is defaultStreams. FollowEvery is the time
+	// between two reads of a line for its streams. If 0, it is followEvery.
 	MaxStreams  int
 	FollowEvery time.Duration
-	// CORSOrigins are the other origins whose pages may ask: see ParseOrigin.
+	// CORSOrigins are the other origins whose pages may send requests. See ParseOrigin.
 	CORSOrigins []string
 }
 
-// An Observer hears how a Server's claims end, and what goes wrong.
+// An Observer is notified of the outcomes of claims and of errors.
 type Observer interface {
-	// Claimed hears of a claim that is answered with an outcome, and how long it took once its whole body was there.
+	// Claimed is called for a claim that is answered with an outcome. took is the time since its whole body arrived.
 	Claimed(id firstcome.CampaignID, outcome firstcome.Outcome, took time.Duration)
-	// Decided hears of an outcome of a direct issue.
+	// Decided is called for each outcome of a direct issue.
 	Decided(id firstcome.CampaignID, outcome firstcome.Outcome)
-	// Undecided hears of a claim, made with ctx, that ended with an error.
+	// Undecided is called for a claim that ended with an error. ctx is the claim's context.
 	Undecided(ctx context.Context, id firstcome.CampaignID, err error)
-	// Warn logs. What goes wrong once goes wrong thousands of times, so not every time is logged.
+	// Warn logs a warning. It may drop repeated warnings, because errors come in thousands.
 	Warn(text string, args ...any)
 }
 
-// A Health knows how the node is.
+// A Health answers health checks.
 type Health interface {
-	// Drain makes the node not ready from now on.
+	// Drain makes the node permanently not ready.
 	Drain()
-	// Ready answers GET /readyz, in full to callers whom mayLook admits.
+	// Ready answers GET /readyz. Only if mayLook returns true may it query the ledger.
 	Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool)
 }
 
-// A Server is the HTTP API. Make one with New.
+// A Server is the HTTP API. Create it with New.
 type Server struct {
 	*core
 	campaigns   campaigns
@@ -84,7 +84,7 @@ type Server struct {
 	drain sync.Once
 }
 
-// A core is what the resources of the API share.
+// A core is the state that the API's resources share.
 type core struct {
 	Config
 	buffers  sync.Pool // of *buffer
@@ -93,17 +93,18 @@ type core struct {
 	draining chan struct{} // closed by Server.Drain
 }
 
-// partTime is the time for a part of a streamed answer to leave, the same as for a whole one.
+// partTime is the default Config.PartTime, the same as for a whole answer.
 const partTime = 30 * time.Second
 
 const (
-	// exports is how many whole campaigns may be streamed at once, and exportsOfKey how many to one key: each holds one of the
-	// ledger's four reading connections for as long as its client takes.
+	// exports is how many exports may run at once, and exportsOfKey how many per key. Each export holds one of the ledger's
+	// four read connections until its client has received everything.
 	exports, exportsOfKey = 2, 1
-	// followsOfKey is how many requests of one key wait for facts at once: a follower of a campaign needs one, and some shops have a
-	// process for each campaign.
+	// followsOfKey is how many requests per key may wait for facts at once. A follower needs one per campaign, and some shops
+	// run a process per campaign.
 	followsOfKey = 256
-	// streamsOfAddress is which part of all streams the users at one address may have, where addresses are limited.
+	// One address may have 1/streamsOfAddress of all streams, but at least streamsOfUser. This applies to streams with users'
+	// own tokens, if Config.AddressLimit is set.
 	streamsOfAddress = 16
 )
 
@@ -129,28 +130,28 @@ func New(c Config) *Server {
 	}
 	for _, origin := range c.CORSOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
-			panic(err) // ParseOrigin has checked them
+			panic(err) // cannot happen: ParseOrigin checked the origins
 		}
 	}
 	return s
 }
 
-// Run writes to all who follow their places, until ctx ends. It runs once.
+// Run serves the streams of places until ctx ends. It must be called once.
 func (s *Server) Run(ctx context.Context) error { return s.streams.run(ctx) }
 
 // Streams returns how many streams are open, how many were dropped because their clients did not read, and how many were
-// refused for want of room.
+// refused because of a limit.
 func (s *Server) Streams() (open, dropped, refused int64) {
 	return s.streams.open.Load(), s.streams.dropped.Load(), s.streams.refused.Load()
 }
 
-// Drain turns /readyz to 503, and ends every wait for facts and every stream. It may be repeated.
+// Drain makes /readyz answer 503, and ends every wait for facts and every stream. Further calls do nothing.
 func (s *Server) Drain() {
 	s.Health.Drain()
 	s.drain.Do(func() { close(s.draining) })
 }
 
-// A Ledger is what the API reads of one: see ledger.Reads. Changes of a campaign go through Config.Operator.
+// A Ledger has the ledger's reads that the API needs. ledger.Reads implements it. Config.Operator changes campaigns.
 type Ledger interface {
 	Campaigns
 	Coupons
@@ -158,7 +159,7 @@ type Ledger interface {
 	Records
 }
 
-// Campaigns are a ledger's.
+// Campaigns reads a ledger's campaigns.
 type Campaigns interface {
 	Decides(c *ledger.Status) error
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
@@ -167,7 +168,7 @@ type Campaigns interface {
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 }
 
-// Coupons are a ledger's.
+// Coupons reads a ledger's coupons.
 type Coupons interface {
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
 	Export(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(c firstcome.Coupon, reason string) error) error
@@ -175,13 +176,13 @@ type Coupons interface {
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
 }
 
-// Facts are a ledger's.
+// Facts reads a ledger's facts.
 type Facts interface {
 	Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 	NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func())
 }
 
-// Records say what was done, and what is left to do.
+// Records reads the audit log and the dead letters.
 type Records interface {
 	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
@@ -189,7 +190,7 @@ type Records interface {
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 }
 
-// Claims answers claims and repeated questions for a coupon: see issue.Answerer.
+// Claims decides claims and finds users' coupons. issue.Answerer implements it.
 type Claims interface {
 	Claim(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Decision, error)
 	CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error)

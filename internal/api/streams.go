@@ -18,59 +18,60 @@ import (
 )
 
 const (
-	// defaultStreams is how many streams a node has at once, unless Config.MaxStreams says otherwise.
+	// defaultStreams is the default Config.MaxStreams.
 	defaultStreams = 10_000
-	// streamsOfUser is how many streams a user has of a campaign: a phone and some tabs. The next one ends the oldest.
+	// streamsOfUser is how many streams a user may have per campaign, for a phone and some tabs. Another one ends the oldest.
 	streamsOfUser = 4
-	// followEvery is how often the line of each campaign with streams is read: a place is told in less than a second, at
-	// 10,000 writes each time.
+	// followEvery is the default Config.FollowEvery. With 10,000 streams to write to each time, a changed place is sent
+	// within a second.
 	followEvery = 750 * time.Millisecond
-	// heartbeat is how long a stream is silent at most: below the time-outs of common proxies.
+	// heartbeat is the longest silence of a stream. It is below the time-outs of common proxies.
 	heartbeat = 15 * time.Second
-	// firstRetry is how long a client waits at least before it comes back, and half of how long at most.
+	// A client reconnects after firstRetry to twice firstRetry.
 	firstRetry = 2 * time.Second
-	// longestStream is how long a stream takes at most, and half of it at least, unless its token expires: who comes back shows
-	// that the key is still good, and may find a node with fewer streams.
+	// A stream ends after half of longestStream to longestStream, or when its token expires. A client that reconnects is
+	// authenticated again, and may reach a node with fewer streams.
 	longestStream = 30 * time.Minute
-	// mostLines and mostAnswers are how many lines and claims are read for streams at once, and mostOpenings how many streams
-	// look for their first places at once. All read by the connections that the API keys are read by: database/sql lets any of
-	// those who wait go first, so a crowd would keep the keys from being read.
+	// mostLines and mostAnswers are how many lines and claims are read for streams at once. mostOpenings is how many new
+	// streams read their first places at once. These reads share connections with the reads of API keys. database/sql does
+	// not serve waiters in order, so without these limits a crowd could starve the keys.
 	mostLines, mostAnswers, mostOpenings = 2, 128, 64
-	// A claim whose answer is unknown is asked for again after firstAsk, and then twice as long each time, up to longestAsk.
+	// After an error, a claim is read again after about firstAsk. The wait doubles each time, up to longestAsk.
 	firstAsk, longestAsk = 250 * time.Millisecond, 5 * time.Second
 )
 
-// streams are the people who follow their places by a stream. One goroutine writes to all: it reads the line of each campaign
-// once for everybody, and a claim only when its place is over. A write never waits: who does not read is dropped.
+// streams serves the streams on which users follow their places. One goroutine, Run, writes to all streams. It has the line
+// of each campaign read once for all its streams, and a claim only when its ticket was served or its generation ended. A
+// write never blocks: a client that does not read is dropped.
 //
-//	                           the line is beyond the ticket, or its generation is over
-//	joins → told each change ────────────────────────────────────────────────────────▶ asked for → outcome → closed
+//	                          the ticket was served, or its generation has ended
+//	joins → sent each change ─────────────────────────────────────────────────────────▶ claim read → outcome → closed
 //	            ▲                             still in line                               │
 //	            └─────────────────────────────────────────────────────────────────────────┘
 type streams struct {
 	*core
 	claims                          *claims
 	open, dropped, refused, entered atomic.Int64
-	openings                        chan struct{} // holds one for each stream that looks for its first place
-	addresses                       auth.Room     // of streams of users' own
+	openings                        chan struct{} // one element per stream that is reading its first place
+	addresses                       auth.Room     // by address, for streams with users' own tokens
 
 	joins   chan *follower
 	lines   chan lineRead
 	answers chan answerRead
 
-	// What follows is Run's alone.
+	// Only Run uses the fields below.
 	campaigns map[firstcome.CampaignID]*campaignStreams
-	waiting   []*follower // to be asked for
-	asked     int         // claims that are being read
+	waiting   []*follower // their claims must be read
+	asked     int         // how many claims are being read
 	reads     chan struct{}
 	reading   sync.WaitGroup
 	buffer    []byte
 }
 
-// campaignStreams are the streams of a campaign.
+// campaignStreams has the streams of a campaign.
 type campaignStreams struct {
 	followers map[*follower]struct{}
-	of        map[firstcome.UserID][]*follower // the same, by their users
+	of        map[firstcome.UserID][]*follower // the same streams by user
 	reading   bool
 }
 
@@ -78,34 +79,34 @@ type campaignStreams struct {
 type follower struct {
 	id     firstcome.CampaignID
 	user   firstcome.UserID
-	key    string // the API key that it was asked for with; empty: none
-	addr   string // that it was asked for from, or empty if it does not count
-	nth    int64  // it was the nth to be let in
+	key    string // id of the API key that opened it, or empty if none
+	addr   string // the client's address, or empty if addresses are not limited
+	nth    int64  // its position in the order of opening
 	to     sink
-	place  firstcome.Place // as it was told last
-	until  time.Time       // when the stream ends, whatever happens
+	place  firstcome.Place // as last sent
+	until  time.Time       // when the stream must end
 	told   time.Time       // when it was last written to
-	asking bool            // its claim is being read, or will be
-	again  time.Time       // its claim is not read before
-	fails  time.Duration   // how long it waits behind the next failure
+	asking bool            // its claim is being read, or is in waiting
+	again  time.Time       // its claim must not be read before
+	fails  time.Duration   // the wait after the next error
 	closed bool
 }
 
-// A sink takes what is sent to a follower. None of its methods waits.
+// A sink is the connection of a follower. None of its methods may block.
 type sink interface {
 	Send(part []byte) error
 	Gone() bool
 	Close()
 }
 
-// A lineRead is a line as it was read.
+// A lineRead is the result of reading a line.
 type lineRead struct {
 	id    firstcome.CampaignID
 	state gate.LineState
 	err   error
 }
 
-// An answerRead is a follower's claim as it was read: a place, or how it ended.
+// An answerRead is the result of reading a follower's claim: a place, or the answer that ends the stream.
 type answerRead struct {
 	of     *follower
 	place  firstcome.Place
@@ -113,7 +114,7 @@ type answerRead struct {
 	err    error
 }
 
-// enter takes room for a stream, or says that there is none.
+// enter counts a new stream. It returns a 503 if a limit is reached or the node is stopping.
 func (t *streams) enter(f *follower) error {
 	select {
 	case <-t.draining:
@@ -133,7 +134,7 @@ func (t *streams) enter(f *follower) error {
 	return nil
 }
 
-// leave gives the room of a stream back.
+// leave uncounts a stream.
 func (t *streams) leave(f *follower) {
 	t.open.Add(-1)
 	if f.addr != "" {
@@ -141,7 +142,7 @@ func (t *streams) leave(f *follower) {
 	}
 }
 
-// join has a follower written to.
+// join passes a follower to Run, which writes to it from then on.
 func (t *streams) join(f *follower) {
 	f.told, f.fails = time.Now(), firstAsk
 	select {
@@ -151,14 +152,14 @@ func (t *streams) join(f *follower) {
 	}
 }
 
-// sayBye ends a stream whose client is to come back.
+// sayBye ends a stream and tells the client to reconnect.
 func (t *streams) sayBye(f *follower) {
 	_ = f.to.Send(append(appendRetry(nil), ": come back\n\n"...))
 	t.leave(f)
 	f.to.Close()
 }
 
-// run writes to all until ctx ends.
+// run writes to all streams until ctx ends.
 func (t *streams) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	t.reads = make(chan struct{}, mostLines)
@@ -203,7 +204,7 @@ func (t *streams) add(f *follower) {
 	}
 }
 
-// endAll has everybody come back to another node.
+// endAll ends all streams. Their clients reconnect to another node.
 func (t *streams) endAll() {
 	for _, c := range t.campaigns {
 		for f := range c.followers {
@@ -213,7 +214,7 @@ func (t *streams) endAll() {
 	}
 }
 
-// forget takes a follower out. Its claim, if that is being read, is for nobody.
+// forget removes a follower. If its claim is being read, the result is discarded.
 func (t *streams) forget(f *follower) {
 	f.closed = true
 	c := t.campaigns[f.id]
@@ -226,14 +227,14 @@ func (t *streams) forget(f *follower) {
 	}
 }
 
-// drop ends a stream at once.
+// drop ends a stream without telling the client to reconnect.
 func (t *streams) drop(f *follower) {
 	t.forget(f)
 	t.leave(f)
 	f.to.Close()
 }
 
-// send writes to a follower, and drops one that does not read.
+// send writes to a follower. It drops the follower after an error, such as a client that does not read.
 func (t *streams) send(f *follower, part []byte, now time.Time) {
 	f.told = now
 	switch err := f.to.Send(part); {
@@ -245,7 +246,7 @@ func (t *streams) send(f *follower, part []byte, now time.Time) {
 	t.drop(f)
 }
 
-// look ends what is over, keeps silent streams alive, and reads the lines.
+// look ends streams that are due, sends heartbeats, and starts to read the lines.
 func (t *streams) look(ctx context.Context, now time.Time) {
 	for id, c := range t.campaigns {
 		for f := range c.followers {
@@ -266,7 +267,8 @@ func (t *streams) look(ctx context.Context, now time.Time) {
 	}
 }
 
-// isGood tells whether a key, if any, still opens streams: who shows a revoked one would else hear of a place for half an hour.
+// isGood reports whether a stream's key is still valid. Otherwise the holder of a revoked key would receive places for up to
+// longestStream. A stream without a key is good.
 func (t *streams) isGood(key string) bool {
 	if key == "" {
 		return true
@@ -275,7 +277,7 @@ func (t *streams) isGood(key string) bool {
 	return good
 }
 
-// read reads a line for all who follow it.
+// read reads a line for all its followers.
 func (t *streams) read(ctx context.Context, id firstcome.CampaignID) {
 	r := lineRead{id: id}
 	select {
@@ -293,7 +295,7 @@ func (t *streams) read(ctx context.Context, id firstcome.CampaignID) {
 	}
 }
 
-// tell tells each follower of a line whose place has changed, and notes whose turn has come.
+// tell sends changed places to the followers of a line. It adds the followers whose place has ended to waiting.
 func (t *streams) tell(r lineRead) {
 	c := t.campaigns[r.id]
 	if c == nil {
@@ -317,8 +319,8 @@ func (t *streams) tell(r lineRead) {
 	}
 }
 
-// move tells a follower a place that has changed. A new ETA alone is not told: the client has a clock, and whenever somebody
-// leaves, the ETA of all later tickets changes a little.
+// move sends a follower its place if it changed. It does not send a place of which only the ETA changed: clients count down
+// themselves, and each user who leaves changes the ETA of all later tickets a little.
 func (t *streams) move(f *follower, to firstcome.Place, now time.Time) {
 	was := f.place
 	was.Log = to.Log
@@ -332,7 +334,7 @@ func (t *streams) move(f *follower, to firstcome.Place, now time.Time) {
 	t.send(f, t.buffer, now)
 }
 
-// ask reads the claims of those whose turn has come.
+// ask starts to read the claims of the followers in waiting, up to mostAnswers at once.
 func (t *streams) ask(ctx context.Context) {
 	for t.asked < mostAnswers && len(t.waiting) > 0 && ctx.Err() == nil {
 		f := t.waiting[0]
@@ -341,7 +343,7 @@ func (t *streams) ask(ctx context.Context) {
 			continue
 		}
 		t.asked++
-		of := follower{id: f.id, user: f.user, place: f.place} // the rest is Run's alone
+		of := follower{id: f.id, user: f.user, place: f.place} // only Run uses the other fields
 		t.reading.Go(func() {
 			a := t.answerOf(ctx, of)
 			a.of = f
@@ -353,10 +355,10 @@ func (t *streams) ask(ctx context.Context) {
 	}
 }
 
-// errGone says that nobody knows any more what became of a place.
-var errGone = errors.New("it is not known any more what became of the place")
+// errGone means that it is no longer known how a place ended.
+var errGone = errors.New("it is no longer known how the place ended")
 
-// answerOf reads a follower's claim.
+// answerOf reads a follower's claim, or how its place ended.
 func (t *streams) answerOf(ctx context.Context, f follower) (a answerRead) {
 	ctx, over := context.WithTimeout(ctx, readWait)
 	defer over()
@@ -373,15 +375,16 @@ func (t *streams) answerOf(ctx context.Context, f follower) (a answerRead) {
 	return answerRead{answer: outcomeBody(outcome)}
 }
 
-// The ends of a place whose user was not sent away with the generation.
+// The outcomes of a place that ended otherwise than with its generation.
 const (
 	left   = "left"
 	voided = "voided"
 )
 
-// became returns how a place in line ended whose user was found to have neither a coupon nor a ticket: left, voided, or the reason why its
-// generation ended. It returns "" if that is not known. It reads the line after the user was looked for, since the generation may have
-// ended in between. It asks the ledger only about tickets that were served or left, and not about a whole crowd that is sent away at once.
+// became returns how a place in line ended: left, voided, or the reason why its generation ended. It returns "" if that is
+// unknown. The caller must have found before that the user has neither a coupon nor a ticket, because the generation may end
+// in between. became queries the ledger only about tickets that were served or left. So it does not when a generation ends
+// and a whole crowd asks at once.
 func (s *claims) became(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID, at firstcome.Ticket) (outcome string, err error) {
 	state, err := s.Places.LineOf(ctx, id)
 	if err != nil {
@@ -405,14 +408,14 @@ func (s *claims) became(ctx context.Context, id firstcome.CampaignID, user first
 		case c.VoidedAt.IsZero():
 		case c.Generation == at.Generation && c.Ticket == at.Number:
 			return voided, err
-		case c.Ticket == 0: // issued past the line, which ended the place, or before the user joined: nobody knows
+		case c.Ticket == 0: // issued directly, either before the user joined or after, which ended the place: unknown which
 			outcome = ""
 		}
 	}
 	return outcome, err
 }
 
-// conclude goes by a claim that was read.
+// conclude handles the result of reading a claim.
 func (t *streams) conclude(a answerRead) {
 	t.asked--
 	f, now := a.of, time.Now()

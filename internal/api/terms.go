@@ -12,21 +12,21 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Terms are what answers about a campaign say for one version of it.
+// terms has one version of a campaign's terms, and the parts of answers rendered from it.
 type terms struct {
 	firstcome.Terms
 	benefit  []byte                   // compact JSON
 	refusals [firstcome.Issued][]byte // bodies, by outcome
 }
 
-// A TermsCache keeps terms of versions that a gate or a coupon names: these never change. It
-// is not asked for other versions: the gate may yet refuse what the ledger only proposes.
-// When it is full it forgets everything, and then reads what is still asked for once, however many ask.
+// A TermsCache caches terms by version. Callers must ask only for versions that a gate or a coupon names. Those never change.
+// A gate may still refuse a version that only the ledger has. When the cache is full, it drops everything. Concurrent callers
+// for a version share one read.
 type TermsCache struct {
 	read  func(context.Context, firstcome.CampaignID, int64) (firstcome.Terms, error)
 	reads singleflight.Group
 
-	mu   sync.RWMutex // guards what follows
+	mu   sync.RWMutex // guards the fields below
 	kept map[termsKey]*terms
 	size int
 }
@@ -37,10 +37,9 @@ type termsKey struct {
 }
 
 const (
-	// maxTermsSize bounds what is kept: 10,000 campaigns of ordinary size, or 500
-	// with benefits as large as they may be.
+	// maxTermsSize limits the cache, in bytes: about 10,000 ordinary versions, or 500 with the largest benefits.
 	maxTermsSize = 16 << 20
-	// termsOverhead is about what terms take besides their benefit.
+	// termsOverhead is about how many bytes a version takes in addition to its benefit.
 	termsOverhead = 1500
 )
 
@@ -49,7 +48,7 @@ func NewTermsCache(read func(context.Context, firstcome.CampaignID, int64) (firs
 	return &TermsCache{read: read, kept: map[termsKey]*terms{}}
 }
 
-// Terms returns the terms of a campaign as of a version.
+// Terms returns a version of a campaign's terms.
 func (c *TermsCache) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	t, err := c.get(ctx, id, version)
 	if err != nil {
@@ -58,7 +57,7 @@ func (c *TermsCache) Terms(ctx context.Context, id firstcome.CampaignID, version
 	return t.Terms, nil
 }
 
-// get returns the terms with their texts for answers.
+// get returns a version of a campaign's terms, cached or read.
 func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version int64) (*terms, error) {
 	key := termsKey{id, version}
 	c.mu.RLock()
@@ -67,7 +66,7 @@ func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 	if ok {
 		return t, nil
 	}
-	// The caller that reads does so for all that ask, even if it goes away.
+	// The read continues for other callers if this caller's context ends.
 	done := c.reads.DoChan(fmt.Sprintf("%s %d", id, version), func() (any, error) {
 		ctx, over := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 		defer over()
@@ -88,7 +87,7 @@ func (c *TermsCache) get(ctx context.Context, id firstcome.CampaignID, version i
 	}
 }
 
-// keep keeps terms that were read.
+// keep adds terms to the cache.
 func (c *TermsCache) keep(key termsKey, t *terms) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +98,7 @@ func (c *TermsCache) keep(key termsKey, t *terms) {
 	c.kept[key] = t
 }
 
-// render returns terms with their texts for answers.
+// render renders the parts of answers that depend only on the terms.
 func render(read firstcome.Terms) *terms {
 	t := &terms{Terms: read, benefit: []byte("null")}
 	var compact bytes.Buffer

@@ -11,15 +11,15 @@ import (
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
-// The fields of a body that sets terms, and those of its pace and its coupon.
+// The fields of a body that sets terms, and of its pace and coupon objects.
 var (
 	termsFields  = []string{"name", "quantity", "opens_at", "closes_at", "answer", "pace", "waitlist", "coupon"}
 	paceFields   = []string{"per_second"}
 	couponFields = []string{"benefit", "valid_until", "valid_for"}
 )
 
-// readObject reads a request's body, which is a JSON object with known fields;
-// an empty body is an empty object. What is wrong with its fields is among the mistakes.
+// readObject reads a request's body, which must be a JSON object. An empty body is an empty object. Unknown fields are
+// returned as mistakes.
 func (s *core) readObject(w http.ResponseWriter, r *http.Request, known ...string) (object, *mistakes, error) {
 	b := s.buffer()
 	defer s.release(b)
@@ -32,7 +32,7 @@ func (s *core) readObject(w http.ResponseWriter, r *http.Request, known ...strin
 	return parseObject(b.bytes, known...)
 }
 
-// readNothing reads a request's body, which is empty or {}.
+// readNothing reads a request's body, which must be empty or {}.
 func (s *core) readNothing(w http.ResponseWriter, r *http.Request) error {
 	_, wrong, err := s.readObject(w, r)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *core) readNothing(w http.ResponseWriter, r *http.Request) error {
 	return wrong.err()
 }
 
-// An edit is what a body changes of a campaign's terms.
+// An edit has the changes that a body makes to a campaign's terms.
 type edit struct {
 	steps []func(*firstcome.Terms)
 	*mistakes
@@ -53,8 +53,8 @@ func (e *edit) apply(t *firstcome.Terms) {
 	}
 }
 
-// parseTerms reads the fields that a body has, and refuses what cannot be read
-// or can by itself never be allowed.
+// parseTerms reads the fields of terms in a body. It refuses fields that cannot be parsed, and values that would not be
+// allowed in any campaign.
 func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	e := &edit{mistakes: wrong}
 	field(e, o, "", "name", e.readString, func(t *firstcome.Terms) *string { return &t.Name })
@@ -71,8 +71,8 @@ func parseTerms(o object, wrong *mistakes) (*edit, error) {
 	return e, e.err()
 }
 
-// check notes combinations of the fields read that can never be allowed, whatever the campaign's
-// other fields are. So one answer tells all mistakes, not only those that the ledger would find.
+// check refuses combinations of the fields in the body that would not be allowed in any campaign. So one answer lists these
+// mistakes together with the fields that could not be parsed.
 func (e *edit) check() {
 	alone := firstcome.Terms{Name: "a name", Answer: firstcome.Recorded, Pace: &firstcome.Pace{}}
 	e.apply(&alone)
@@ -83,7 +83,7 @@ func (e *edit) check() {
 	}
 }
 
-// field reads a field, if the body has it, into its place in the terms.
+// field reads a field, if present, and adds a step that sets it in the terms.
 func field[T any](e *edit, o object, parent, name string, read func(string, json.RawMessage) T, place func(*firstcome.Terms) *T) {
 	if raw, ok := o[name]; ok {
 		value := read(parent+name, raw)
@@ -111,7 +111,7 @@ func (e *edit) readQuantity(field string, raw json.RawMessage) int64 {
 	return quantity
 }
 
-// readPace reads a pace; null is none.
+// readPace reads a pace, or nil for null.
 func (e *edit) readPace(field string, raw json.RawMessage) *firstcome.Pace {
 	if isNull(raw) {
 		return nil
@@ -174,7 +174,7 @@ func (e *edit) readValidFor(field string, raw json.RawMessage) time.Duration {
 	return d
 }
 
-// readTime reads an instant; null is the zero time.
+// readTime reads a time, or the zero time for null.
 func (e *edit) readTime(field string, raw json.RawMessage) time.Time {
 	if isNull(raw) {
 		return time.Time{}
@@ -187,7 +187,7 @@ func (e *edit) readTime(field string, raw json.RawMessage) time.Time {
 		e.refuse(field, err.Error())
 		return time.Time{}
 	}
-	// Outside these years, texts would not sort as instants do, and the zero time would be an instant.
+	// Outside these years, times would not sort as text, and the zero time could be given.
 	if at.Year() < 1970 || at.Year() > 9999 {
 		e.refuse(field, "must be in the years 1970 to 9999 in UTC")
 	}
@@ -196,7 +196,7 @@ func (e *edit) readTime(field string, raw json.RawMessage) time.Time {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// wirePace returns a pace as the wire has it.
+// wirePace converts a pace to its JSON form.
 func wirePace(p *firstcome.Pace) *client.Pace {
 	switch {
 	case p == nil:
@@ -207,7 +207,7 @@ func wirePace(p *firstcome.Pace) *client.Pace {
 	return &client.Pace{PerSecond: &p.PerSecond}
 }
 
-// wireTerms returns terms as the wire has them.
+// wireTerms converts terms to their JSON form.
 func wireTerms(t *firstcome.Terms) *client.Terms {
 	terms := &client.Terms{
 		Name: t.Name, OpensAt: wire.Time(t.OpensAt), ClosesAt: wire.Time(t.ClosesAt), Answer: string(t.Answer),
