@@ -104,7 +104,7 @@ func start(dir string, warnings io.Writer) (*Server, error) {
 
 // wire creates the parts of a node whose ledger decides, as firstcome serve does.
 func (s *Server) wire(log *slog.Logger) *line.Dispatcher {
-	lines := line.NewDispatcher(s.ledger.Gate, line.DispatchLimits{})
+	lines := line.NewDispatcher(s.ledger.Gate, line.Limits{})
 	s.issuer = issue.NewIssuer(s.ledger.Gate, issue.Limits{OnJoin: lines.Joined, OnChange: lines.Changed})
 	terms := api.NewTermsCache(s.ledger.Reads.Terms)
 	claims := &issue.Answerer{Issuer: s.issuer, Coupons: s.ledger.Gate, Terms: terms.Terms}

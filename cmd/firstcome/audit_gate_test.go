@@ -112,7 +112,7 @@ func (c *counter) state() gate.State {
 func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 	const audits, generations = 25, 4
 	c := newCounter(t)
-	stage.Run(t, record.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, record.RecorderLimits{}).Run)
+	stage.Run(t, record.NewRecorder(c.gate.Journal.Consumer(redis.ConsumerOptions{Active: c.Recorder.Active}), c.Ledger.Recorder, record.Limits{}).Run)
 	over := make(chan struct{})
 	var all sync.WaitGroup
 	keep := func(do func(n int64)) {

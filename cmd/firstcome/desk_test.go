@@ -223,7 +223,7 @@ func (r *rewind) drain() {
 		Active: r.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
 		OnAlarm: r.alarms.Tell,
 	})
-	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.RecorderLimits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
+	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.Limits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 

@@ -90,7 +90,7 @@ func (r *remoteGate) lag(ctx context.Context, active []gate.Revision) ([]record.
 // Redis to the topic, and a recorder from the topic to the ledger.
 func (r *remoteGate) records() {
 	keeper := r.rebuild.Guard(r.ledger.Recorder)
-	limits := record.RecorderLimits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
+	limits := record.Limits{Rows: int(r.flags.RecordRate), Holes: r.gate.journal, OnRecord: r.monitor.Record, OnAlarm: r.alarm}
 	if r.waiter != nil {
 		limits.OnRecorded = r.waiter.Recorded
 	}
@@ -98,7 +98,7 @@ func (r *remoteGate) records() {
 		r.recorder = record.NewRecorder(r.gate.source(r), keeper, limits)
 		return
 	}
-	r.relay = record.NewRecorder(r.gate.source(r), r.journal, record.RecorderLimits{OnRecord: r.monitor.Relayed, OnAlarm: r.alarm})
+	r.relay = record.NewRecorder(r.gate.source(r), r.journal, record.Limits{OnRecord: r.monitor.Relayed, OnAlarm: r.alarm})
 	r.recorder = record.NewRecorder(r.journal, keeper, limits)
 }
 

@@ -21,7 +21,7 @@ import (
 // A paperLog is the log of a line, in memory: an offset is a place in a slice.
 type paperLog struct {
 	topic   string
-	records []line.LineRecord
+	records []line.Record
 	away    bool
 	full    bool // it takes no records
 }
@@ -36,7 +36,7 @@ func (p *paperLog) answers(log firstcome.LineLog) error {
 	return nil
 }
 
-func (p *paperLog) Append(_ context.Context, _ firstcome.CampaignID, records []line.LineRecord) error {
+func (p *paperLog) Append(_ context.Context, _ firstcome.CampaignID, records []line.Record) error {
 	if err := p.answers(records[0].LineLog); err != nil || p.full {
 		return cmp.Or(err, firstcome.ErrLineLogAway)
 	}
@@ -53,7 +53,7 @@ func (p *paperLog) End(_ context.Context, _ firstcome.CampaignID, log firstcome.
 	return int64(len(p.records)), p.answers(log)
 }
 
-func (p *paperLog) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.LineRecord) error) error {
+func (p *paperLog) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.Record) error) error {
 	for offset := log.First; offset < end; offset++ {
 		if err := each(offset, p.records[offset]); err != nil {
 			return err
@@ -73,7 +73,7 @@ type logging struct {
 // places.
 func newLogged(t *testing.T, name string, quantity int64, inLine int) *logging {
 	t.Helper()
-	l := &logging{rewind: &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}, log: &paperLog{topic: "lines", records: make([]line.LineRecord, 3)}}
+	l := &logging{rewind: &rewind{desk: newDesk(t, services.Redis.Database(t), name, nil)}, log: &paperLog{topic: "lines", records: make([]line.Record, 3)}}
 	l.tells()
 	terms := stage.Terms(quantity)
 	terms.Pace, terms.Log = &firstcome.Pace{}, &firstcome.LineLog{Topic: "lines", First: 3}
@@ -322,7 +322,7 @@ func TestF77WithoutItsLogALineIsLeftAlone(t *testing.T) {
 // TestTheLogOfALineIsMadeAnew recreates the topic, and rebuilds the line from Redis. Then it empties Redis, before any user asks.
 func TestTheLogOfALineIsMadeAnew(t *testing.T) {
 	l := newLogged(t, services.Ledgers[services.SQLite](t), 100, 5)
-	*l.log = paperLog{topic: "again", records: make([]line.LineRecord, 7)}
+	*l.log = paperLog{topic: "again", records: make([]line.Record, 7)}
 	if err := l.told("user-1"); err != nil {
 		t.Errorf("who was told before is told %v", err)
 	}

@@ -213,7 +213,7 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 func (r *remoteGate) join() {
 	r.rebuild = recovery.New(r.ledger.Recorder, r.ledger.Epochs, r.relayed(r.gate.recovery), recovery.Events{Rebuilt: r.monitor.Rebuilt, Refused: r.monitor.Refused})
 	r.rebuild.Auto = r.flags.Rebuild == rebuildAuto
-	var log line.LineLog // nil if lines are not logged
+	var log line.Log // nil if lines are not logged
 	if r.lineLog != nil {
 		r.rebuild.Log, log = r.lineLog, r.lineLog
 	}

@@ -51,7 +51,7 @@ func newTrial(t *testing.T) *trial {
 		journal := d.far.Journal.Consumer(redis.ConsumerOptions{
 			Active: d.ledger.Recorder.Active, Coupons: 7, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, Slow: 30 * time.Millisecond,
 		})
-		recorder := record.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, record.RecorderLimits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
+		recorder := record.NewRecorder(crashing{journal, r.mail}, picky{d.ledger.Recorder, r.mail}, record.Limits{Holes: d.remote.gate.journal, Wait: 20 * time.Millisecond, Probe: 20 * time.Millisecond})
 		r.waiters = append(r.waiters, waiter)
 		runs = append(runs, waiter.Run, recorder.Run)
 	}

@@ -255,7 +255,7 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			return l.ledger.Recorder.Active(ctx)
 		}
 		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
-		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.RecorderLimits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
+		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.Limits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })
@@ -308,7 +308,7 @@ func TestF03WhoWaitsForTheLedgerIsToldNothingByAnOlderGate(t *testing.T) {
 	waiter := issue.NewWaiter(l.over)
 	issuer := issue.NewIssuer(l.over, issue.Limits{})
 	journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: l.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond})
-	stage.Run(t, waiter.Run, issuer.Run, record.NewRecorder(journal, l.ledger.Recorder, record.RecorderLimits{}).Run) // which notifies no waiter
+	stage.Run(t, waiter.Run, issuer.Run, record.NewRecorder(journal, l.ledger.Recorder, record.Limits{}).Run) // which notifies no waiter
 	answers := &issue.Answerer{Issuer: issuer, Coupons: l.over, Waiter: waiter, Terms: l.ledger.Reads.Terms, Wait: 500 * time.Millisecond}
 	decision, err := answers.Claim(t.Context(), "c", "late")
 	if !errors.Is(err, issue.ErrNotRecordedYet) && !errors.Is(err, issue.ErrUnrecorded) {

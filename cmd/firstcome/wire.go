@@ -118,7 +118,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	gate := n.decider()
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
-	n.lines = line.NewDispatcher(gate, line.DispatchLimits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
+	n.lines = line.NewDispatcher(gate, line.Limits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
 	if n.remote != nil {
 		queue.Teller = n.remote.teller
 	}

@@ -45,7 +45,7 @@ func (loggedGate) Decides(context.Context, firstcome.CampaignID, int64) error { 
 // A lineLog takes records unless it fails.
 type lineLog struct{ fails atomic.Pointer[error] }
 
-func (l *lineLog) Append(context.Context, firstcome.CampaignID, []line.LineRecord) error {
+func (l *lineLog) Append(context.Context, firstcome.CampaignID, []line.Record) error {
 	if err := l.fails.Load(); err != nil {
 		return fmt.Errorf("append to the log: %w", *err)
 	}

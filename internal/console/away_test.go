@@ -75,7 +75,7 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 	h := openFar(t, func(h *house) {
 		away = &lostLedger{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Watcher.Ledger = away, away
-		h.config.Journal.Recorder = func() record.RecorderStats { return record.RecorderStats{Breaker: "open", Retries: 12} }
+		h.config.Journal.Recorder = func() record.Stats { return record.Stats{Breaker: "open", Retries: 12} }
 	})
 	h.claim(h.campaign("spring", 10), "mina")
 	b := h.browser()

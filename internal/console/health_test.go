@@ -166,7 +166,7 @@ func TestHealthShowsClaimsThatAreNotAnsweredWithAnOutcome(t *testing.T) {
 func TestHealthShowsThatTheRecordersBreakerIsOpen(t *testing.T) {
 	breaker := ""
 	h := openFar(t, func(h *house) {
-		h.config.Journal.Recorder = func() record.RecorderStats { return record.RecorderStats{Breaker: breaker} }
+		h.config.Journal.Recorder = func() record.Stats { return record.Stats{Breaker: breaker} }
 	})
 	b := h.browser()
 	for _, breaker = range []string{"closed", "open"} {

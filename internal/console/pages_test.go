@@ -42,7 +42,7 @@ func withTrouble(h *house) {
 	lag := func(context.Context) ([]record.Lag, error) {
 		return []record.Lag{{Campaign: "spring", Numbers: 12_345, Oldest: time.Minute}}, nil
 	}
-	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.RecorderStats { return record.RecorderStats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
+	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.Stats { return record.Stats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
 }
 
 // pagesToLookAt are the paths of all pages that somebody looks at, of the campaigns spring and line.

@@ -187,7 +187,7 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 		return []record.Lag{{Campaign: "spring", Numbers: 12, Oldest: time.Second}, {Campaign: "autumn", Numbers: 30, Oldest: time.Minute}}, nil
 	}
 	h := openHouse(t, func(h *house) {
-		h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.RecorderStats { return record.RecorderStats{Retries: 7, Breaker: "open"} }}
+		h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.Stats { return record.Stats{Retries: 7, Breaker: "open"} }}
 	})
 	h.campaign("spring", 3)
 	h.campaign("calm", 3)

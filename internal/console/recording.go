@@ -22,9 +22,9 @@ type Journal struct {
 	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons, perhaps with record.ErrUnaged.
 	Lag func(context.Context) ([]record.Lag, error)
 	// Recorder returns this node's recorder; nil: it records nothing.
-	Recorder func() record.RecorderStats
+	Recorder func() record.Stats
 	// Relay returns this node's relay into a topic; nil: it has none.
-	Relay func() record.RecorderStats
+	Relay func() record.Stats
 	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Machine. Nil: it does not look.
 	Troubles func() map[firstcome.CampaignID]error
 }
@@ -37,11 +37,11 @@ type recordingPage struct {
 	NoSuch    string               // what is wrong with it
 	Remote    bool                 // there is a gate beside the ledger
 	Lags      []record.Lag
-	Backlog   *int64                // nil: unknown
-	Oldest    *time.Duration        // nil: unknown
-	Recorder  *record.RecorderStats // nil: this node records nothing
-	Relay     *record.RecorderStats // nil: this node relays nothing
-	Relayed   bool                  // some node relays
+	Backlog   *int64         // nil: unknown
+	Oldest    *time.Duration // nil: unknown
+	Recorder  *record.Stats  // nil: this node records nothing
+	Relay     *record.Stats  // nil: this node relays nothing
+	Relayed   bool           // some node relays
 	// Recorders are the nodes that record, as each last said of itself.
 	Recorders []nodeRow
 	Unheard   bool                 // the other nodes cannot be read

@@ -54,7 +54,7 @@ func TestTheRecordingPageShowsEachRecordersBreaker(t *testing.T) {
 }
 
 func TestTheRecordingPageSaysThatThisNodeRecordsNothing(t *testing.T) {
-	for said, recorder := range map[string]func() record.RecorderStats{"this node records nothing": nil, "Retries 0": func() record.RecorderStats { return record.RecorderStats{Breaker: "closed"} }} {
+	for said, recorder := range map[string]func() record.Stats{"this node records nothing": nil, "Retries 0": func() record.Stats { return record.Stats{Breaker: "closed"} }} {
 		h := openFar(t, func(h *house) { h.config.Journal.Recorder = recorder })
 		if got := h.browser().get("/console/recording").text(); !strings.Contains(got, said) || strings.Contains(got, "records nothing") != (recorder == nil) {
 			t.Errorf("no %q in %s", said, got)
@@ -72,7 +72,7 @@ func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {
 			return figures.Node{Host: host, Listen: "127.0.0.1:8080", Now: now, SeenAt: now, Breaker: "closed", Relay: relay}
 		}
 		h.config.Watcher.Nodes = crowd{node("well", "closed"), node("ill", "open"), node("trying", "half-open")}
-		h.config.Journal.Relay = func() record.RecorderStats { return record.RecorderStats{Breaker: "open"} }
+		h.config.Journal.Relay = func() record.Stats { return record.Stats{Breaker: "open"} }
 		h.config.Journal.Lag = func(context.Context) ([]record.Lag, error) {
 			return []record.Lag{{Campaign: "spring", Numbers: 1234, Oldest: 90 * time.Second}}, failed
 		}

@@ -163,7 +163,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	claims := &issue.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), h.gate, &h.mender)
 	lag := func(context.Context) ([]record.Lag, error) { return nil, nil } // claim records
-	recorder := func() record.RecorderStats { return record.RecorderStats{Breaker: "closed"} }
+	recorder := func() record.Stats { return record.Stats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change...)
 }

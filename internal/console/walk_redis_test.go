@@ -45,7 +45,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	t.Cleanup(g.Close)
 	stage.Must(t, h.ledger.UseGate(t.Context(), ledger.Beside{Gate: g.Name()}))
 	stage.Serve(t, h.ledger)
-	stage.Run(t, record.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, record.RecorderLimits{}).Run)
+	stage.Run(t, record.NewRecorder(g.Journal.Consumer(redis.ConsumerOptions{Active: h.ledger.Recorder.Active}), h.ledger.Recorder, record.Limits{}).Run)
 	far := struct {
 		gate.Gate
 		*redis.Recovery
@@ -63,7 +63,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	claims := &issue.Answerer{Issuer: h.issuer, Coupons: over}
 	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), over, &h.mender)
 	lag := func(context.Context) ([]record.Lag, error) { return nil, nil }
-	recorder := func() record.RecorderStats { return record.RecorderStats{Breaker: "closed"} }
+	recorder := func() record.Stats { return record.Stats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: g.Name(), Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change)
 }

@@ -180,7 +180,7 @@ var errAway = errors.New("away")
 // record records a Journal's coupons in a ledger of the test, until stop is called or the test ends.
 func (g *relayed) record(t *testing.T, j record.Source, p *stage.Ledger) (stop func()) {
 	t.Helper()
-	return stage.Run(t, record.NewRecorder(j, noting{p, g}, record.RecorderLimits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
+	return stage.Run(t, record.NewRecorder(j, noting{p, g}, record.Limits{Holes: g, Patience: g.opened.Patience, OnAlarm: g.opened.OnAlarm}).Run)
 }
 
 // A noting ledger notes how far campaigns are drained, for Active.

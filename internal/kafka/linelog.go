@@ -53,7 +53,7 @@ type LineLog struct {
 	rests  map[int32]appendRest // by partition
 }
 
-var _ line.LineLog = (*LineLog)(nil)
+var _ line.Log = (*LineLog)(nil)
 
 // An appendRest makes appends fail at once while a partition takes no records.
 type appendRest struct {
@@ -221,9 +221,9 @@ func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log first
 	return log, nil
 }
 
-// Append appends records of a campaign: see line.LineLog. It takes no longer than joinTime. After a partition took no records, appends to it fail at
+// Append appends records of a campaign: see line.Log. It takes no longer than joinTime. After a partition took no records, appends to it fail at
 // once for joinRest, with the same error.
-func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records []line.LineRecord) error {
+func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records []line.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -288,7 +288,7 @@ func (l *LineLog) End(ctx context.Context, id firstcome.CampaignID, log firstcom
 // Read calls each with the records of a campaign in a log, before end, in their order. The records do not have their LineLog set. Read skips records
 // that are not the campaign's or cannot be read, because other programs may write to the topic. firstcome.ErrLineLogLost means that the topic lacks
 // records. After an error, the records passed to each must be discarded.
-func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.LineRecord) error) error {
+func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.Record) error) error {
 	is, err := l.has(ctx, id, log, end)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (l *LineLog) Read(ctx context.Context, id firstcome.CampaignID, log firstco
 	begin[log.Partition], is.ends[log.Partition] = log.First, end
 	var refused error
 	err = l.topic.readAll(ctx, begin, is.ends, func(r *kgo.Record) error {
-		refused = readLineRecord(id, r, func(read line.LineRecord) error { return each(r.Offset, read) })
+		refused = readLineRecord(id, r, func(read line.Record) error { return each(r.Offset, read) })
 		return refused
 	}, ctx.Err, kgo.KeepControlRecords())
 	switch {

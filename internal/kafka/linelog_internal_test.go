@@ -13,14 +13,14 @@ import (
 
 // BenchmarkReadLineRecord measures a recovery's cost for each place of a log whose records have one place each, the worst case.
 func BenchmarkReadLineRecord(b *testing.B) {
-	r := lineRecordsOf("a-campaign", []line.LineRecord{{
+	r := lineRecordsOf("a-campaign", []line.Record{{
 		Logged: firstcome.Logged{Marker: "0f8fad5b-d9cb-469f-a165-70867728950e.12.5d41402abc4b2a76", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456)},
 		Ticket: firstcome.Ticket{Generation: 2, Number: 123_456}, User: firstcome.UserID(fmt.Sprint("user-", 123_456)),
 	}})[0]
 	b.SetBytes(int64(len(r.Value)))
 	for b.Loop() {
 		read := 0
-		if _ = readLineRecord("a-campaign", r, func(line.LineRecord) error { read++; return nil }); read != 1 {
+		if _ = readLineRecord("a-campaign", r, func(line.Record) error { read++; return nil }); read != 1 {
 			b.Fatal("it cannot be read")
 		}
 	}
@@ -31,11 +31,11 @@ func TestPlacesOfOneAnswerAreOneRecord(t *testing.T) {
 	logged := firstcome.Logged{Marker: "m", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456).UTC()}
 	later := logged
 	later.At = later.At.Add(time.Microsecond)
-	var places []line.LineRecord
+	var places []line.Record
 	add := func(many int, at firstcome.Logged, generation int64, left bool) {
 		for range many {
 			n := int64(len(places) + 1)
-			places = append(places, line.LineRecord{Logged: at, Ticket: firstcome.Ticket{Generation: generation, Number: n}, User: firstcome.UserID(fmt.Sprint("user-", n)), Left: left})
+			places = append(places, line.Record{Logged: at, Ticket: firstcome.Ticket{Generation: generation, Number: n}, User: firstcome.UserID(fmt.Sprint("user-", n)), Left: left})
 		}
 	}
 	add(2*placesInRecord+5, logged, 2, false)
@@ -43,12 +43,12 @@ func TestPlacesOfOneAnswerAreOneRecord(t *testing.T) {
 	add(3, later, 3, false)
 	add(1, later, 3, true)
 	records := lineRecordsOf("c", places)
-	var got []line.LineRecord
+	var got []line.Record
 	for _, r := range records {
-		if err := readLineRecord("c", r, func(one line.LineRecord) error { got = append(got, one); return nil }); err != nil {
+		if err := readLineRecord("c", r, func(one line.Record) error { got = append(got, one); return nil }); err != nil {
 			t.Error(err)
 		}
-		if err := readLineRecord("other", r, func(line.LineRecord) error { t.Error("another campaign's is read"); return nil }); err != nil {
+		if err := readLineRecord("other", r, func(line.Record) error { t.Error("another campaign's is read"); return nil }); err != nil {
 			t.Error(err)
 		}
 	}

@@ -26,7 +26,7 @@ type lineRecord struct {
 const placesInRecord = 1000
 
 // lineRecordsOf returns places as records. Consecutive places that differ only in user and ticket become one record.
-func lineRecordsOf(id firstcome.CampaignID, places []line.LineRecord) (all []*kgo.Record) {
+func lineRecordsOf(id firstcome.CampaignID, places []line.Record) (all []*kgo.Record) {
 	for len(places) > 0 {
 		r := &places[0]
 		is := lineRecord{Marker: r.Marker, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
@@ -49,7 +49,7 @@ func lineRecordsOf(id firstcome.CampaignID, places []line.LineRecord) (all []*kg
 }
 
 // readLineRecord calls each with the places of a campaign in a record. A record of another program has none.
-func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(line.LineRecord) error) error {
+func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(line.Record) error) error {
 	var is lineRecord
 	if string(record.Key) != string(id) || json.Unmarshal(record.Value, &is) != nil || is.Marker == "" || is.Epoch < 1 || is.Generation < 1 || len(is.Tickets) != len(is.Users) {
 		return nil
@@ -60,7 +60,7 @@ func readLineRecord(id firstcome.CampaignID, record *kgo.Record, each func(line.
 		if wrong != nil || ticket < 1 {
 			continue
 		}
-		r := line.LineRecord{Logged: logged, Ticket: firstcome.Ticket{Generation: is.Generation, Number: ticket}, User: user, Left: is.Left}
+		r := line.Record{Logged: logged, Ticket: firstcome.Ticket{Generation: is.Generation, Number: ticket}, User: user, Left: is.Left}
 		if err := each(r); err != nil {
 			return err
 		}

@@ -77,9 +77,9 @@ func (s *logStage) place(id firstcome.CampaignID) firstcome.LineLog {
 }
 
 // places returns records of the tickets first to last, with users named for their tickets, as a gate issues them in an epoch.
-func places(log firstcome.LineLog, first, last int64) (records []line.LineRecord) {
+func places(log firstcome.LineLog, first, last int64) (records []line.Record) {
 	for n := first; n <= last; n++ {
-		records = append(records, line.LineRecord{
+		records = append(records, line.Record{
 			Logged: firstcome.Logged{LineLog: log, Marker: marker, Epoch: 1, Began: 1, At: time.UnixMicro(1_000_000 + n).UTC()},
 			Ticket: firstcome.Ticket{Generation: 1, Number: n}, User: firstcome.UserID(fmt.Sprint("user-", n)),
 		})
@@ -88,7 +88,7 @@ func places(log firstcome.LineLog, first, last int64) (records []line.LineRecord
 }
 
 // append appends until the topic takes the records: on a busy machine a broker may take longer than an append waits.
-func (s *logStage) append(id firstcome.CampaignID, records []line.LineRecord) {
+func (s *logStage) append(id firstcome.CampaignID, records []line.Record) {
 	s.t.Helper()
 	stage.Await(s.t, "an append", nil, func() error {
 		err := s.Append(s.t.Context(), id, records)
@@ -108,11 +108,11 @@ func (s *logStage) end(id firstcome.CampaignID, log firstcome.LineLog) int64 {
 }
 
 // has fails unless the log of a campaign has exactly these records, in this order. Records that were appended again may be there twice.
-func (s *logStage) has(id firstcome.CampaignID, log firstcome.LineLog, want []line.LineRecord) {
+func (s *logStage) has(id firstcome.CampaignID, log firstcome.LineLog, want []line.Record) {
 	s.t.Helper()
 	end, last := s.end(id, log), int64(-1)
-	var got []line.LineRecord
-	stage.Must(s.t, s.Read(s.t.Context(), id, log, end, func(offset int64, r line.LineRecord) error {
+	var got []line.Record
+	stage.Must(s.t, s.Read(s.t.Context(), id, log, end, func(offset int64, r line.Record) error {
 		if offset < last || offset < log.First || offset >= end {
 			s.t.Errorf("the offset %d comes behind %d, and the records are those from %d to before %d", offset, last, log.First, end)
 		}
@@ -149,14 +149,14 @@ func TestAPlaceInALogIsReadAsItWasAppended(t *testing.T) {
 
 	end := s.end("c", log)
 	s.append("c", places(log, 7, 9))
-	stage.Must(t, s.Read(t.Context(), "c", log, end, func(_ int64, r line.LineRecord) error {
+	stage.Must(t, s.Read(t.Context(), "c", log, end, func(_ int64, r line.Record) error {
 		if r.Number > 6 {
 			t.Errorf("the ticket %d is behind the end", r.Number)
 		}
 		return nil
 	}))
 	stage.Must(t, s.Append(t.Context(), "c", nil))
-	if err := s.Read(t.Context(), "c", log, end, func(int64, line.LineRecord) error { return errAway }); err != errAway { //nolint:errorlint // as it is
+	if err := s.Read(t.Context(), "c", log, end, func(int64, line.Record) error { return errAway }); err != errAway { //nolint:errorlint // as it is
 		t.Errorf("a reader that fails with %q ends the reading with %v", errAway, err)
 	}
 }
@@ -221,7 +221,7 @@ func (s *logStage) refuses(log firstcome.LineLog, why string) {
 	isLost(s.t, "an append", s.Append(s.t.Context(), "c", places(log, 8, 9)), why)
 	_, err := s.End(s.t.Context(), "c", log)
 	isLost(s.t, "the end", err, why)
-	isLost(s.t, "reading", s.Read(s.t.Context(), "c", log, log.First+1, func(int64, line.LineRecord) error {
+	isLost(s.t, "reading", s.Read(s.t.Context(), "c", log, log.First+1, func(int64, line.Record) error {
 		s.t.Error("it has a record")
 		return nil
 	}), why)
@@ -241,7 +241,7 @@ func TestATopicOfLogsThatWasMadeAgainIsToldAndRefused(t *testing.T) {
 		t.Error("a node that does not know yet that the topic was made again appends to it")
 	}
 	stage.Await(t, "reading finds another topic", true, func() bool { // once it has a leader
-		err := idle.Read(t.Context(), "c", log, 2, func(int64, line.LineRecord) error { return nil })
+		err := idle.Read(t.Context(), "c", log, 2, func(int64, line.Record) error { return nil })
 		if err == nil {
 			t.Error("the old log is read in the new topic")
 		}
@@ -351,7 +351,7 @@ func TestRecordsThatAreDeletedWhileALogIsReadFailTheReading(t *testing.T) {
 	s := openLog(t, at)
 	log := s.place("c")
 	s.append("c", places(log, 1, 3))
-	isLost(t, "reading", s.Read(t.Context(), "c", log, s.end("c", log), func(offset int64, _ line.LineRecord) error {
+	isLost(t, "reading", s.Read(t.Context(), "c", log, s.end("c", log), func(offset int64, _ line.Record) error {
 		if offset == 0 {
 			deleteRecords(t, at, 2)
 		}

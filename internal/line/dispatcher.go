@@ -14,8 +14,8 @@ import (
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
-// DispatchLimits bound a Dispatcher. The zero value of a field means its default.
-type DispatchLimits struct {
+// Limits bound a Dispatcher. The zero value of a field means its default.
+type Limits struct {
 	Batch int           // the most people that one call serves; default 512
 	Calls int           // calls of gate.Line.Serve at once; default 8
 	Gate  time.Duration // how long a call may take; default 5s
@@ -55,7 +55,7 @@ const (
 //	                                 waiting
 type Dispatcher struct {
 	line   gate.Line
-	limits DispatchLimits
+	limits Limits
 	calls  chan struct{} // a semaphore of calls under way
 	wake   chan struct{} // users joined a line that no goroutine here serves
 
@@ -74,8 +74,8 @@ type dispatch struct {
 	waiting int64         // users in line after the last call
 }
 
-// DispatcherStats are a Dispatcher's counters since its start, and its current state.
-type DispatcherStats struct {
+// Stats are a Dispatcher's counters since its start, and its current state.
+type Stats struct {
 	Served int64 // coupons that this node issued to users in line
 	Ended  int64 // generations that ended with one of this node's calls
 	Failed int64 // calls that failed
@@ -84,7 +84,7 @@ type DispatcherStats struct {
 }
 
 // NewDispatcher returns a Dispatcher of the lines of a gate.
-func NewDispatcher(line gate.Line, limits DispatchLimits) *Dispatcher {
+func NewDispatcher(line gate.Line, limits Limits) *Dispatcher {
 	if limits.Batch <= 0 {
 		limits.Batch = gate.DefaultBatch
 	}
@@ -131,8 +131,8 @@ func (d *Dispatcher) of(id firstcome.CampaignID) *dispatch {
 }
 
 // Stats returns the counters.
-func (d *Dispatcher) Stats() DispatcherStats {
-	s := DispatcherStats{Served: d.served.Load(), Ended: d.ended.Load(), Failed: d.failed.Load()}
+func (d *Dispatcher) Stats() Stats {
+	s := Stats{Served: d.served.Load(), Ended: d.ended.Load(), Failed: d.failed.Load()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, one := range d.lines {

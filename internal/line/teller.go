@@ -10,19 +10,19 @@ import (
 	"github.com/firstcome/firstcome/internal/point"
 )
 
-// A LineRecord is a record in the log of a line: a user got a ticket, or gave it back.
-type LineRecord struct {
+// A Record is a record in the log of a line: a user got a ticket, or gave it back.
+type Record struct {
 	firstcome.Logged
 	firstcome.Ticket
 	User firstcome.UserID
 	Left bool
 }
 
-// A LineLog appends to the logs of lines.
-type LineLog interface {
+// A Log appends to the logs of lines.
+type Log interface {
 	// Append returns nil once all in-sync replicas of the campaign's log have all records, at offsets that count. After an error some of them may be
 	// in the log, or may still be appended.
-	Append(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error
+	Append(ctx context.Context, id firstcome.CampaignID, records []Record) error
 }
 
 // A TellerGate is the part of a gate that a Teller needs.
@@ -40,7 +40,7 @@ type TellerGate interface {
 // a Teller tells users their places: those of claims, and those of gate.Places.
 type Teller struct {
 	TellerGate
-	log LineLog // nil if this node has none
+	log Log // nil if this node has none
 
 	mu   sync.Mutex // guards what follows
 	told map[firstcome.CampaignID]*toldLine
@@ -56,7 +56,7 @@ type toldLine struct {
 const toldLines = 1024
 
 // NewTeller returns a Teller of a gate and a log. If log is nil, no user is told a place in a line that has a log.
-func NewTeller(gate TellerGate, log LineLog) *Teller {
+func NewTeller(gate TellerGate, log Log) *Teller {
 	return &Teller{TellerGate: gate, log: log, told: map[firstcome.CampaignID]*toldLine{}}
 }
 
@@ -80,7 +80,7 @@ func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool {
 // Tell appends places to the log, and returns nil once they may be told. They must be places for which Told is false, of one campaign and one answer
 // of its gate.
 func (t *Teller) Tell(ctx context.Context, id firstcome.CampaignID, all []Telling) error {
-	records := make([]LineRecord, len(all))
+	records := make([]Record, len(all))
 	for n, one := range all {
 		records[n] = recordOf(one.User, one.Place, false)
 	}
@@ -104,12 +104,12 @@ func (t *Teller) Tell(ctx context.Context, id firstcome.CampaignID, all []Tellin
 	return nil
 }
 
-func recordOf(user firstcome.UserID, p firstcome.Place, left bool) LineRecord {
-	return LineRecord{Logged: *p.Log, Ticket: firstcome.Ticket{Generation: p.Generation, Number: p.Ticket}, User: user, Left: left}
+func recordOf(user firstcome.UserID, p firstcome.Place, left bool) Record {
+	return Record{Logged: *p.Log, Ticket: firstcome.Ticket{Generation: p.Generation, Number: p.Ticket}, User: user, Left: left}
 }
 
 // keep appends records of one epoch, and returns an error unless the epoch still decides.
-func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []LineRecord) error {
+func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Record) error {
 	if t.log == nil {
 		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
 	}
@@ -137,7 +137,7 @@ func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 func (t *Teller) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	left, err := t.TellerGate.Leave(ctx, id, user)
 	if err == nil && left.Log != nil {
-		err = t.keep(ctx, id, []LineRecord{recordOf(user, left, true)})
+		err = t.keep(ctx, id, []Record{recordOf(user, left, true)})
 	}
 	return left, err
 }

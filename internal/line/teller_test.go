@@ -23,7 +23,7 @@ type logged struct {
 	full, gone   error // of the log, and of the gate's epoch
 }
 
-func (l *logged) Append(_ context.Context, _ firstcome.CampaignID, records []line.LineRecord) error {
+func (l *logged) Append(_ context.Context, _ firstcome.CampaignID, records []line.Record) error {
 	for _, r := range records {
 		what := "append"
 		if r.Left {

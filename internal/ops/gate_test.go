@@ -73,7 +73,7 @@ func TestTheMetricsSayWhatARecorderDoes(t *testing.T) {
 		return nil
 	}
 	gate := w.gate()
-	gate.Recorder = record.NewRecorder(journal, keeper, record.RecorderLimits{OnRecord: w.Record})
+	gate.Recorder = record.NewRecorder(journal, keeper, record.Limits{OnRecord: w.Record})
 	w.WatchGate(gate)
 	stop := stage.Run(t, gate.Recorder.Run)
 	stage.Next(t, "a batch", done)
@@ -107,7 +107,7 @@ func TestCouponsThatComeTooLateAreCountedApart(t *testing.T) {
 	journal.Add(record.Batch{Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)})
 	journal.Took = func(drained record.Drained) error { done <- drained; return nil }
 	gate := w.gate()
-	gate.Recorder = record.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, record.RecorderLimits{OnRecord: w.Record})
+	gate.Recorder = record.NewRecorder(journal, lateKeeper{stage.NewLedger("c")}, record.Limits{OnRecord: w.Record})
 	w.WatchGate(gate)
 	stop := stage.Run(t, gate.Recorder.Run)
 	stage.Next(t, "a batch", done)

@@ -31,7 +31,7 @@ func TestTheMetricsSayWhatARelayDoesAndHowItsTopicIs(t *testing.T) {
 		return nil
 	}
 	g := w.gate()
-	g.Topic, g.Relay = topic, record.NewRecorder(journal, topic, record.RecorderLimits{OnRecord: w.Relayed, Failures: 1, Probe: time.Hour})
+	g.Topic, g.Relay = topic, record.NewRecorder(journal, topic, record.Limits{OnRecord: w.Relayed, Failures: 1, Probe: time.Hour})
 	unaged := false
 	g.Lag = func(context.Context, []gate.Revision) ([]record.Lag, error) {
 		lags := []record.Lag{{Campaign: "c", Numbers: 3, Oldest: 2 * time.Second}}

@@ -25,7 +25,7 @@ const (
 	refillAtOnce = 2000
 )
 
-// errGap means that numbers below recorded numbers have been missing for longer than RecorderLimits.Patience.
+// errGap means that numbers below recorded numbers have been missing for longer than Limits.Patience.
 const errGap = HoleError("numbers between recorded numbers are missing")
 
 // errOlder means that the ledger was rolled back.

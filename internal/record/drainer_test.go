@@ -30,7 +30,7 @@ func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
 		for from := int64(1); from < 7; from += 3 {
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", from, from+2)})
 		}
-		recordAll(t, j, p, record.RecorderLimits{})
+		recordAll(t, j, p, record.Limits{})
 		if len(told) != 3 || told[1].Told != 3 || told[2].Told != 0 || told[2].Through != 6 {
 			t.Fatalf("the gate was told %+v", told)
 		}
@@ -60,7 +60,7 @@ func TestALedgerThatLacksWhatTheGateWasToldIsAnAlarm(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j, p, alarms := ahead{&stage.Journal{}, through}, stage.NewLedger("c"), make(stage.Alarms, 9)
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
-			runFor(t, record.NewRecorder(j, p, record.RecorderLimits{OnAlarm: alarms.Tell}), time.Minute)
+			runFor(t, record.NewRecorder(j, p, record.Limits{OnAlarm: alarms.Tell}), time.Minute)
 			var told error
 			if len(alarms) > 0 {
 				told = <-alarms
@@ -113,7 +113,7 @@ func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, p, alarms := &leaky{Journal: &stage.Journal{}}, stage.NewLedger("c"), make(stage.Alarms, 9)
-				limits := record.RecorderLimits{OnAlarm: alarms.Tell, Holes: l}
+				limits := record.Limits{OnAlarm: alarms.Tell, Holes: l}
 				if test.relay {
 					limits.Holes = nil
 				}

@@ -26,8 +26,8 @@ type Keeper interface {
 	Bury(ctx context.Context, b Batch, cause string) (Drained, error)
 }
 
-// RecorderLimits bound a Recorder. The zero value of a field means its default.
-type RecorderLimits struct {
+// Limits bound a Recorder. The zero value of a field means its default.
+type Limits struct {
 	Ledger   time.Duration // time-out of a call of the ledger; default 30s
 	Wait     time.Duration // the longest rest of a campaign that failed, plus or minus half of it; default 2s
 	Failures int           // failures in a row that open the breaker; default 5
@@ -63,7 +63,7 @@ type Recorder struct {
 	keeper  Keeper
 	again   *retries
 	alarms  Alarms
-	limits  RecorderLimits
+	limits  Limits
 	breaker *gobreaker.CircuitBreaker[Drained]
 	rows    *rate.Limiter // nil if there is no limit
 	stats   struct{ coupons, batches, retries, letters, late atomic.Int64 }
@@ -84,8 +84,8 @@ type Recording struct {
 	Err      error // nil, ErrRefused, or why the call will be repeated
 }
 
-// RecorderStats are a Recorder's counters since its start, and its current state.
-type RecorderStats struct {
+// Stats are a Recorder's counters since its start, and its current state.
+type Stats struct {
 	Coupons int64  // coupons recorded, or found recorded
 	Batches int64  // batches drained
 	Retries int64  // calls repeated
@@ -95,7 +95,7 @@ type RecorderStats struct {
 }
 
 // NewRecorder returns a Recorder of a source into a keeper.
-func NewRecorder(source Source, keeper Keeper, limits RecorderLimits) *Recorder {
+func NewRecorder(source Source, keeper Keeper, limits Limits) *Recorder {
 	limits.Ledger = cmp.Or(limits.Ledger, defaultLedger)
 	limits.Wait = cmp.Or(limits.Wait, defaultWait)
 	limits.Failures = cmp.Or(limits.Failures, defaultFailures)
@@ -124,8 +124,8 @@ func answers(err error) bool {
 }
 
 // Stats returns the counters.
-func (r *Recorder) Stats() RecorderStats {
-	return RecorderStats{
+func (r *Recorder) Stats() Stats {
+	return Stats{
 		Coupons: r.stats.coupons.Load(), Batches: r.stats.batches.Load(),
 		Retries: r.stats.retries.Load(), Letters: r.stats.letters.Load(), Late: r.stats.late.Load(), Breaker: r.breaker.State().String(),
 	}
@@ -268,4 +268,4 @@ func (r *Recorder) try(ctx context.Context, about Recording, call func(context.C
 }
 
 // NewSink returns a Sink into a keeper. It halves batches that the keeper refuses, and buries the refused coupons, as a Recorder does.
-func NewSink(k Keeper) Sink { return NewRecorder(nil, k, RecorderLimits{}).take }
+func NewSink(k Keeper) Sink { return NewRecorder(nil, k, Limits{}).take }

@@ -19,7 +19,7 @@ import (
 )
 
 // recordAll runs a recorder of a journal until it has nothing left to do.
-func recordAll(t *testing.T, j *stage.Journal, p record.Keeper, limits record.RecorderLimits) *record.Recorder {
+func recordAll(t *testing.T, j *stage.Journal, p record.Keeper, limits record.Limits) *record.Recorder {
 	t.Helper()
 	r := record.NewRecorder(j, p, limits)
 	runFor(t, r, time.Hour)
@@ -58,12 +58,12 @@ func TestF41ABatchThatWasRecordedButNotDoneComesAgainAndIsOne(t *testing.T) {
 				j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 4, 6)})
 				ctx, kill := context.WithCancel(t.Context())
 				hook(p, kill)
-				stage.Must(t, record.NewRecorder(j, p, record.RecorderLimits{}).Run(ctx))
+				stage.Must(t, record.NewRecorder(j, p, record.Limits{}).Run(ctx))
 				if left := j.Batches("c"); left != 2 {
 					t.Errorf("%d batches are left", left)
 				}
 				p.Before, p.After = nil, nil
-				recordAll(t, j, p, record.RecorderLimits{})
+				recordAll(t, j, p, record.Limits{})
 				stage.Same(t, "recorded, in order", stage.Numbers(1, 6), p.Order)
 			})
 		})
@@ -78,7 +78,7 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		var told record.Drained
 		j.Took = func(d record.Drained) error { told = d; return nil }
 		var heard []int64
-		r := recordAll(t, j, p, record.RecorderLimits{OnRecorded: func(_ firstcome.CampaignID, coupons []firstcome.Coupon) {
+		r := recordAll(t, j, p, record.Limits{OnRecorded: func(_ firstcome.CampaignID, coupons []firstcome.Coupon) {
 			for _, c := range coupons {
 				heard = append(heard, c.Number)
 			}
@@ -98,7 +98,7 @@ func TestTheOneCouponThatTheLedgerRefusesIsBuried(t *testing.T) {
 		}
 		// Two halves at each of nine steps, the whole batch, and the burial.
 		stage.Same(t, "calls", 20, p.Calls)
-		stage.Same(t, "stats", record.RecorderStats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
+		stage.Same(t, "stats", record.Stats{Coupons: 511, Batches: 1, Letters: 1, Breaker: "closed"}, r.Stats())
 	})
 }
 
@@ -127,7 +127,7 @@ func TestOnlyABatchThatIsAllInTheLedgerIsToldToBeRecorded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j, told := &stage.Journal{}, 0
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
-			recordAll(t, j, keeping(test.says), record.RecorderLimits{OnRecorded: func(id firstcome.CampaignID, coupons []firstcome.Coupon) { told += len(coupons) }})
+			recordAll(t, j, keeping(test.says), record.Limits{OnRecorded: func(id firstcome.CampaignID, coupons []firstcome.Coupon) { told += len(coupons) }})
 			stage.Same(t, what, test.told, told)
 		})
 	}
@@ -139,8 +139,8 @@ func TestAManyTimesRefusedBatchDoesNotOpenTheBreaker(t *testing.T) {
 		j.Add(record.Batch{Campaign: "unknown", Coupons: stage.Coupons("unknown", 1, 64)})
 		p.Refuses = func(firstcome.Coupon) bool { return true }
 		start := time.Now()
-		r := recordAll(t, j, p, record.RecorderLimits{})
-		stage.Same(t, "stats", record.RecorderStats{Batches: 1, Letters: 64, Breaker: "closed"}, r.Stats())
+		r := recordAll(t, j, p, record.Limits{})
+		stage.Same(t, "stats", record.Stats{Batches: 1, Letters: 64, Breaker: "closed"}, r.Stats())
 		if took := time.Since(start); took != time.Hour {
 			t.Errorf("it waited: %v", took)
 		}
@@ -155,7 +155,7 @@ func TestF44GarbageIsBuriedAndTheRestFlows(t *testing.T) {
 		j.Add(record.Batch{Campaign: "c", Garbage: []record.Garbage{garbage}})
 		var drained []int64
 		j.Took = func(s record.Drained) error { drained = append(drained, s.Through); return nil }
-		recordAll(t, j, p, record.RecorderLimits{})
+		recordAll(t, j, p, record.Limits{})
 		stage.Same(t, "recorded", stage.Numbers(1, 3), p.Order)
 		stage.Same(t, "dead letters", map[string]string{"journal/7-0": "unknown version"}, p.Letters())
 		stage.Same(t, "drained", []int64{3, 3}, drained)
@@ -191,7 +191,7 @@ func TestF45DuplicatedDelayedAndReorderedBatchesLeaveTheSameBooks(t *testing.T) 
 				for _, b := range append(batches, batches[0]) {
 					j.Add(b)
 				}
-				wait.Go(func() { recordAll(t, j, p, record.RecorderLimits{}) })
+				wait.Go(func() { recordAll(t, j, p, record.Limits{}) })
 			}
 			wait.Wait()
 			slices.Sort(p.Order)
@@ -252,7 +252,7 @@ func (c *counting) Bury(context.Context, record.Batch, string) (record.Drained, 
 func TestF49ABacklogOfAMillionDrainsOneBatchAtATimeWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := &flood{batches: 1000, width: 1000}, &counting{}
-		r := record.NewRecorder(f, c, record.RecorderLimits{Rows: 20_000})
+		r := record.NewRecorder(f, c, record.Limits{Rows: 20_000})
 		start := time.Now()
 		runFor(t, r, 49*time.Second)
 		if done := r.Stats().Coupons; done < 900_000 || done > 1_000_000 {

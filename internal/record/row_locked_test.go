@@ -44,7 +44,7 @@ func TestACampaignThatIsHeldTakesNobodysTurnUnderALimitOfRows(t *testing.T) {
 			took = time.Since(start)
 			return nil
 		}
-		runFor(t, record.NewRecorder(h.journal, h, record.RecorderLimits{Rows: 100, Wait: time.Millisecond}), time.Minute)
+		runFor(t, record.NewRecorder(h.journal, h, record.Limits{Rows: 100, Wait: time.Millisecond}), time.Minute)
 		stage.Same(t, "recorded", stage.Numbers(1, 100), h.Order)
 		stage.Same(t, "when", time.Second, took.Round(time.Millisecond)) // the limit lets a second's worth through at once
 	})
@@ -61,7 +61,7 @@ func TestAHeldCampaignThatIsTheProbeOfAnOpenBreakerClosesIt(t *testing.T) {
 			time.Sleep(5 * time.Second) // as long as a lock is waited for
 			return record.ErrRowLocked
 		})
-		r := record.NewRecorder(h.journal, h, record.RecorderLimits{Failures: 1})
+		r := record.NewRecorder(h.journal, h, record.Limits{Failures: 1})
 		runFor(t, r, 10*time.Second)
 		stage.Same(t, "recorded", stage.Numbers(1, 100), h.Order)
 		stage.Same(t, "breaker", "closed", r.Stats().Breaker)

@@ -45,7 +45,7 @@ type stand struct {
 //
 // The records of an epoch count from the offset at which it begins to that of the next epoch. An epoch that the ledger has forgotten begins with its
 // first record. After a record of a later epoch, records of an earlier epoch do not count: their node had stalled, and told no user these places.
-func Fold(marker string, history LineHistory, records iter.Seq2[int64, line.LineRecord]) *Folded {
+func Fold(marker string, history LineHistory, records iter.Seq2[int64, line.Record]) *Folded {
 	f := &Folded{epochs: map[int64]*foldedEpoch{}, coupons: map[firstcome.UserID][]firstcome.Coupon{}}
 	begins := slices.SortedFunc(maps.Keys(history.Epochs), func(a, b int64) int { return cmp.Compare(history.Epochs[a], history.Epochs[b]) })
 	now := int64(0) // the epoch at the offset
@@ -70,7 +70,7 @@ func Fold(marker string, history LineHistory, records iter.Seq2[int64, line.Line
 }
 
 // add adds a record that counts.
-func (f *Folded) add(r line.LineRecord) {
+func (f *Folded) add(r line.Record) {
 	e := f.epochs[r.Epoch]
 	if e == nil || r.Generation > e.generation {
 		e = &foldedEpoch{r.Began, r.Generation, map[firstcome.UserID]stand{}}

@@ -16,11 +16,11 @@ import (
 
 // A scribbled record is "EPOCH/GENERATION.TICKET USER @SECOND", with "began N" if the epoch began with another generation, and "left" if the user
 // gave the ticket back. Its offset is its index in the list.
-func scribbled(t *testing.T, log ...string) iter.Seq2[int64, line.LineRecord] {
+func scribbled(t *testing.T, log ...string) iter.Seq2[int64, line.Record] {
 	t.Helper()
-	return func(yield func(int64, line.LineRecord) bool) {
+	return func(yield func(int64, line.Record) bool) {
 		for offset, text := range log {
-			var r line.LineRecord
+			var r line.Record
 			var second int64
 			words := strings.Fields(text)
 			if _, err := fmt.Sscanf(words[0]+" "+words[2], "%d/%d.%d @%d", &r.Epoch, &r.Generation, &r.Number, &second); err != nil {

@@ -62,7 +62,7 @@ func (a *attempt) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.folded, err = foldAll(a.Marker, history, func(each func(int64, line.LineRecord) error) error {
+	a.folded, err = foldAll(a.Marker, history, func(each func(int64, line.Record) error) error {
 		return a.Log.Read(ctx, a.Campaign, *history.Log, end, each)
 	})
 	if err != nil {
@@ -78,10 +78,10 @@ func (a *attempt) read(ctx context.Context) error {
 }
 
 // foldAll folds the records that read passes to its callback.
-func foldAll(marker string, history LineHistory, read func(each func(int64, line.LineRecord) error) error) (*Folded, error) {
+func foldAll(marker string, history LineHistory, read func(each func(int64, line.Record) error) error) (*Folded, error) {
 	var failed error
-	folded := Fold(marker, history, func(yield func(int64, line.LineRecord) bool) {
-		failed = read(func(offset int64, r line.LineRecord) error {
+	folded := Fold(marker, history, func(yield func(int64, line.Record) bool) {
+		failed = read(func(offset int64, r line.Record) error {
 			yield(offset, r)
 			return nil
 		})
@@ -149,7 +149,7 @@ const unknownOffset = -1
 
 // append appends the people who were carried over to a log.
 func (a *attempt) append(ctx context.Context, log firstcome.LineLog) error {
-	var some []line.LineRecord
+	var some []line.Record
 	give := func() error {
 		if len(some) == 0 {
 			return nil
@@ -163,7 +163,7 @@ func (a *attempt) append(ctx context.Context, log firstcome.LineLog) error {
 		epoch = a.reconciled.Adopted.Epoch + 1
 	}
 	err := a.gate.Carried(ctx, a.Rebuild, func(one Waiting) error {
-		some = append(some, line.LineRecord{
+		some = append(some, line.Record{
 			Logged: firstcome.Logged{LineLog: log, Marker: a.Marker, Epoch: epoch, Began: generation, At: a.frozen.DecidedAt},
 			Ticket: firstcome.Ticket{Generation: generation, Number: one.Ticket}, User: one.User,
 		})

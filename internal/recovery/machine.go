@@ -63,14 +63,14 @@ type Contents interface {
 
 // LineLogs reads and writes the logs of lines.
 type LineLogs interface {
-	line.LineLog
+	line.Log
 	// Place returns where the log of a campaign's line will be, if it has none yet or needs a new one. The log counts from the topic's current end.
 	Place(ctx context.Context, id firstcome.CampaignID) (firstcome.LineLog, error)
 	// End returns the offset after the last record. firstcome.ErrLineLogLost means that the topic is not the one of this log.
 	End(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog) (int64, error)
 	// Read calls each with the records of a campaign, in order, from the log's first offset to before end. firstcome.ErrLineLogLost means that the
 	// topic is not the one of this log, or lacks some of the records.
-	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.LineRecord) error) error
+	Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.Record) error) error
 }
 
 // A Gate is the part of a remote gate that a Machine needs. redis.Recovery implements it.

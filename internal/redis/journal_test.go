@@ -30,7 +30,7 @@ func TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew(t *testing.T)
 	drain, stop := context.WithCancel(t.Context())
 	p.Before = func(record.Batch) error { stop(); return nil }
 	j := s.journal(func(o *redis.ConsumerOptions) { o.Coupons = 1 })
-	err := record.NewRecorder(j, p, record.RecorderLimits{Workers: 1}).Run(drain)
+	err := record.NewRecorder(j, p, record.Limits{Workers: 1}).Run(drain)
 	if state := s.state(); err != nil || state.DrainedThrough != 1 || len(p.Coupons("c")) != 1 {
 		t.Errorf("%d coupons are recorded, drained through %d, %v", len(p.Coupons("c")), state.DrainedThrough, err)
 	}
@@ -146,7 +146,7 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 			return []gate.Revision{{Campaign: "new", Version: 1, Epoch: 1, Marker: marker}}, nil
 		}
 	})
-	stop := stage.Run(t, record.NewRecorder(journal, p, record.RecorderLimits{}).Run)
+	stop := stage.Run(t, record.NewRecorder(journal, p, record.Limits{}).Run)
 	for range 10 {
 		stage.Next(t, "a look", looks)
 	}
@@ -171,7 +171,7 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	p.Refuses = func(c firstcome.Coupon) bool { return c.Number == 33 }
 	given := &stage.Journal{}
 	given.Add(record.Batch{Campaign: "c", Coupons: coupons})
-	die := stage.Run(t, record.NewRecorder(given, p, record.RecorderLimits{}).Run)
+	die := stage.Run(t, record.NewRecorder(given, p, record.Limits{}).Run)
 	stage.Await(t, "what is recorded or buried", 100, func() int { return len(p.Coupons("c")) + len(p.Letters()) })
 	die()
 	s.do("XTRIM", keysOf[2], "MAXLEN", "0")
@@ -180,7 +180,7 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1, Marker: "-", Drained: 100}}, nil
 		}
 	})
-	stage.Run(t, record.NewRecorder(journal, p, record.RecorderLimits{}).Run)
+	stage.Run(t, record.NewRecorder(journal, p, record.Limits{}).Run)
 	s.drained(100)
 	for _, d := range s.issue(0, 100) {
 		if c := d.Coupon; c.Buried != (c.Number == 33) || c.Recorded == c.Buried {
@@ -333,7 +333,7 @@ func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b record.Batch) (record.Drained, error) {
 		given = append(given, len(b.Coupons))
 		return record.Drained{}, nil
-	}, func(l *record.RecorderLimits) { l.OnAlarm = s.alarms.Tell })
+	}, func(l *record.Limits) { l.OnAlarm = s.alarms.Tell })
 	stage.Await(t, "entries", 0, func() int64 {
 		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
 		stage.Must(t, err)

@@ -77,7 +77,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 				return c.sink
 			}
 			failed := make(chan struct{}, 1000)
-			limits := record.RecorderLimits{OnRecord: func(r record.Recording) {
+			limits := record.Limits{OnRecord: func(r record.Recording) {
 				if r.Err != nil {
 					failed <- struct{}{}
 				}
@@ -104,7 +104,7 @@ func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s.make("locked")
 	var once atomic.Bool
 	waits, released, took := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	alone := func(l *record.RecorderLimits) { l.Workers = 1 }
+	alone := func(l *record.Limits) { l.Workers = 1 }
 	stage.DrainOnce(t, s.journal(func(o *redis.ConsumerOptions) {
 		o.Active = func(context.Context) ([]gate.Revision, error) {
 			return []gate.Revision{{Campaign: "c", Version: 1, Epoch: 1}, {Campaign: "locked", Version: 1, Epoch: 1}}, nil

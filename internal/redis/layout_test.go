@@ -190,7 +190,7 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 		stop()
 		return errors.New("the ledger is gone")
 	}
-	stage.Must(t, record.NewRecorder(j, p, record.RecorderLimits{}).Run(ctx))
+	stage.Must(t, record.NewRecorder(j, p, record.Limits{}).Run(ctx))
 	p.Before = nil
 	s.drain(j, p.Take)
 	p.WaitFor(t, 1)

@@ -92,12 +92,12 @@ func (s *shop) journal(edit ...func(*redis.ConsumerOptions)) *redis.Consumer {
 }
 
 // drain drains a journal into a sink until stop is called or the test ends, as a recorder of the gate does.
-func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.RecorderLimits)) (stop func()) {
+func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.Limits)) (stop func()) {
 	return stage.Drain(s.t, j, to, append(edit, s.limit)...)
 }
 
 // limit has a recorder know of the gate, with the times of the tests.
-func (s *shop) limit(l *record.RecorderLimits) {
+func (s *shop) limit(l *record.Limits) {
 	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Tell
 }
 

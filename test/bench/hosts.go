@@ -99,11 +99,11 @@ func (p *parts) record(ctx context.Context, id firstcome.CampaignID, by *kafka.J
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	journal := p.gate.Journal.Consumer(redis.ConsumerOptions{Active: p.ledger.Recorder.Active, Relay: by != nil})
-	recorder := record.NewRecorder(journal, p.ledger.Recorder, record.RecorderLimits{})
+	recorder := record.NewRecorder(journal, p.ledger.Recorder, record.Limits{})
 	runs := []*record.Recorder{recorder}
 	if by != nil {
-		recorder = record.NewRecorder(by, p.ledger.Recorder, record.RecorderLimits{})
-		runs = []*record.Recorder{recorder, record.NewRecorder(journal, by, record.RecorderLimits{})}
+		recorder = record.NewRecorder(by, p.ledger.Recorder, record.Limits{})
+		runs = []*record.Recorder{recorder, record.NewRecorder(journal, by, record.Limits{})}
 	}
 	began := time.Now()
 	var run errgroup.Group

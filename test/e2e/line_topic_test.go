@@ -82,7 +82,7 @@ func (c *lineCrowd) isLogged(topic string) {
 	end := log.First
 	log.First = 0
 	has := map[string]bool{}
-	stage.Must(c.t, l.Read(ctx, id, log, end, func(_ int64, r line.LineRecord) error {
+	stage.Must(c.t, l.Read(ctx, id, log, end, func(_ int64, r line.Record) error {
 		if !r.Left {
 			has[fmt.Sprint(r.User, " ", r.Number)] = true
 		}

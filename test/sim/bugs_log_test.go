@@ -39,12 +39,12 @@ func (u unminding) Claim(ctx context.Context, id firstcome.CampaignID, users []f
 // A mislaid log is a log with a bug in appending or reading.
 type mislaid struct {
 	recovery.LineLogs
-	hasty bool                               // who appends does not wait
-	read  func(r *line.LineRecord) (is bool) // nil: as it is
+	hasty bool                           // who appends does not wait
+	read  func(r *line.Record) (is bool) // nil: as it is
 }
 
-// Append implements line.LineLog.
-func (m mislaid) Append(ctx context.Context, id firstcome.CampaignID, records []line.LineRecord) error {
+// Append implements line.Log.
+func (m mislaid) Append(ctx context.Context, id firstcome.CampaignID, records []line.Record) error {
 	if m.hasty {
 		go func() { _ = m.LineLogs.Append(ctx, id, records) }()
 		return nil
@@ -53,8 +53,8 @@ func (m mislaid) Append(ctx context.Context, id firstcome.CampaignID, records []
 }
 
 // Read is recovery.LineLogs'.
-func (m mislaid) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.LineRecord) error) error {
-	return m.LineLogs.Read(ctx, id, log, end, func(offset int64, r line.LineRecord) error {
+func (m mislaid) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.Record) error) error {
+	return m.LineLogs.Read(ctx, id, log, end, func(offset int64, r line.Record) error {
 		if m.read == nil || m.read(&r) {
 			return each(offset, r)
 		}
@@ -62,7 +62,7 @@ func (m mislaid) Read(ctx context.Context, id firstcome.CampaignID, log firstcom
 	})
 }
 
-func reads(read func(r *line.LineRecord) (is bool)) func(*town, recovery.LineLogs) recovery.LineLogs {
+func reads(read func(r *line.Record) (is bool)) func(*town, recovery.LineLogs) recovery.LineLogs {
 	return func(_ *town, l recovery.LineLogs) recovery.LineLogs { return mislaid{LineLogs: l, read: read} }
 }
 
@@ -144,17 +144,17 @@ var logBugs = []bug{
 	{name: "1: a place is told though its epoch may have ended", script: plays("a node stands still between join and append"), gate: func(_ *wire, g gated) gated { return unminding{gated: g, decides: true} }},
 	{name: "2: it is not known where an epoch begins", script: plays("a node stands still between join and append"), refills: knows(forgetful{history: func(h *recovery.LineHistory) { h.Epochs = nil }})},
 	{name: "2: an epoch that the ledger has forgotten does not count", kind: kind{putsBack: true}, script: plays("the ledger forgets an epoch"), log: func(t *town, l recovery.LineLogs) recovery.LineLogs {
-		return mislaid{LineLogs: l, read: func(r *line.LineRecord) bool {
+		return mislaid{LineLogs: l, read: func(r *line.Record) bool {
 			_, known := t.ledger.campaigns[campaign].history().Epochs[r.Epoch]
 			return known
 		}}
 	}},
-	{name: "3: only the last epoch counts", script: plays("two recoveries"), log: reads(func(r *line.LineRecord) bool {
+	{name: "3: only the last epoch counts", script: plays("two recoveries"), log: reads(func(r *line.Record) bool {
 		r.Began = 0
 		return true
 	})},
 	{name: "3: a generation counts that the ledger knows to have ended", seed: 5, refills: knows(forgetful{ended: true})},
-	{name: "4: who left is in line", script: plays("left"), log: reads(func(r *line.LineRecord) bool { return !r.Left })},
+	{name: "4: who left is in line", script: plays("left"), log: reads(func(r *line.Record) bool { return !r.Left })},
 	{name: "4: who was served is in line once their coupon is void", seed: 46, refills: knows(forgetful{voids: true})},
 	{name: "5: a ticket that two users have is both's", kind: kind{putsBack: true}, script: plays("the ledger forgets where an epoch begins, and two users have one ticket"), remade: func(g *Gate) recovery.Gate {
 		return seating{g}

@@ -73,7 +73,7 @@ func (t *town) boot(name string) *node {
 	}
 	machine := recovery.New(book, book, end, recovery.Events{})
 	machine.Auto = t.auto()
-	var places line.LineLog
+	var places line.Log
 	if t.topic != nil && t.unable != name {
 		machine.Log = logs{t.topic, at}
 		if b.log != nil {
@@ -92,8 +92,8 @@ func (t *town) boot(name string) *node {
 	over.Gate = g
 	waiter := issue.NewWaiter(put(b.drains, at, gate.Drains(over)))
 	changer := gate.NewChanger(put(b.book, at, gate.ChangeBook(book)), put(b.applier, at, gate.Applier(over)), nil)
-	recorder := record.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), record.RecorderLimits{OnRecorded: waiter.Recorded})
-	lines := line.NewDispatcher(over, line.DispatchLimits{})
+	recorder := record.NewRecorder(&Source{t.gate, at, end.old, b.heedless}, put(b.keeper, at, machine.Guard(book)), record.Limits{OnRecorded: waiter.Recorded})
+	lines := line.NewDispatcher(over, line.Limits{})
 	teller := line.NewTeller(over, places)
 	n.issuer = issue.NewIssuer(put(b.claims, at, gate.Decider(over)), issue.Limits{OnJoin: lines.Joined, OnChange: lines.Changed, Teller: teller})
 	n.places = teller

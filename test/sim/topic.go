@@ -16,7 +16,7 @@ type Topic struct {
 	mu      sync.Mutex // guards what follows
 	made    int        // how often
 	first   int64      // the offset of the first record that it still has
-	records []line.LineRecord
+	records []line.Record
 	away    bool
 }
 
@@ -37,8 +37,8 @@ func (t *Topic) whole(log firstcome.LineLog, end int64) error {
 	return nil
 }
 
-// Append implements line.LineLog.
-func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []line.LineRecord) error {
+// Append implements line.Log.
+func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []line.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.whole(records[0].LineLog, 0); err != nil {
@@ -64,7 +64,7 @@ func (t *Topic) End(_ context.Context, _ firstcome.CampaignID, log firstcome.Lin
 }
 
 // Read is recovery.LineLogs'.
-func (t *Topic) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.LineRecord) error) error {
+func (t *Topic) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.Record) error) error {
 	t.mu.Lock()
 	first, records, err := t.first, slices.Clone(t.records), t.whole(log, end)
 	t.mu.Unlock()

@@ -17,7 +17,7 @@ type logging struct {
 // logs has a town log its line. The topic has records of another campaign of the same id.
 func (t *town) logs(terms *firstcome.Terms) {
 	t.topic = &Topic{}
-	another := line.LineRecord{
+	another := line.Record{
 		Logged: firstcome.Logged{Marker: "another", Epoch: 9, Began: 1}, Ticket: firstcome.Ticket{Generation: 9, Number: 9}, User: "a",
 	}
 	for range t.IntN(3) {

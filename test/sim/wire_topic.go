@@ -25,9 +25,9 @@ func unheard(err error) error {
 	return err
 }
 
-// Append implements line.LineLog.
-func (l logs) Append(ctx context.Context, id firstcome.CampaignID, records []line.LineRecord) error {
-	records = append([]line.LineRecord(nil), records...) // its caller may use it again
+// Append implements line.Log.
+func (l logs) Append(ctx context.Context, id firstcome.CampaignID, records []line.Record) error {
+	records = append([]line.Record(nil), records...) // its caller may use it again
 	return unheard(order(ctx, l.wire, "the log", show("to append", spellRecords(records)), func() error { return l.Topic.Append(ctx, id, records) }))
 }
 
@@ -46,26 +46,26 @@ func (l logs) End(ctx context.Context, id firstcome.CampaignID, log firstcome.Li
 // A recordAt is a record of the log, and its offset.
 type recordAt struct {
 	offset int64
-	line.LineRecord
+	line.Record
 }
 
 // Read is recovery.LineLogs': it reads all at once.
-func (l logs) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.LineRecord) error) error {
+func (l logs) Read(ctx context.Context, id firstcome.CampaignID, log firstcome.LineLog, end int64, each func(int64, line.Record) error) error {
 	all, err := ask(ctx, l.wire, "the log", show("what it has from", log.First, "to", end), func() (all []recordAt, err error) {
-		err = l.Topic.Read(ctx, id, log, end, func(offset int64, r line.LineRecord) error {
+		err = l.Topic.Read(ctx, id, log, end, func(offset int64, r line.Record) error {
 			all = append(all, recordAt{offset, r})
 			return nil
 		})
 		return all, err
 	})
 	for n := 0; err == nil && n < len(all); n++ {
-		err = each(all[n].offset, all[n].LineRecord)
+		err = each(all[n].offset, all[n].Record)
 	}
 	return unheard(err)
 }
 
 // spellRecords puts records into words: each with its epoch, generation and ticket.
-func spellRecords(all []line.LineRecord) string {
+func spellRecords(all []line.Record) string {
 	words := make([]string, len(all))
 	for n, r := range all {
 		words[n] = fmt.Sprintf("%s:%d.%d.%d", r.User, r.Epoch, r.Generation, r.Number)
@@ -79,7 +79,7 @@ func spellRecords(all []line.LineRecord) string {
 func spellRead(all []recordAt) string {
 	words := make([]string, len(all))
 	for n, r := range all {
-		words[n] = show(r.offset, spellRecords([]line.LineRecord{r.LineRecord}))
+		words[n] = show(r.offset, spellRecords([]line.Record{r.Record}))
 	}
 	return strings.Join(words, ", ")
 }

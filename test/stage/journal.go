@@ -113,8 +113,8 @@ func (j *Journal) done(b *record.Batch) {
 }
 
 // Drain drains a source into a sink until stop is called or the test ends, as a recorder does.
-func Drain(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.RecorderLimits)) (stop func()) {
-	limits := record.RecorderLimits{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
+func Drain(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.Limits)) (stop func()) {
+	limits := record.Limits{Wait: 50 * time.Millisecond, Failures: math.MaxInt}
 	for _, e := range edit {
 		e(&limits)
 	}
@@ -133,7 +133,7 @@ func (k keeping) Bury(ctx context.Context, b record.Batch, _ string) (record.Dra
 }
 
 // DrainOnce drains a source into a sink until the test ends. The source as a whole may not fail.
-func DrainOnce(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.RecorderLimits)) {
+func DrainOnce(t testing.TB, of record.Source, to record.Sink, edit ...func(*record.Limits)) {
 	Drain(t, &once{Source: of, t: t}, to, edit...)
 }
 
