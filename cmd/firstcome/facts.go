@@ -77,7 +77,7 @@ type factsReplayCmd struct {
 	ledgerFlag
 	outputFlag
 	Facts    topicURL `required:"" placeholder:"kafka://HOST:PORT/TOPIC" help:"The topic, as in serve --facts. If the URL has a password, set FIRSTCOME_FACTS instead."`
-	All      bool     `help:"Publish all facts of all campaigns again, for a topic that was recreated or has lost facts."`
+	All      bool     `variable:"none" help:"Publish all facts of all campaigns again, for a topic that was recreated or has lost facts."`
 	From     int64    `default:"0" placeholder:"POSITION" help:"With a campaign: the position of the first fact to publish (default: 1)."`
 	Campaign string   `arg:"" optional:"" help:"The campaign whose facts to publish again."`
 }

@@ -28,7 +28,7 @@ const (
 type chosenGates struct {
 	serverFlags
 	ID  string `arg:"" optional:"" placeholder:"CAMPAIGN" help:"The campaign's id."`
-	All bool   `help:"Every campaign ${all}."`
+	All bool   `variable:"none" help:"Every campaign ${all}."`
 }
 
 // oneOrAll refuses a command that has neither a campaign nor --all, or both.
