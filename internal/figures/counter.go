@@ -14,6 +14,7 @@ package figures
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ const Kept = 32
 // A Kind is how a claim ended: an outcome, or the cause of an error.
 type Kind uint8
 
-// The kinds. Outcomes have their own numbers. The counts in rows have these numbers, and outlast a restart.
+// The kinds. Outcomes have their own numbers.
 const (
 	Unknown Kind = iota // the gate may or may not have decided it; 0 is no outcome
 	shed    Kind = Kind(firstcome.Issued) + iota
@@ -86,11 +87,38 @@ func Kinds() []Kind {
 // Counts are a node's counts for one campaign since Since.
 type Counts struct {
 	// Since is when the node began to count: at its start, or when the campaign became one of the Kept last claimed.
-	Since  time.Time     `json:"since"`
-	Claims [kinds]uint64 `json:"claims"` // by Kind
+	Since  time.Time `json:"since"`
+	Claims Claims    `json:"claims"`
 	// Served counts coupons that the node issued to a waiting line. Their claims had ended as waiting.
 	Served uint64  `json:"served,omitempty"`
 	Took   Buckets `json:"took,omitzero"` // durations of claims with an outcome
+}
+
+// Claims counts claims by their Kind. In JSON the keys are the kinds' words: rows outlast an upgrade, and another version may number its kinds
+// otherwise.
+type Claims [kinds]uint64
+
+// MarshalJSON leaves out kinds without claims.
+func (c Claims) MarshalJSON() ([]byte, error) {
+	words := map[string]uint64{}
+	for k, n := range c {
+		if n > 0 {
+			words[Kind(k).String()] = n
+		}
+	}
+	return json.Marshal(words)
+}
+
+// UnmarshalJSON leaves out words that this version does not know.
+func (c *Claims) UnmarshalJSON(text []byte) error {
+	var words map[string]uint64
+	if err := json.Unmarshal(text, &words); err != nil {
+		return err
+	}
+	for k := range kinds {
+		c[k] = words[k.String()]
+	}
+	return nil
 }
 
 // totals are Counts that many goroutines add to.

@@ -2,9 +2,11 @@ package figures_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 func TestMain(m *testing.M) { services.Main(m) }
@@ -387,4 +390,18 @@ func BenchmarkClaimed(b *testing.B) {
 	for b.Loop() {
 		c.Claimed("spring", firstcome.SoldOut, 300*time.Microsecond)
 	}
+}
+
+// TestCountsAreKeptByWord reads counts that another version wrote, which has an outcome that this one does not know.
+func TestCountsAreKeptByWord(t *testing.T) {
+	var counts figures.Counts
+	counts.Claims[firstcome.SoldOut], counts.Claims[figures.Unknown] = 3, 2
+	text, err := json.Marshal(counts)
+	stage.Must(t, err)
+	if !strings.Contains(string(text), `"claims":{"sold_out":3,"unknown":2}`) {
+		t.Errorf("counts are written as %s", text)
+	}
+	var read figures.Counts
+	stage.Must(t, json.Unmarshal([]byte(`{"claims":{"sold_out":3,"of_another_version":7,"unknown":2}}`), &read))
+	stage.Same(t, "claims", counts.Claims, read.Claims)
 }
