@@ -99,7 +99,7 @@ func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
 	for _, flag := range []string{"--listen", "--ops"} {
 		other := map[string]string{"--listen": "--ops", "--ops": "--listen"}[flag]
 		status, output := execute(t, t.TempDir(), "serve", other, "127.0.0.1:0", flag, taken.Addr().String())
-		if status != 1 || !strings.Contains(output, flag+" "+taken.Addr().String()) || !strings.Contains(output, "choose another with "+flag) {
+		if status != 1 || !strings.Contains(output, flag+" "+taken.Addr().String()) || !strings.Contains(output, "choose another address with "+flag) {
 			t.Errorf("%s: the exit status is %d, and it says %s", flag, status, output)
 		}
 	}
