@@ -104,8 +104,8 @@ func TestTheCommandsOfTheRunbooksDoWhatTheseSay(t *testing.T) {
 		{"firstcome gate rebuild ID --without-line-log", exitOK, `spring is decided again, in epoch 4`},
 		{"firstcome gate reconcile --all --dry-run", exitOK, `No such campaign has a ledger older`},
 		{"firstcome gate reconcile --all", exitOK, `No such campaign has a ledger older`},
-		{"firstcome facts replay --all", exitFailed, `no node has published facts there yet`},
-		{"firstcome facts replay ID --from 1", exitFailed, `no node has published facts there yet`},
+		{"firstcome facts replay --all", exitFailed, `no node has published facts to this topic yet`},
+		{"firstcome facts replay ID --from 1", exitFailed, `no node has published facts to this topic yet`},
 		{"firstcome key create --name NAME --role ROLE", exitOK, `fc`},
 	} {
 		if !slices.Contains(rest, c.command) {

@@ -8,17 +8,17 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// firstEpoch is the epoch of a campaign whose gate has never lost anything.
+// firstEpoch is the epoch of a campaign whose gate was never rebuilt.
 const firstEpoch = 1
 
-// Campaigns makes and changes campaigns, and knows which changes their gates lack.
+// Campaigns creates and changes campaigns, and knows which changes their gates lack.
 type Campaigns struct {
 	db   *sqldb.DB
 	rows *rows
 }
 
-// Create makes a campaign, which is its change 1. ErrCampaignExists says that its id is
-// taken, a joined FieldError that its terms are not allowed.
+// Create creates a campaign, as its change 1. ErrCampaignExists means that its id is taken. A joined FieldError means that its terms
+// are not allowed.
 func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
 	if err := terms.Check(); err != nil {
 		return err
@@ -59,14 +59,12 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 	return sqldb.Wrap(err, "create the campaign %s", id)
 }
 
-// SetTerms changes a campaign's terms by edit, which may run more than once, and returns the
-// version that this made, 0 if it changed nothing. If version is not 0 and the campaign has another, it is ErrStale.
-// ErrBelowInForce and ErrClosed say that the change is not allowed, ErrPending that
-// an earlier one has to reach the gate first.
+// SetTerms calls edit to change a campaign's terms, maybe more than once. It returns the new version, or 0 if edit changed nothing.
+// If version is not 0 and the campaign has a different version, the error is ErrStale. ErrBelowInForce and ErrClosed mean that the
+// change is not allowed. ErrPending means that an earlier change must reach the gate first.
 //
-// With a remote gate the change is made when Applied says that the gate has it.
-// Until then a lower quantity, and the terms it comes with, are only proposed:
-// the gate may refuse it, because it has more in force than the ledger knows.
+// With a remote gate, terms that lower the quantity are only proposed. They take effect when Applied notes that the gate has them. The
+// gate may refuse them, because it may have more coupons in force than the ledger knows.
 func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
 	err = cs.rows.change(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
 		made, err = cs.setTerms(t, s, actor, version, edit)
@@ -75,7 +73,7 @@ func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.Ca
 	return made, sqldb.Wrap(err, "change the terms of %s", id)
 }
 
-// setTerms is SetTerms in its transaction; it returns the change's version.
+// setTerms does the work of SetTerms in its transaction.
 func (cs *Campaigns) setTerms(t *sqldb.Tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
@@ -94,13 +92,13 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s stock, actor string, version int64,
 	log := terms.Log
 	edit(&terms)
 	if log != nil {
-		terms.Log = log // it stays
+		terms.Log = log // edit must not move the log
 	}
 	if err := terms.Check(); err != nil {
 		return 0, err
 	}
 	if terms.Quantity < s.inForce {
-		return 0, fmt.Errorf("%w: %d are", firstcome.ErrBelowInForce, s.inForce)
+		return 0, fmt.Errorf("%w: %d are in force", firstcome.ErrBelowInForce, s.inForce)
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil {
@@ -129,21 +127,20 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s stock, actor string, version int64,
 	return made.Version, addLog(t, made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
 }
 
-// A Switch is a change of a campaign without terms.
+// A Switch is a change of a campaign that does not change its terms.
 type Switch string
 
 // The switches.
 const (
-	Pause  Switch = "pause"  // claims get paused
+	Pause  Switch = "pause"  // claims get the outcome paused
 	Resume Switch = "resume" // ends a pause
-	Close  Switch = "close"  // for good
+	Close  Switch = "close"  // closes the campaign permanently
 )
 
-// Switch pauses, resumes or closes a campaign, and returns the version that this made. Doing so again changes nothing
-// and returns 0. A closed campaign can only be closed: anything else is ErrClosed. ErrPending says that an earlier
-// change has to reach the gate first. A campaign whose gate is another Redis, perhaps gone for good, can be closed
-// too: that Redis hears of it if it comes back. If from is not 0, the campaign has to have this version, or it is
-// ErrStale.
+// Switch pauses, resumes or closes a campaign, and returns the new version. Doing so again changes nothing and returns 0. For a closed
+// campaign, pause and resume return ErrClosed. ErrPending means that an earlier change must reach the gate first. If from is not 0
+// and the campaign has a different version, the error is ErrStale. A campaign whose gate is another Redis can also be closed, even if
+// that Redis is gone. If it returns, it gets the change.
 func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
 	change := cs.rows.change
 	if to == Close {
@@ -183,10 +180,8 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 	return version, sqldb.Wrap(err, "%s the campaign %s", to, id)
 }
 
-// change has the writer do a change of a campaign of this node's gate, which is in the state s. It
-// returns when the change is done or refused, and not because ctx ended: whoever
-// encloses it in Issuer.Change must not let leases be granted again before a change
-// that may yet come.
+// change calls do in a transaction, with the state of a campaign of this node's gate. It returns when the change is done or refused,
+// even if ctx ends earlier: Issuer.Change, which encloses it, must not allow leases again while the change may still happen.
 func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
 	return r.changeAnywhere(ctx, id, func(t *sqldb.Tx, s stock) error {
 		if s.away != nil {
@@ -196,7 +191,7 @@ func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *s
 	})
 }
 
-// changeAnywhere is change also where another Redis is the campaign's gate.
+// changeAnywhere is like change, but also changes a campaign whose gate is another Redis.
 func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
 	return r.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
 		s, err := r.rowToChange(t, id)
@@ -204,13 +199,13 @@ func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do f
 		case err != nil:
 			return err
 		case s.pending():
-			return fmt.Errorf("%w: it has %d of %d", firstcome.ErrPending, s.applied, s.Version)
+			return fmt.Errorf("%w: it has %d of %d changes", firstcome.ErrPending, s.applied, s.Version)
 		}
 		return do(t, s)
 	})
 }
 
-// locked is change also while the gate lacks changes.
+// locked is like change, but also runs while the gate lacks changes.
 func (r *rows) locked(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
 	return r.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
 		s, err := r.rowToChange(t, id)

@@ -22,11 +22,11 @@ import (
 // it; until then its coupon takes stock.
 type DeadLetter struct {
 	ID         int64
-	Campaign   firstcome.CampaignID // empty if the entry does not say
-	Number     int64                // 0 if the entry could not be read
+	Campaign   firstcome.CampaignID // empty if unknown
+	Number     int64                // 0 if the entry could not be read, or its number is invalid
 	User       firstcome.UserID
-	Source     string // identifies the entry
-	Payload    string // the coupon as JSON, or the entry as it was
+	Source     string // identifies the coupon or the entry
+	Payload    string // the coupon as JSON, or the unreadable entry
 	Cause      string
 	CauseCode  string // one of CauseCodes, for Cause
 	CreatedAt  time.Time
@@ -37,21 +37,20 @@ type DeadLetter struct {
 // A Resolution is what an operator did with a dead letter.
 type Resolution string
 
-// What an operator does with a dead letter.
+// The resolutions.
 const (
 	Replayed Resolution = "replayed" // its coupon is in the ledger
 	Voided   Resolution = "voided"   // its coupon will never be in the ledger, and its stock returned
 )
 
-// Letters chooses a page of dead letters: at most Limit of them (0: all) with an ID above After and up to Through (0: any), of one
-// campaign or of all, with or without the resolved ones.
+// Letters selects a page of dead letters, in the order of their IDs.
 type Letters struct {
-	Campaign firstcome.CampaignID // empty: all
-	Cause    string               // one of CauseCodes; empty: any
-	After    int64
-	Through  int64
-	Limit    int
-	Resolved bool
+	Campaign firstcome.CampaignID // if empty, of all campaigns
+	Cause    string               // one of CauseCodes; if empty, any
+	After    int64                // only IDs above this one
+	Through  int64                // only IDs up to this one; if 0, there is no upper limit
+	Limit    int                  // the most letters to return; if 0, all
+	Resolved bool                 // also the resolved letters
 }
 
 // storedCoupon is a coupon as a dead letter keeps it.
@@ -66,8 +65,9 @@ type storedCoupon struct {
 	Ticket       int64                `json:"ticket,omitempty"`
 	Direct       bool                 `json:"direct,omitempty"`
 	Epoch        int64                `json:"epoch"`
-	// BuriedIn is the campaign's epoch at the time of the burial. It is 0, and the letter has no number, if there was no such
-	// campaign, or if the number was above the ceiling. If the coupon was of that epoch, the letter may be replayed in any later one.
+	// BuriedIn is the campaign's epoch when the coupon was buried. If the coupon was issued in that epoch, the letter may be
+	// replayed in any later epoch. If the campaign did not exist, or the number was above the ceiling, BuriedIn is 0 and the
+	// letter has no number.
 	BuriedIn int64 `json:"buried_in"`
 }
 
@@ -85,13 +85,13 @@ func stored(c firstcome.Coupon, epoch int64) storedCoupon {
 	}
 }
 
-// letterSource identifies the dead letter of a coupon. It is the same however often, and by whichever way,
-// the coupon arrives.
+// letterSource returns the source of a coupon's dead letter. It depends only on the coupon, so a coupon that arrives again, in
+// any way, gets the same source.
 func letterSource(c firstcome.Coupon) string {
 	return fmt.Sprintf(couponSource+"%x", sha256.Sum256([]byte(textOf(stored(c, 0)))))
 }
 
-// textOf returns the JSON of strings and numbers.
+// textOf encodes a value of strings and numbers as JSON.
 func textOf(of any) string {
 	text, err := json.Marshal(of)
 	if err != nil {
@@ -100,12 +100,12 @@ func textOf(of any) string {
 	return string(text)
 }
 
-// couponSource begins the source of every letter of a coupon.
+// couponSource is the prefix of the source of every coupon's dead letter.
 const couponSource = "coupon/"
 
-// Bury stores a batch's garbage, and its coupons with a cause, as dead letters: all of it or nothing. It
-// returns how far the campaign is drained then: see Record. Burying a coupon again changes nothing. Bury does
-// not bury a coupon that the ledger has got meanwhile.
+// Bury stores a batch's garbage and coupons as dead letters, in one transaction. The coupons get the given cause. Bury returns how
+// far the campaign is then drained: see Record. Burying a coupon again changes nothing. Bury skips a coupon that the ledger has
+// recorded since it refused it.
 func (rc *Recorder) Bury(ctx context.Context, b record.Batch, cause string) (record.Drained, error) {
 	var drained record.Drained
 	err := rc.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
@@ -139,7 +139,7 @@ func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drai
 	for _, c := range b.Coupons {
 		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
 		s := stored(c, b.Epoch)
-		if known && c.Number <= r.ceiling { // the gate may have given it. Otherwise it is forged or damaged, and the campaign's numbers must not jump there
+		if known && c.Number <= r.ceiling { // the gate may have assigned it. A number above the ceiling is forged or damaged, and must not raise last_number
 			s.BuriedIn = r.epoch
 			if c.Campaign == b.Campaign {
 				d.Number = max(c.Number, 0)
@@ -156,7 +156,7 @@ func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drai
 	return r.do()
 }
 
-// buryCoupon inserts the letter of a coupon, unless the ledger has the coupon.
+// buryCoupon inserts a coupon's dead letter, unless the ledger has the coupon.
 func buryCoupon(t *sqldb.Tx, r *recording, d DeadLetter, c firstcome.Coupon) error {
 	if d.Number > 0 {
 		// Another node may have recorded the coupon since the ledger refused it.
@@ -173,7 +173,7 @@ func buryCoupon(t *sqldb.Tx, r *recording, d DeadLetter, c firstcome.Coupon) err
 	return insertLetter(t, d)
 }
 
-// insertLetter inserts a letter unless there is one with its source.
+// insertLetter inserts a dead letter, unless one with the same source exists.
 func insertLetter(t *sqldb.Tx, d DeadLetter) error {
 	exists, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE source = ?`, d.Source)
 	if err == nil && !exists && d.Number > 0 {
@@ -189,17 +189,16 @@ func insertLetter(t *sqldb.Tx, d DeadLetter) error {
 	return err
 }
 
-// null returns a text for a column: NULL if it is empty.
+// null returns the column value of a text: NULL if the text is empty.
 func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
 
 const (
-	// maxPayload keeps an entry's payload within the smallest text column of the databases, 65,535 bytes.
+	// maxPayload is the maximum size of a payload in bytes. The smallest text column of the databases holds 65,535 bytes.
 	maxPayload = 60_000
 	maxCause   = 1000
 )
 
-// storable returns text that every database takes: well-formed, without NUL, and
-// at most limit bytes long.
+// storable changes a text so that every database accepts it: valid UTF-8, without NUL, and at most limit bytes long.
 func storable(text string, limit int) string {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		text = strconv.QuoteToASCII(text)
@@ -210,12 +209,12 @@ func storable(text string, limit int) string {
 	return text
 }
 
-// lettersOf returns the sources of the dead letters that have the coupons' numbers, by number.
+// lettersOf returns, for each number of the coupons, the sources of the dead letters with this number.
 func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, error) {
 	letters := map[int64][]string{}
 	for _, run := range runs(coupons) {
 		if run[0].Number > r.lastNumber {
-			break // lastNumber counts dead letters, too
+			break // no dead letter has a number above lastNumber
 		}
 		rows, err := r.Query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
@@ -233,10 +232,11 @@ func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, e
 	return letters, nil
 }
 
-// tellAtOnce bounds the dead letters that one answer tells of: to flag so many takes a gate some milliseconds.
+// tellAtOnce bounds the dead letters in one answer. A gate takes some milliseconds to flag so many.
 const tellAtOnce = 1000
 
-// tell adds the dead letters to Letters of which the gate may not know, up to Through. If there are too many, it lowers Through.
+// tell adds to Letters the dead letters up to Through that the gate may not know. If there are more than tellAtOnce, it lowers
+// Through.
 func (r *recording) tell() error {
 	if r.letters == 0 && len(r.Letters) == 0 || r.Told >= r.Through {
 		return nil
@@ -269,12 +269,12 @@ func scanLetter(take sqldb.Scan) (d DeadLetter, err error) {
 	return d, err
 }
 
-// DeadLetters returns a page of dead letters, the oldest first.
+// DeadLetters returns a page of dead letters, oldest first.
 func (rd *Reads) DeadLetters(ctx context.Context, p Letters) ([]DeadLetter, error) {
 	return deadLetters(ctx, rd.db.Read, p)
 }
 
-// where returns the condition of SQL that chooses them, apart from Limit.
+// where returns the SQL condition that selects the letters, and its arguments. It ignores Limit.
 func (p Letters) where() (where string, args []any) {
 	where, args = `id > ?`, []any{p.After}
 	if p.Campaign != "" {
@@ -292,7 +292,7 @@ func (p Letters) where() (where string, args []any) {
 	return where, args
 }
 
-// DeadLetter returns a dead letter by its id, or firstcome.ErrNoDeadLetter.
+// DeadLetter returns the dead letter with an id, or firstcome.ErrNoDeadLetter.
 func (rd *Reads) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	found, err := deadLetters(ctx, rd.db.Conclude, Letters{After: id - 1, Limit: 1, Resolved: true})
 	if err != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Followers bring the facts of campaigns elsewhere, such as to a topic, and keep in the ledger how far they have come.
+// Followers keeps the leases and the cursors of followers in the ledger. A follower copies the facts of all campaigns somewhere
+// else, such as to a topic: see package follow.
 type Followers struct{ db *sqldb.DB }
 
-// Follow gives a follower's lease to an owner, whose name only one node has. follow.ErrFollowed says that somebody else has it. All
-// nodes have to ask for leases of the same length.
+// Follow gives a follower's lease to an owner, a name that only one node has. follow.ErrFollowed means that another owner has the
+// lease. All nodes must ask for leases of the same length.
 func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease time.Duration) (follow.Following, error) {
 	var f follow.Following
 	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
@@ -39,12 +40,12 @@ func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease t
 		if err != nil {
 			return err
 		}
-		// A lease that ends later than any that begins now is from before the clock was set back.
+		// A lease that ends later than any lease that begins now was given before the clock was set back: it does not count.
 		if had != owner && until.After(now) && !until.After(now.Add(lease)) {
 			return follow.ErrFollowed
 		}
 		if err := json.Unmarshal([]byte(ends), &f.Ends); err != nil {
-			return fmt.Errorf("the ends of its partitions: %w", err)
+			return fmt.Errorf("read the ends of its partitions: %w", err)
 		}
 		f.Attempt++
 		_, err = t.Change(`UPDATE followers SET attempt = ?, owner = ?, leased_until = ? WHERE name = ?`, f.Attempt, owner, now.Add(lease).UnixMicro(), follower)
@@ -53,8 +54,9 @@ func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease t
 	return f, sqldb.Wrap(err, "follow the facts for %s", follower)
 }
 
-// Followed notes how far a follower has come, and that its lease lasts for that long from now on; 0 ends it. f has the target and its ends
-// as they are now. follow.ErrFollowed says that the lease is another's, and then nothing is noted. It may be repeated.
+// Followed notes a follower's progress and extends its lease to the given time from now. A lease of 0 ends it. f has the current
+// target and the current ends of its partitions. follow.ErrFollowed means that another node has the lease; then Followed notes
+// nothing. It may be repeated.
 func (fs *Followers) Followed(ctx context.Context, f follow.Following, lease time.Duration, cursors []follow.Cursor) error {
 	ends, err := json.Marshal(f.Ends)
 	if err != nil {
@@ -87,7 +89,7 @@ func (fs *Followers) Followed(ctx context.Context, f follow.Following, lease tim
 	return sqldb.Wrap(err, "note how far %s has come", f.Follower)
 }
 
-// putCursor writes a cursor. The row of the follower is locked.
+// putCursor writes a cursor. The caller has locked the follower's row.
 func putCursor(t *sqldb.Tx, follower string, c follow.Cursor) error {
 	known, err := t.Exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
 	switch {
@@ -108,12 +110,12 @@ func scanCursor(take sqldb.Scan) (c follow.Cursor, err error) {
 	return c, err
 }
 
-// Behind returns the cursors of a follower that are not at the last facts of their campaigns, but for those that are known to be ahead, by
-// the campaigns' ids.
+// Behind returns at most limit of a follower's cursors that are not at the last fact of their campaign, in the order of the
+// campaigns' ids. It leaves out cursors that are known to be ahead.
 func (fs *Followers) Behind(ctx context.Context, follower string, limit int) ([]follow.Cursor, error) {
 	rows, err := fs.db.Conclude.QueryContext(ctx, cursorsQuery+`c.position <> COALESCE(k.position, 0) AND COALESCE(k.state, '') <> 'ahead' ORDER BY c.id LIMIT ?`, follower, limit)
 	all, err := sqldb.AllRows(rows, err, scanCursor)
-	return all, sqldb.Wrap(err, "read what %s does not have yet", follower)
+	return all, sqldb.Wrap(err, "read which facts %s lacks", follower)
 }
 
 // CursorOf returns a follower's cursor of a campaign, or firstcome.ErrNoCampaign.
@@ -127,15 +129,15 @@ func (fs *Followers) CursorOf(ctx context.Context, follower string, id firstcome
 
 // A Lag is how far a follower is behind.
 type Lag struct {
-	Facts int64     // that its target does not have yet
-	Since time.Time // when the oldest of them happened; zero: there is none
+	Facts int64     // facts that its target lacks
+	Since time.Time // when the oldest of these facts happened; zero if there is none
 	Ahead int64     // campaigns whose cursors are ahead
 }
 
-// laggards bounds the campaigns whose oldest facts are looked at for a Lag.
+// laggards bounds the campaigns whose oldest missing fact is read for a Lag.
 const laggards = 50
 
-// FollowerLag returns how far a follower is behind. The oldest fact is looked for in the first campaigns that are behind.
+// FollowerLag returns how far a follower is behind. For Since it only reads the first campaigns, by id, that are behind.
 func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag, err error) {
 	err = fs.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		const behind = `FROM campaigns c LEFT JOIN cursors k ON k.follower = ? AND k.campaign_id = c.id `
@@ -165,12 +167,12 @@ func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag,
 	return lag, sqldb.Wrap(err, "read how far %s is behind", follower)
 }
 
-// ErrNoFact says that a campaign has no fact of a position.
-var ErrNoFact = errors.New("the campaign has no fact of this position")
+// ErrNoFact means that a campaign has no fact at a position.
+var ErrNoFact = errors.New("the campaign has no fact at this position")
 
-// ReplayFacts has a follower begin again with a campaign, at the fact of a position: whatever its target has of it, facts from there on
-// are brought to it once more. The position may be the one behind the last fact: then it begins with the next one. It ends the lease, so whoever
-// has it begins anew.
+// ReplayFacts sets a follower's cursor of a campaign back, so that the follower copies the facts from a position on again, even if
+// its target has them. The position may also be the next one after the last fact. ReplayFacts ends the follower's lease, so the node
+// that had it reads the cursors again.
 func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id firstcome.CampaignID, from int64) error {
 	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var top int64
@@ -179,7 +181,7 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 		case errors.Is(err, sql.ErrNoRows):
 			return firstcome.ErrNoCampaign
 		case err == nil && (from < 1 || from > top+1):
-			return fmt.Errorf("%w: it has those from 1 to %d", ErrNoFact, top)
+			return fmt.Errorf("%w: its positions are 1 to %d", ErrNoFact, top)
 		case err != nil:
 			return err
 		}
@@ -194,7 +196,8 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 	return sqldb.Wrap(err, "replay the facts of %s", id)
 }
 
-// ReplayAllFacts has a follower begin again with all campaigns, at their first facts, and with a target that may be a new one.
+// ReplayAllFacts sets a follower back to the first fact of every campaign. The follower forgets its target, so the next target may be
+// a new one.
 func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string) error {
 	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		if err := interrupt(t, follower, `, target = '', ends = '[]'`); err != nil {
@@ -217,12 +220,12 @@ func interrupt(t *sqldb.Tx, follower, set string) error {
 	return err
 }
 
-// ErrNoFollower says that no node has brought facts there yet.
-var ErrNoFollower = errors.New("no node has published facts there yet")
+// ErrNoFollower means that no node has ever had the follower's lease.
+var ErrNoFollower = errors.New("no node has published facts to this topic yet")
 
-// stopFollowers has all followers stop at a campaign of which their targets may have facts that the ledger has forgotten, and ends their
-// leases: who has one may have noted since what this ledger never had. It returns them, and the position from which on each has to begin
-// again.
+// stopFollowers marks the cursors of all followers as ahead for a campaign, because their targets may have facts that the ledger has
+// lost. It also ends their leases, because a node with a lease may still note a position that this ledger never reached. It returns
+// the followers, and the position from which a replay covers what any of them lacks.
 func stopFollowers(t *sqldb.Tx, s stock) (from int64, followers []string, err error) {
 	rows, err := t.Query(`SELECT name FROM followers ORDER BY name`)
 	if followers, err = sqldb.AllRows(rows, err, sqldb.One[string]); err != nil {

@@ -15,54 +15,52 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// refusalLease is how long a node may repeat a refusal: at most
-// five calls of the gate a second for a campaign that is sold out.
+// refusalLease is how long a node may repeat a refusal. So for a sold-out campaign, a node calls the gate at most five times a second.
 const refusalLease = 200 * time.Millisecond
 
-// ownLease is how long this process may repeat a coupon to its user: every
-// change passes through it, and it forgets when one comes, so any long time does.
+// ownLease is how long a process may repeat a coupon to its user, if it is the only one at the ledger. All changes pass through this
+// process, and it forgets the coupon when a change comes. So the lease may be long.
 const ownLease = 24 * time.Hour
 
-// gateKind is what a campaign whose claims are decided here says of its gate.
+// gateKind is the gate's name in the rows of campaigns whose claims the ledger decides.
 const gateKind = "ledger"
 
-// GateName returns what the campaigns that this node decides call their gate.
+// GateName returns the name of the gate that decides this node's campaigns, as their rows hold it.
 func (l *Ledger) GateName() string { return l.rows.gate }
 
-// remote tells whether another gate than the ledger decides this node's campaigns.
+// remote reports whether a gate beside the ledger decides this node's campaigns.
 func (r *rows) remote() bool { return r.gate != gateKind }
 
-// A Gate decides the claims of campaigns whose gate the ledger is, and serves their lines. It also answers for campaigns that are retired,
-// whichever gate decided them.
+// A Gate decides claims in the ledger and serves the lines, for the campaigns whose gate is the ledger. It also answers for retired
+// campaigns, whichever gate decided them.
 type Gate struct {
 	db       *sqldb.DB
 	rows     *rows
-	maxLine  int64                                      // people in line of a campaign
-	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node has seen
+	maxLine  int64                                      // maximum number of users in a campaign's line
+	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node knows to exist
 }
 
-// A claims is one call of Claim.
+// A claims is one call of Claim or Issue.
 type claims struct {
 	id        firstcome.CampaignID
 	users     []firstcome.UserID
-	direct    *gate.Order          // whose direct issue it is; nil: claims
-	decisions []firstcome.Decision // once they are made, of each of users
-	err       error                // why nothing is decided here
+	direct    *gate.Order          // the order of a direct issue; nil for Claim
+	decisions []firstcome.Decision // the result: one for each of users
+	err       error                // why this call was not decided
 }
 
-// Claim decides claims in one transaction: see gate.Decider. The coupons issued are
-// on the disk when it returns.
+// Claim decides claims in one transaction: see gate.Decider. When it returns, the issued coupons are on the disk.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decisions(ctx, &claims{id: id, users: users})
 }
 
-// decisions returns those of claims.
+// decisions decides the claims of a call and returns the decisions.
 func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
 	err := g.claim(ctx, c)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		g.existing.Remove(c.id) // somebody has deleted it
+		g.existing.Remove(c.id) // the campaign was deleted
 	}
-	if err != nil { // the writer may still be at c
+	if err != nil { // the writer may still be writing c
 		return nil, sqldb.Wrap(err, "decide %d claims of %s", len(c.users), c.id)
 	}
 	return c.decisions, nil
@@ -90,11 +88,12 @@ func (g *Gate) claim(ctx context.Context, c *claims) error {
 	})
 }
 
-// Attempted is what the transactions of one call of Claim issued. After one whose commit
-// is unknown the next finds its coupons: this very call issued them.
+// An attempted has the coupons that the transactions of one call issued. If it is unknown whether a transaction was committed, the
+// next transaction may find its coupons. The same call issued these coupons, so it must answer Issued.
 type attempted map[firstcome.UserID]firstcome.Coupon
 
-// claim takes the decisions of one more run, and answers issued for what an earlier run issued.
+// claim adds the decisions of another transaction. If an earlier transaction of the call issued a coupon, it changes the outcome from
+// AlreadyIssued to Issued.
 func (a attempted) claim(decisions []firstcome.Decision) {
 	this := attempted{}
 	for n := range decisions {
@@ -113,7 +112,7 @@ func (a attempted) claim(decisions []firstcome.Decision) {
 	maps.Copy(a, this)
 }
 
-// Holders reads who holds a coupon in force: see gate.Decider.
+// Holders reads the users who hold a coupon in force: see gate.Decider.
 func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
@@ -138,7 +137,7 @@ func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(f
 func (c *claims) Key() string    { return string(c.id) }
 func (c *claims) Outcome() error { return c.err }
 
-// decideTogether is decideAll of what callers share a transaction for.
+// decideTogether decides the calls that share a transaction.
 func (g *Gate) decideTogether(t *sqldb.Tx, work []sqldb.Shared) error {
 	all := make([]*claims, len(work))
 	for n := range work {
@@ -147,8 +146,8 @@ func (g *Gate) decideTogether(t *sqldb.Tx, work []sqldb.Shared) error {
 	return g.decideAll(t, all)
 }
 
-// decideAll is Claim within a transaction, of several calls in their order. It looks all of their users up
-// at once, decides in memory, and writes all at once.
+// decideAll decides several calls in a transaction, in their order. It reads the coupons and tickets of all users first, decides in
+// memory, and writes everything at the end.
 func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
 	ours := make([]*claims, 0, len(all))
 	for _, c := range all {
@@ -177,7 +176,7 @@ func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
 	return flush(t)
 }
 
-// LogDirect notes in the audit log what was issued directly at another gate, if anything was.
+// LogDirect notes in the audit log a direct issue at a gate beside the ledger. If it issued no coupon, LogDirect notes nothing.
 func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
 	err := rc.db.Update(ctx, func(t *sqldb.Tx) error {
 		return logDirect(t, &claims{id: id, direct: &order, decisions: decisions})
@@ -185,10 +184,10 @@ func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcom
 	return sqldb.Wrap(err, "log a direct issue of %s", id)
 }
 
-// CouponIssue is the action of a line of the audit log about a direct issue.
+// CouponIssue is the action of a direct issue in the audit log.
 const CouponIssue = "coupon.issue"
 
-// logDirect notes in the audit log what a direct issue issued, and how many people in line that passed.
+// logDirect notes in the audit log how many coupons a direct issue issued, and how many users were in line.
 func logDirect(t *sqldb.Tx, c *claims) error {
 	if c.direct == nil {
 		return nil
@@ -214,8 +213,8 @@ func logDirect(t *sqldb.Tx, c *claims) error {
 	return addLogJSON(t, c.decisions[0].At, c.direct.Actor, CouponIssue, detail, about)
 }
 
-// decide decides the claims of one call. holds are the coupons of its users, and gets those that it issues; waits are
-// their tickets, and gets those that it gives. It is nil where the campaign has no line.
+// decide decides the claims of one call. holds has the coupons of its users, and decide adds the coupons that it issues. waits has
+// their tickets, and decide adds the tickets that it assigns. waits is nil if the campaign has no line.
 func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
 	s := memoryOf(t).stocks[c.id]
 	now := g.rows.decidesAt(s)
@@ -228,11 +227,11 @@ func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstc
 	if c.direct != nil {
 		campaign = campaign.Direct()
 	} else if campaign.Pace != nil && !s.quarantined.soldOut {
-		quarantined = 0 // whoever joins waits until that has left quarantine
+		quarantined = 0 // a user who joins the line waits until the stock has left quarantine
 	}
 	campaign.OpenedAt = opened
 	c.decisions = make([]firstcome.Decision, len(c.users))
-	issued := make([]firstcome.Coupon, 0, len(c.users)) // never grows: holds points into it
+	issued := make([]firstcome.Coupon, 0, len(c.users)) // must never be reallocated: holds points into it
 	for n, user := range c.users {
 		coupon := holds[user]
 		ticket := waits[user]
@@ -265,7 +264,7 @@ func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstc
 			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: leaseOf(t, &s, now, outcome), InLine: s.line.Waiting,
 		}
 		if c.direct != nil && !outcome.HasCoupon() {
-			d.Lease = 0 // others may hear otherwise
+			d.Lease = 0 // a claim may have another outcome
 		}
 		if outcome == firstcome.Waiting {
 			d.Place = campaign.Place(s.line, ticket, s.inForce, now)
@@ -278,7 +277,7 @@ func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstc
 	stageIssued(t, before, s, issued, now)
 }
 
-// issue takes one coupon from the stock.
+// issue takes one coupon from the stock and returns it.
 func (g *Gate) issue(s *stock, user firstcome.UserID, now time.Time) firstcome.Coupon {
 	s.inForce++
 	s.issued++
@@ -289,10 +288,9 @@ func (g *Gate) issue(s *stock, user firstcome.UserID, now time.Time) firstcome.C
 	}
 }
 
-// leaseOf returns how long a decision made at now may be repeated: none past the
-// instant at which the window answers otherwise, and none for a pause, which an
-// operator ends at any time. Where nodes share the ledger, none is granted while stock
-// is quarantined, and none of a coupon, which another node may void.
+// leaseOf returns how long a decision made at now may be repeated. A lease ends when the window changes the answer at the latest. A
+// pause gets no lease, because an operator may end it at any time. If nodes share the ledger, there are two more rules: no lease is
+// granted while stock is quarantined, and a coupon gets none, because another node may void it.
 func leaseOf(t *sqldb.Tx, s *stock, now time.Time, o firstcome.Outcome) time.Duration {
 	if t.Dialect.Shared && (o.HasCoupon() || s.isQuarantined()) {
 		return 0
@@ -301,25 +299,24 @@ func leaseOf(t *sqldb.Tx, s *stock, now time.Time, o firstcome.Outcome) time.Dur
 	case o.HasCoupon():
 		return ownLease
 	case o == firstcome.NotOpen && s.line.Waiting > 0:
-		return 0 // nor to those in line
+		return 0 // users in line get another answer
 	}
 	return o.Lasts(now, s.OpensAt, s.ClosesAt, refusalLease)
 }
 
-// stageIssued has flush write what was issued at now, and the campaign's
-// counters.
+// stageIssued notes the coupons issued at now and the campaign's counters, so that flush writes them.
 func stageIssued(t *sqldb.Tx, before, s stock, issued []firstcome.Coupon, now time.Time) {
 	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
 		s.decidedAt = now
 	} else if !s.quarantineMoved {
-		return // what the window answers is the same by the instant kept
+		return // the window's answer is the same at the time that the row has
 	}
 	for _, c := range issued {
 		s.position++
 		memoryOf(t).coupons = append(memoryOf(t).coupons, placed{c, s.position, now.UnixMicro()})
 	}
 	if len(issued) > 0 {
-		memoryOf(t).touched[s.ID] = true // the facts are those between the last run and the campaign's position
+		memoryOf(t).touched[s.ID] = true // these issues are facts without a run: see openRun
 	}
 	memoryOf(t).stocks[s.ID] = s
 	if _, dirty := memoryOf(t).dirty[s.ID]; !dirty {

@@ -12,12 +12,13 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// JournalName names the recorders of this node's campaigns: see the function.
+// JournalName returns the name of the recorders of this node's campaigns: see the function JournalName.
 func (l *Ledger) JournalName() string {
 	return JournalName(l.rows.marker(time.Time{}, l.rows.fingerprint))
 }
 
-// JournalName names the recorders of this ledger and secret among all that may share a topic. The marker is of any campaign of theirs.
+// JournalName returns the name that distinguishes the recorders of a ledger and secret from others that share a topic. The marker is
+// that of any campaign of this ledger and secret.
 func JournalName(marker string) string {
 	identity, rest, _ := strings.Cut(marker, ".")
 	return identity + rest[strings.LastIndexByte(rest, '.')+1:]
@@ -25,7 +26,7 @@ func JournalName(marker string) string {
 
 const journalQuery = `SELECT topic, topic_id FROM journals WHERE gate = ?`
 
-// follows returns an error if this node's topic may not come behind another.
+// follows returns an error if this node's topic must not replace the topic that the gate had.
 func (r *rows) follows(was string) error {
 	if was != "" && was != r.journal && !r.abandons {
 		return anotherJournal(was)
@@ -33,7 +34,7 @@ func (r *rows) follows(was string) error {
 	return nil
 }
 
-// JournalOf returns the topic that coupons of a gate pass; empty: none.
+// JournalOf returns the topic through which a gate's coupons go to the ledger, or an empty string if there is none.
 func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err error) {
 	var id string
 	err = l.db.Conclude.QueryRowContext(ctx, journalQuery, gate).Scan(&topic, &id)
@@ -43,8 +44,9 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 	return topic, sqldb.Wrap(err, "read which topic the coupons of %s pass", gate)
 }
 
-// NoteJournal notes the topic of UseGate, which has this id now, before the first coupon passes it. again tells that the topic was recreated:
-// it is not the one that it was, which only the call that notes it says. It may be repeated.
+// NoteJournal notes the topic of UseGate and its current id. It must be called before the first coupon goes through the topic. again
+// reports that the topic has the noted name and another id, so it was recreated. Only the call that notes the new id reports this. NoteJournal may
+// be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
 	if l.rows.gate == "" {
 		return false, nil // a Redis without a name has no campaigns
@@ -74,12 +76,12 @@ func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err er
 }
 
 func anotherJournal(topic string) error {
-	return fmt.Errorf("%w: its coupons pass the topic %s, where some may be that nobody has recorded. Name that topic with --journal; or let its nodes record all that is in it, stop them, and start one with --journal redis",
+	return fmt.Errorf("%w: its coupons go through the topic %s, which may hold coupons that are not recorded yet. Name that topic with --journal; or let its nodes record all of its coupons, stop them, and start one node with --journal redis",
 		firstcome.ErrGateMismatch, topic)
 }
 
-// passes returns an error if coupons of a campaign may be in a topic that is not this node's: whoever rebuilt the gate without it would
-// lose them.
+// passes returns an error if coupons of a campaign may be in a topic that is not this node's. A rebuild without that topic would lose
+// these coupons.
 func (r *rows) passes(t *sqldb.Tx, id firstcome.CampaignID) error {
 	rows, err := t.Query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, r.gate, string(id))
 	return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {

@@ -2,26 +2,32 @@
 //
 // # Roles
 //
-// A Ledger opens and runs the database, and its fields are its roles: a Gate decides claims, Campaigns changes campaigns, a Recorder keeps
-// what another gate issued, Reads reads what is kept, Epochs is recovery's side, Followers bring facts elsewhere, and a Desk keeps keys and
-// nodes. All of them stand on one sqldb.DB, which has connections and transactions and knows no campaign, and on one rows, which reads and changes
-// the rows of campaigns. What a transaction knows of campaigns is in its memory. A queries has the statements that differ between databases.
+// A Ledger opens and runs the database. Its fields are its roles:
+//
+//   - Gate decides claims.
+//   - Campaigns creates and changes campaigns.
+//   - Recorder records the coupons of a gate beside the ledger.
+//   - Reads reads campaigns, coupons, facts and logs.
+//   - Epochs serves recovery.
+//   - Followers keeps the progress of those who copy facts elsewhere.
+//   - Desk keeps API keys and nodes.
+//
+// All roles use one sqldb.DB, which has the connections and transactions, and one rows, which reads and changes the rows of
+// campaigns. A transaction remembers the campaigns' state in its memory. A queries has the statements that differ between databases.
 //
 // # One writer
 //
-// On SQLite one goroutine, Ledger.Run, does every write. It takes the claims that wait,
-// at all campaigns, into one transaction, commits it to the disk, and only then
-// answers. If the schema refuses one of them, the transaction is rolled back and its halves
-// run one behind the other, until the refusal meets only the campaign that it concerns.
-// Everything else has a transaction of its own.
+// On SQLite one goroutine, Ledger.Run, does every write. It puts the waiting claims of all campaigns into one transaction, commits
+// it to the disk, and only then answers. If the schema refuses a claim, the transaction is rolled back. Then its halves run as
+// transactions of their own, one after the other, and so on, until only the refused claim's campaign is affected. Every other write
+// has its own transaction.
 //
-// On a database server each call of a writing method is one transaction of its own:
-// see sqldb. Several nodes may share the database.
+// On a database server each call of a writing method is a transaction of its own: see sqldb. Several nodes may share the database.
 //
 // # The tables
 //
-// docs/tables.md says what each column means and which are public to read; sqldb makes
-// them. Only this package writes.
+// docs/tables.md explains each column, and lists the columns that other programs may read. Package sqldb creates the tables. Only
+// this package writes to them.
 package ledger
 
 import (
@@ -35,8 +41,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Ledger keeps campaigns and coupons. Its methods may be called from many
-// goroutines; those that write need Run.
+// A Ledger keeps campaigns and coupons. Its methods may be called from many goroutines. Methods that write wait for Run.
 type Ledger struct {
 	Gate      *Gate
 	Campaigns *Campaigns
@@ -50,32 +55,31 @@ type Ledger struct {
 	rows *rows
 }
 
-// Options are what Open needs beside the place of the ledger.
+// Options are the options of Open.
 type Options struct {
-	// Owner is what a second process is told about who has the ledger, such as the
-	// address it serves.
+	// Owner describes this process, for example by the address that it serves. A second process that opens the ledger gets it in
+	// its error.
 	Owner string
 	// Secret makes the coupon codes.
 	Secret firstcome.Secret
-	// Gate names the gate that decides the claims of this node's campaigns, such as
-	// redis:INSTANCE. Empty: the ledger itself, which decides in no other case.
+	// Gate names the gate that decides the claims of this node's campaigns, such as redis:INSTANCE. If it is empty, the ledger
+	// decides them.
 	Gate string
-	// Clock is the gate's clock. Nil means time.Now on SQLite, and else the database
-	// server's. It may jump: the gate's time does not go back.
+	// Clock is the gate's clock. If it is nil, it is time.Now on SQLite, and otherwise the database server's clock. It may jump:
+	// the gate's time never goes back.
 	Clock func() time.Time
-	// MaxLine is how many people may be in line of a campaign; 0: DefaultMaxLine.
+	// MaxLine is the maximum number of users in a campaign's line. 0 means DefaultMaxLine.
 	MaxLine int64
-	// Backlog is how many numbers a gate beside the ledger may give beyond the highest in the ledger; 0: 1,000,000,
-	// negative: about 10^12.
+	// Backlog is how many numbers above the ledger's highest a gate beside the ledger may assign. 0 means 1,000,000. A negative
+	// value means about 10^12.
 	Backlog int64
-	// OnCommit, if not nil, is told of each transaction.
+	// OnCommit, if not nil, is called after each transaction.
 	OnCommit func(jobs int, took time.Duration, err error)
 }
 
-// Open opens a ledger to decide in it, and migrates it. Its name is sqlite:FILE or the
-// file's path, mysql://…, mariadb://… or postgres://…. A file is made if there is none and is
-// this process's alone: a second one gets an error that says who has it. Call Run,
-// and Close at the end.
+// Open opens a ledger to decide in it, and migrates it. Its name is sqlite:FILE or the file's path, mysql://…, mariadb://… or
+// postgres://…. Open creates a missing file. Only one process may have the file open: a second one gets an error with the Owner of
+// the first. Call Run, and Close at the end.
 func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 	d, err := sqldb.Open(ctx, name, o.Owner)
 	if err != nil {
@@ -86,20 +90,19 @@ func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// OpenShared opens the ledger of a name, as Open takes it, beside the processes that
-// decide in it, to read it or to write keys. It must exist and have this binary's schema. Of
-// several servers only the primary is read.
+// OpenShared opens a ledger, named as for Open, to read it or to write keys while other processes decide in it. The ledger must exist
+// and have this binary's schema. If the name leads to several servers, only the primary is read.
 func OpenShared(ctx context.Context, name string) (*Ledger, error) {
 	return with(sqldb.OpenShared(ctx, name))
 }
 
-// OpenCopy is OpenShared for a reader who wants the ledger as it was at some instant: it is read
-// at whichever server the name leads to, a standby that lags too, and all of it there.
+// OpenCopy is like OpenShared, for a reader that needs one snapshot of the ledger, which may be old. It reads everything from the one
+// server that the name leads to, which may be a replica that lags.
 func OpenCopy(ctx context.Context, name string) (*Ledger, error) {
 	return with(sqldb.OpenCopy(ctx, name))
 }
 
-// with returns the ledger in a database that was opened without error.
+// with returns the ledger in an opened database, or the error of opening it.
 func with(d *sqldb.DB, err error) (*Ledger, error) {
 	if err != nil {
 		return nil, err
@@ -111,7 +114,7 @@ func with(d *sqldb.DB, err error) (*Ledger, error) {
 func newLedger(d *sqldb.DB, o Options) *Ledger {
 	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
 	if err != nil {
-		panic(err) // of a size below 1 only
+		panic(err) // only a size below 1 is an error
 	}
 	if d.OnCommit = o.OnCommit; o.Clock != nil {
 		d.Clock = o.Clock
@@ -130,17 +133,16 @@ func newLedger(d *sqldb.DB, o Options) *Ledger {
 	return l
 }
 
-// Run writes until ctx ends. Then it finishes the waiting jobs and returns.
+// Run does the ledger's writes until ctx ends. Then it finishes the waiting writes and returns.
 func (l *Ledger) Run(ctx context.Context) error { return l.db.Run(ctx) }
 
-// Close closes the connections and lets another process have the ledger. Run
-// must have returned.
+// Close closes the connections, so that another process can open the ledger. Run must have returned.
 func (l *Ledger) Close() error { return l.db.Close() }
 
-// Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
-// new file is a ledger, too.
+// Backup writes a snapshot of a SQLite ledger into a new file, which is itself a ledger. Writes to the ledger may continue while it
+// runs.
 func (l *Ledger) Backup(ctx context.Context, file string) error { return l.db.Backup(ctx, file) }
 
-// Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
-// does not check a ledger on a server and returns nothing: the server has its own tools for that.
+// Verify runs SQLite's checks of the file's pages, indexes and constraints, and returns the faults found. For a ledger on a server
+// it checks nothing and returns nothing: the server has its own tools.
 func (l *Ledger) Verify(ctx context.Context) ([]string, error) { return l.db.Verify(ctx) }

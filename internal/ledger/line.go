@@ -12,49 +12,48 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// The waiting line of a campaign is in the campaign's row, which every claim, service and change of the campaign locks
-// first: on SQLite there is one writer. So a line has one state, whichever node looks, and needs no leader. The row has
-// the counters and the pace's bucket; the tickets have rows of their own, which nobody reads but those who are served,
-// and those who ask again.
+// The campaign's row holds its waiting line: the counters and the pace's bucket. Every claim, service and change of the campaign
+// locks this row first; on SQLite there is one writer. So all nodes see the same line, and it needs no leader. Each ticket has
+// a row of its own. Only service and the requests of its user read that row.
 //
 //	          join                Serve
-//	(nobody) ──────▶ in line ─────────────▶ issued
+//	(no ticket) ───▶ in line ─────────────▶ issued
 //	                  │ │ │ └─ Serve, Issue ▶ held      (a coupon from elsewhere)
 //	                  │ │ └─── Leave ───────▶ left
-//	                  │ └───── the generation ends: sold_out or closed; the ticket's own row is not touched
-//	                  └─────── asks again: the same ticket
+//	                  │ └───── the generation ends: sold_out or closed; the ticket's row does not change
+//	                  └─────── claims again: the same ticket
 
-// DefaultMaxLine is how many people may be in line of a campaign by default.
+// DefaultMaxLine is the default maximum number of users in a campaign's line.
 const DefaultMaxLine = 1_000_000
 
-// maxServe bounds how many tickets one transaction serves: some 20 ms of the ledger.
+// maxServe bounds the tickets that one transaction serves. It takes the ledger some 20 ms to serve so many.
 const maxServe = 2048
 
-// What became of a ticket, as its row says. The row of somebody who was sent away with their generation says nothing.
+// The outcomes of a ticket, as its row holds them. A ticket that ended with its generation has no outcome in its row.
 const (
 	issued        = "issued"
 	alreadyIssued = "already_issued"
 	left          = "left"
 )
 
-// A ticket is a row of tickets that is to be written.
+// A ticket is a row of the table tickets that will be written.
 type ticket struct {
 	campaign           firstcome.CampaignID
 	generation, number int64
 	user               firstcome.UserID
-	at                 int64  // microseconds: when it was given, or ended
-	outcome            string // of one that ended
+	at                 int64  // when the ticket was assigned or ended, in microseconds since 1970
+	outcome            string // empty if the ticket has not ended
 }
 
-// A pastLine is a generation that ended, to be written.
+// A pastLine is a generation that ended, as a row of past_lines that will be written.
 type pastLine struct {
 	campaign firstcome.CampaignID
 	line     firstcome.Line
 	reason   string
-	at       int64 // microseconds
+	at       int64 // when it ended, in microseconds since 1970
 }
 
-// joinLine gives a user the next ticket, or 0 if the line is full.
+// joinLine assigns the next ticket to a user and returns it, or returns 0 if the line is full.
 func joinLine(t *sqldb.Tx, s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
 	if s.line.Waiting >= limit {
 		return 0
@@ -65,7 +64,7 @@ func joinLine(t *sqldb.Tx, s *stock, user firstcome.UserID, now time.Time, limit
 	return s.line.LastTicket
 }
 
-// endTicket ends a ticket of the line.
+// endTicket ends a user's ticket with an outcome.
 func endTicket(t *sqldb.Tx, s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
 	memoryOf(t).ends = append(memoryOf(t).ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
 	s.line.Waiting--
@@ -77,8 +76,9 @@ func endTicket(t *sqldb.Tx, s *stock, number int64, user firstcome.UserID, outco
 	}
 }
 
-// sendsAway returns what everybody in line hears at an instant, Closed or SoldOut; or 0, if they go on waiting. A
-// generation with tickets ends so also if all of them have ended, such as the one whose last person got the last coupon.
+// sendsAway returns Closed or SoldOut if the line's generation is over at now: all users in line get this outcome. It returns 0 if
+// they continue to wait, or if the generation never had a ticket. A generation is over also if all of its tickets have ended, for
+// example because its last user got the last coupon.
 func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
 	if s.line.LastTicket == 0 {
 		return 0
@@ -90,8 +90,8 @@ func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
 	return 0
 }
 
-// endLine ends the generation if the campaign is closed at now, or every coupon is in force and nobody stands by, and
-// tells whether it did. Whoever is in line then stays sent away, also if it opens again or stock comes back.
+// endLine ends the generation if the campaign is closed at now, or if all coupons are in force and there is no waitlist. It reports
+// whether it did. The users in line lose their tickets for good, even if the campaign opens again or stock returns.
 func endLine(t *sqldb.Tx, s *stock, now time.Time) bool {
 	why := s.sendsAway(now)
 	if why == 0 {
@@ -102,7 +102,7 @@ func endLine(t *sqldb.Tx, s *stock, now time.Time) bool {
 	return true
 }
 
-// endedAt returns when a generation that is over at now ended. If its window closed it, that is when the window closed.
+// endedAt returns when a generation ended that is over at now. If the campaign's window closed, that is when it closed.
 func (s *stock) endedAt(why firstcome.Outcome, now time.Time) time.Time {
 	if why == firstcome.Closed {
 		return s.seen().Since(why)
@@ -110,14 +110,15 @@ func (s *stock) endedAt(why firstcome.Outcome, now time.Time) time.Time {
 	return now
 }
 
-// nextLine returns the line after one that ended. The pace goes on.
+// nextLine returns the line that follows a line that ended. The pace's bucket is kept.
 func nextLine(l firstcome.Line) firstcome.Line {
 	return firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 }
 
-// changeLine ends the generation in the transaction of a change from one state to another, at now, if either sends
-// everybody away: a window that has passed has done so, though nobody looked before the change moved it. The line of a
-// campaign that another gate decides ends there, unless this node's Redis is not that gate.
+// changeLine ends the generation in the transaction of a change at now, if it is over by the campaign's state before or after the
+// change. It is over before the change if the window passed and no call has ended the generation yet. If this
+// node's remote gate decides the campaign, that gate ends the line itself. If another Redis is the campaign's gate, the ledger ends the line, but only
+// of a closed campaign.
 func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 	if to.line = from.line; r.remote() {
 		if errors.Is(from.away, gate.ErrLost) {
@@ -141,34 +142,34 @@ func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 	return beginLine(t, &from)
 }
 
-// Issue decides claims past the line: see gate.Decider.
+// Issue decides claims and bypasses the line: see gate.Decider.
 func (g *Gate) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	return g.decisions(ctx, &claims{id: id, users: users, direct: &order})
 }
 
-// Serve issues coupons to those next in line: see gate.Line.
+// Serve issues coupons to the users who are next in line: see gate.Line.
 func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (gate.Served, error) {
 	if g.rows.remote() {
-		return gate.Served{}, fmt.Errorf("%w: %s keeps no line", firstcome.ErrGateMismatch, g.rows.gate)
+		return gate.Served{}, fmt.Errorf("%w: %s serves its line", firstcome.ErrGateMismatch, g.rows.gate)
 	}
 	var served gate.Served
 	err := g.db.Update(ctx, func(t *sqldb.Tx) (err error) {
 		served, err = g.serve(t, id, min(limit, maxServe))
 		return err
 	})
-	if err != nil { // the writer may still be at served
+	if err != nil { // the writer may still be writing served
 		return gate.Served{}, sqldb.Wrap(err, "serve the line of %s", id)
 	}
 	return served, nil
 }
 
-// serve is Serve within a transaction.
+// serve does the work of Serve in its transaction.
 func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
 	s, err := g.lineInRow(t, id)
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
 	}
-	clock := g.rows.clockOf(s) // is read once: what is served now is issued at this instant, for which the turns are taken
+	clock := g.rows.clockOf(s) // read once: the turns are taken, and the coupons issued, at the same time
 	before, now := s, s.at(clock)
 	if why := s.sendsAway(now); endLine(t, &s, now) {
 		served.Ended = why.String()
@@ -185,26 +186,26 @@ func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served ga
 	return served, flush(t)
 }
 
-// lineInRow reads the row from the database, not from memory. If the remembered row were wrong, serving would fail until the
-// next claim, which may never come.
+// lineInRow reads the campaign's row from the database, not from memory. If the remembered row were wrong, serving would fail until
+// the next claim, which may never come.
 func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	delete(memoryOf(t).stocks, id)
 	return g.rows.stock(t, id)
 }
 
-// isServed tells whether the line is served at now: the campaign has opened and is not paused.
+// isServed reports whether the line is served at now: the campaign has opened and is not paused.
 func (s *stock) isServed(now time.Time) bool {
 	return firstcome.Decide(s.seen(), now, -1, false, false) == firstcome.Waiting
 }
 
-// free is how many coupons may be issued now.
+// free returns how many coupons may be issued now.
 func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.quarantined.coupons) }
 
-// serveNext takes turns from the pace's bucket, and serves as many tickets.
+// serveNext takes turns from the pace's bucket, serves one ticket for each turn, and returns the coupons issued.
 func (g *Gate) serveNext(t *sqldb.Tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
 	turns, due := s.seen().Pace.Take(s.line.Due, clock, min(limit, s.free(), s.line.Waiting))
 	if turns == 0 {
-		if due.Before(s.line.Due) { // pulled back: it is kept, else it would be pulled back for ever
+		if due.Before(s.line.Due) { // Take lowered it because the clock was set back: keep that, or each call would lower it again
 			s.line.Due = due
 		}
 		return nil, nil
@@ -238,7 +239,7 @@ func (g *Gate) serveNext(t *sqldb.Tx, s *stock, limit int64, now, clock time.Tim
 	return coupons, nil
 }
 
-// nextTickets returns so many of those that are next in line.
+// nextTickets returns the next limit tickets in line.
 func nextTickets(t *sqldb.Tx, s *stock, limit int64) ([]ticket, error) {
 	rows, err := t.Query(`SELECT ticket, user_id FROM tickets
 		WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL ORDER BY ticket `+t.Dialect.Limit,
@@ -249,12 +250,12 @@ func nextTickets(t *sqldb.Tx, s *stock, limit int64) ([]ticket, error) {
 		return n, err
 	})
 	if err == nil && int64(len(next)) != limit {
-		err = fmt.Errorf("the line has %d tickets behind %d, and %d are in its count: see firstcome audit", len(next), s.line.ServedThrough, s.line.Waiting)
+		err = fmt.Errorf("the line has %d tickets after %d, but its row counts %d: run firstcome audit", len(next), s.line.ServedThrough, s.line.Waiting)
 	}
 	return next, err
 }
 
-// again returns when somebody in line can be served: see gate.Served.
+// again returns how long it takes until a user in line can be served: see gate.Served.
 func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
 	campaign := s.seen()
 	why := firstcome.Decide(campaign, now, -1, false, false)
@@ -271,7 +272,7 @@ func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
 	default:
 		wait = campaign.Pace.Wait(s.line.Due, clock)
 	}
-	return max(wait, time.Microsecond) // at once
+	return max(wait, time.Microsecond) // not 0, which means no known time
 }
 
 // Leave takes a user out of the line: see gate.Places.
@@ -280,7 +281,7 @@ func (g *Gate) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return left, sqldb.Wrap(err, "leave the line of %s", id)
 }
 
-// leave is Leave within its transaction.
+// leave does the work of Leave in its transaction.
 func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) error {
 	s, err := g.lineInRow(t, id)
 	if err != nil {
@@ -311,22 +312,21 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 	return err
 }
 
-// hasJoined tells whether a user who holds no coupon ever had a ticket: it was left or is of a generation that is over, or
-// they were served, and the coupon was voided since.
+// hasJoined reports whether a user who holds no coupon ever had a ticket. Such a user left the line, or was in line when a
+// generation ended, or was served and the coupon was voided since.
 func hasJoined(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
 	err = t.Row(joinedQuery(memoryOf(t).queries), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
 	return joined, err
 }
 
-// joinedQuery returns the query that tells whether a user without a coupon ever had a ticket. Arguments: user, campaign;
-// user, campaign; campaign, user, campaign.
+// joinedQuery returns the query of hasJoined. Its arguments are user, campaign; user, campaign; campaign, user, campaign.
 func joinedQuery(q *queries) string {
 	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + q.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
 		OR EXISTS (SELECT 1 FROM tickets WHERE ` + q.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'already_issued'))
 		OR EXISTS (SELECT 1 FROM coupons WHERE campaign_id = ? AND ticket IS NOT NULL AND number IN (` + voidsOf + `))`
 }
 
-// ticketOf returns the ticket with which a user is in line, or 0.
+// ticketOf returns the ticket of a user in line, or 0 if the user is not in line.
 func ticketOf(t *sqldb.Tx, s *stock, user firstcome.UserID) (number int64, err error) {
 	if s.line.Waiting == 0 {
 		return 0, nil
@@ -338,7 +338,7 @@ func ticketOf(t *sqldb.Tx, s *stock, user firstcome.UserID) (number int64, err e
 	return number, err
 }
 
-// ticketQuery returns the query of the ticket of a user who is in line of a campaign and a generation.
+// ticketQuery returns the query for a user's open ticket. Its arguments are user, campaign and generation.
 func ticketQuery(q *queries) string {
 	return `SELECT ticket FROM tickets WHERE ` + q.waiter + ` = ? AND campaign_id = ? AND generation = ? AND ended_at IS NULL`
 }

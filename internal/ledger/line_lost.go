@@ -12,17 +12,18 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// reasonLost is why a generation ended whose gate has lost it: nobody can say any more who was in line.
+// reasonLost is the reason of a generation that ended because its gate lost the line: the users in line are unknown.
 const reasonLost = "lost"
 
-// LoseLine ends the line of a closed campaign whose gate has lost it, as far as the ledger knows it. Ending it again
-// changes nothing, and neither does ending that of a campaign which is not closed.
+// LoseLine ends the line of a closed campaign whose gate has lost it, with the counters that the ledger has. It may be repeated. If
+// the campaign is not closed, LoseLine changes nothing.
 func (rc *Recorder) LoseLine(ctx context.Context, id firstcome.CampaignID) error {
 	err := rc.rows.locked(ctx, id, func(t *sqldb.Tx, s stock) error { return loseLine(t, &s, rc.rows.decidesAt(s)) })
 	return sqldb.Wrap(err, "end the line of %s", id)
 }
 
-// loseLine is LoseLine within a transaction. The ledger may know of no ticket: a gate reports those it has served.
+// loseLine does the work of LoseLine in its transaction. The ledger may have no ticket of the line: it only knows the counters that
+// the gate last reported.
 func loseLine(t *sqldb.Tx, s *stock, now time.Time) error {
 	if !s.Closed {
 		return nil
@@ -33,7 +34,7 @@ func loseLine(t *sqldb.Tx, s *stock, now time.Time) error {
 	var before string
 	err := t.Row(`SELECT reason FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(s.ID), s.line.Generation-1).Scan(&before)
 	switch {
-	case err == nil && before == reasonLost && s.line.LastTicket == 0: // this is it
+	case err == nil && before == reasonLost && s.line.LastTicket == 0: // this line was ended before
 		return nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return err
@@ -41,7 +42,8 @@ func loseLine(t *sqldb.Tx, s *stock, now time.Time) error {
 	return loseGeneration(t, s, now)
 }
 
-// mayBeLined tells whether somebody may be in line, though the ledger may know of no ticket. The pace may be gone, and whoever was in line stays.
+// mayBeLined reports whether users may be in line, even if the ledger knows of no ticket. It checks also the pace of earlier terms,
+// because users stay in line when the pace is removed.
 func mayBeLined(t *sqldb.Tx, s *stock) (is bool, err error) {
 	if s.Pace != nil || s.line.LastTicket > 0 {
 		return true, nil
@@ -59,7 +61,7 @@ func mayBeLined(t *sqldb.Tx, s *stock) (is bool, err error) {
 	return is, err
 }
 
-// loseGeneration ends a generation that its gate has lost.
+// loseGeneration ends the current generation with reasonLost.
 func loseGeneration(t *sqldb.Tx, s *stock, now time.Time) error {
 	if err := insertPast(t, pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
 		return err
@@ -67,7 +69,7 @@ func loseGeneration(t *sqldb.Tx, s *stock, now time.Time) error {
 	return beginLine(t, s)
 }
 
-// beginLine writes the line after one that ended.
+// beginLine writes the line that follows s.line, which has ended.
 func beginLine(t *sqldb.Tx, s *stock) error { return setLine(t, s.ID, nextLine(s.line)) }
 
 func setLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
@@ -76,9 +78,9 @@ func setLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
 	return err
 }
 
-// carryLine ends the generation, because nobody knows any more which of its tickets were given, and begins the next one with
-// the people who were carried over. Newcomers get no ticket that a forgotten person may hold. It returns the generations that
-// a gate tells.
+// carryLine ends the generation, because it is unknown which of its tickets were assigned, and begins the next one with the users
+// who were carried over. So new users never get a ticket that a lost user may hold. It returns the past generations that a gate
+// keeps.
 func carryLine(t *sqldb.Tx, s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
 	lined, err := mayBeLined(t, s)
 	if err != nil {
@@ -89,7 +91,7 @@ func carryLine(t *sqldb.Tx, s *stock, carried recovery.Carried, now time.Time) (
 			return nil, err
 		}
 		s.line = nextLine(s.line)
-		for ; s.line.Generation < carried.Generation; s.line.Generation++ { // only the log knew of these
+		for ; s.line.Generation < carried.Generation; s.line.Generation++ { // generations that only the line's log has
 			if err := insertPast(t, pastLine{s.ID, firstcome.Line{Generation: s.line.Generation}, reasonLost, now.UnixMicro()}); err != nil {
 				return nil, err
 			}
