@@ -12,18 +12,18 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Identity returns the random name that tells the ledger from all others. It is made once, and a copy of the
-// ledger has it, too. It is empty only if no node has opened the ledger yet.
+// Identity returns the random name that distinguishes the ledger from all others. It is created once, and copies
+// of the ledger share it. It is empty only if no node has opened the ledger yet.
 func (l *Ledger) Identity() string { return l.db.Identity }
 
-// marker returns a campaign's marker: see firstcome.Change. The ledger's name tells the campaign from one of
-// another ledger. The instant of its creation tells it from one that was created under the same id in a copy
-// of this ledger. The secret's fingerprint tells it from one with other codes.
+// marker returns a campaign's marker: see firstcome.Change. Its three parts distinguish campaigns that have the
+// same ID. The ledger's identity differs between ledgers. The time of creation differs between copies of a
+// ledger. The secret's fingerprint differs between campaigns with other codes.
 func (r *rows) marker(createdAt time.Time, secret string) string {
 	return r.db.Identity + "." + strconv.FormatInt(createdAt.UnixMicro(), 10) + "." + secret
 }
 
-// Owns tells whether a marker is of a campaign of this ledger, or of a copy of it, with this node's secret.
+// Owns reports whether a marker belongs to a campaign of this ledger or of its copies, with this node's secret.
 func (l *Ledger) Owns(marker string) bool {
 	return strings.HasPrefix(marker, l.db.Identity+".") && strings.HasSuffix(marker, "."+l.rows.fingerprint)
 }

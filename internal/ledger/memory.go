@@ -7,25 +7,25 @@ import "github.com/firstcome/firstcome"
 // maxStocks bounds how many campaigns have their rows in memory: about 3 MB.
 const maxStocks = 10_000
 
-// A memory is what transactions know of campaigns: see local.
+// A memory holds what transactions know of campaigns. It implements sqldb.Local.
 type memory struct {
 	queries *queries
 	news    *news
 	touched map[firstcome.CampaignID]bool // campaigns with new facts
 
-	// What flush will write: claims only decide, so that the claims of many
-	// campaigns are written together.
+	// Deciding a claim writes nothing. flush writes these, so that the claims of many campaigns are written
+	// together.
 	coupons []placed
-	joins   []ticket                       // that were given
-	ends    []ticket                       // that ended: see ticket.outcome
-	past    []pastLine                     // generations that ended
-	dirty   map[firstcome.CampaignID]inRow // campaigns whose rows are raised
-	// stocks are the campaigns' rows as this transaction leaves them, and on SQLite those of
-	// earlier ones: nobody else writes them, so they are read once.
+	joins   []ticket                       // new tickets
+	ends    []ticket                       // ended tickets: see ticket.outcome
+	past    []pastLine                     // ended generations
+	dirty   map[firstcome.CampaignID]inRow // campaigns whose counters changed
+	// stocks are the campaigns' rows as this transaction leaves them. On SQLite they also come from earlier
+	// transactions: no other process writes them, so each is read once.
 	stocks map[firstcome.CampaignID]stock
 }
 
-// An inRow is what the row of a campaign has in the database, until flush.
+// An inRow holds the values that a campaign's row has in the database until flush.
 type inRow struct {
 	lastNumber int64
 	line       firstcome.Line
@@ -40,7 +40,7 @@ func newMemory(q *queries, n *news) *memory {
 	}
 }
 
-// memoryOf returns what a transaction knows.
+// memoryOf returns the memory of a transaction.
 func memoryOf(t *sqldb.Tx) *memory { return t.Local.(*memory) }
 
 func (m *memory) Begin() {

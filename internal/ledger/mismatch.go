@@ -11,15 +11,16 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Beside is a gate beside the ledger, which decides a node's campaigns.
+// A Beside describes the remote gate that decides a node's campaigns.
 type Beside struct {
-	Gate     string // redis:INSTANCE; empty: that Redis has no name, and decides no campaign
-	Topic    string // of Kafka, that its coupons pass on their way to the ledger; empty: none
-	Abandons bool   // an operator knows that all is recorded that passed another topic
+	Gate     string // redis:INSTANCE, or empty if that Redis has no name. A Redis without a name decides no campaign
+	Topic    string // the Kafka topic that carries its coupons to the ledger, or empty if there is none
+	Abandons bool   // an operator has confirmed that all coupons of another topic are recorded
 }
 
-// UseGate has a gate beside the ledger decide this node's campaigns. Call it before Run: a gate is opened with what the ledger says of
-// itself, so the ledger is opened first. firstcome.ErrGateMismatch says that coupons that passed another topic may not be recorded.
+// UseGate sets the remote gate that decides this node's campaigns. Call it before Run. A gate needs the ledger's
+// identity to open, so the ledger is opened first. firstcome.ErrGateMismatch means that another topic may hold
+// coupons that are not recorded yet.
 func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
 	l.rows.gate, l.rows.journal, l.rows.abandons = b.Gate, b.Topic, b.Abandons
 	was, err := l.JournalOf(ctx, b.Gate)
@@ -29,10 +30,10 @@ func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
 	return err
 }
 
-// An OtherGate is a gate beside the ledger that campaigns name and that is not this node's.
+// An OtherGate is a remote gate that campaigns name and that is not this node's gate.
 type OtherGate struct {
 	Name      string
-	Campaigns int // unretired ones that name the gate
+	Campaigns int // unretired campaigns that name the gate
 }
 
 // OtherGates returns the gates, in the order of their names, of all unretired campaigns that neither the
@@ -47,9 +48,9 @@ func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	return all, sqldb.Wrap(err, "read which gates campaigns name")
 }
 
-// Mismatched returns how many campaigns a node with this secret does not decide (ErrGateMismatch): those with
-// another secret, those of the ledger if the node has a gate beside the ledger, and those of a gate beside
-// the ledger if the node has none.
+// Mismatched returns how many campaigns a node with this secret does not decide (ErrGateMismatch). These have
+// another secret, or the other kind of gate: the ledger if the node has a remote gate, and a remote gate if the
+// node has none.
 func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
 	kind := `gate <> ?`
 	if l.rows.remote() {
@@ -60,20 +61,21 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 	return campaigns, sqldb.Wrap(err, "compare the campaigns' secrets")
 }
 
-// Foreign returns how many campaigns are open or will be at an instant, and how many of those this node does not decide, because they have another
-// gate or code secret.
+// Foreign returns how many campaigns are open at the time at or open later. others is how many of them this node
+// does not decide, because they have another gate or code secret.
 func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, err error) {
 	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
 		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.gate, l.rows.fingerprint, at.UnixMicro()).Scan(&open, &others)
 	return open, others, sqldb.Wrap(err, "count the campaigns of other nodes")
 }
 
-// ErrUnnamedGate says that no campaign was created, because a campaign cannot name this node's gate.
+// ErrUnnamedGate means that nothing was done, because this node's Redis has no name under which a campaign could
+// be stored.
 var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")
 
-// Decides returns nil if this node decides a campaign, else an error that says why not: firstcome.ErrGateMismatch.
-// The error is also gate.ErrLost if the campaign names another Redis than this node's, because this node's may be
-// that Redis, emptied.
+// Decides returns nil if this node decides a campaign, and otherwise firstcome.ErrGateMismatch with the reason. The
+// error is also gate.ErrLost if the campaign names another Redis, because this node's Redis may be that Redis after
+// it was emptied.
 func (rd *Reads) Decides(c *Status) error { return rd.rows.decides(c.Gate, c.Secret) }
 
 func (r *rows) decides(name, secret string) error {

@@ -8,32 +8,33 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A NodeRow is what a node reported of itself in the table nodes.
+// A NodeRow is a row of the table nodes, in which a node reports its state.
 type NodeRow struct {
 	Host, Listen, Role, Version string
-	StartedAt                   time.Time // by the ledger's clock, as all instants here
+	StartedAt                   time.Time // by the ledger's clock, as all times here
 	SeenAt                      time.Time
-	StoppedAt                   time.Time // zero: it runs, as far as it said
+	StoppedAt                   time.Time // zero if the node has not reported that it stops
 	Now                         time.Time // when the row was read
 	Counts                      []byte    // JSON: see figures.Board
-	Forgotten                   bool      // it was not heard for so long that it is gone for good; another node may take its row
+	Forgotten                   bool      // the node was silent for so long that another node may take its row
 }
 
-// Clock returns the instant by the ledger's clock.
+// Clock returns the time by the ledger's clock.
 func (d *Desk) Clock(ctx context.Context) (time.Time, error) {
 	at, err := d.db.ReadNow(ctx)
 	return at, sqldb.Wrap(err, "read the clock")
 }
 
-// forgottenNode is how long a silent node is still listed. Then another node may take its row. On SQLite one process has the ledger, so
-// all other nodes are gone.
+// forgottenNode is how long a silent node keeps its row. After that, another node may take it. On SQLite one process
+// has the ledger, so all other nodes are gone.
 const forgottenNode = time.Hour
 
-// ErrNodeTaken says that a node has no row: it said nothing for so long that another one took it.
+// ErrNodeTaken means that another node has taken the node's row, because the node was silent for too long.
 var ErrNodeTaken = errors.New("another node has taken this node's row")
 
-// TakeNode gives a node the row that it writes from now on, and returns the counts in it: its own, of before it began again, or those
-// of a node that is forgotten. Nodes may not delete rows, so this keeps them few.
+// TakeNode assigns a row to a node and returns the counts in it, or nil if the row is new. The node gets its own
+// row if it ran before, or else the row of a forgotten node. Nodes have no right to delete rows, so reuse keeps
+// the table small.
 func (d *Desk) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err error) {
 	rows, err := d.Nodes(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func (d *Desk) TakeNode(ctx context.Context, n NodeRow) (counts []byte, err erro
 	return nil, sqldb.Wrap(err, "say that there is a node")
 }
 
-// WriteNode writes what a node reports of itself into the row that it took; stopped says that it stops.
+// WriteNode writes a node's report into the row that it took. stopped is true if the node is about to stop.
 func (d *Desk) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 	stoppedAt := `NULL`
 	if stopped {
@@ -89,7 +90,7 @@ func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int6
 	return rows, nil
 }
 
-// nodeClock is the clock of the rows, as an expression. SQLite's has whole milliseconds.
+// nodeClock returns the SQL expression of the clock for these rows. SQLite's clock has whole milliseconds.
 func (d *Desk) nodeClock() string {
 	if d.db.Dialect.Shared {
 		return d.db.Dialect.Clock
@@ -97,7 +98,7 @@ func (d *Desk) nodeClock() string {
 	return `CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000`
 }
 
-// Nodes returns what each node reported of itself, also those that are forgotten.
+// Nodes returns the rows of all nodes, including forgotten nodes.
 func (d *Desk) Nodes(ctx context.Context) ([]NodeRow, error) {
 	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+d.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (n NodeRow, err error) {

@@ -10,16 +10,16 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Proof says what the last audit of a campaign found that somebody asked for at a console.
+// A Proof is the result of the last audit of a campaign that a user of the console ran.
 type Proof struct {
 	Campaign     firstcome.CampaignID
-	By           string // who asked
+	By           string // the user of the console
 	Began, Ended time.Time
-	Read         int64  // rows
+	Read         int64  // rows that the audit read
 	Found        []byte // JSON: see console.Proof
 }
 
-// KeepProof keeps a proof in the place of the one before, unless that ended later.
+// KeepProof replaces the stored proof of a campaign, unless the stored proof ended later.
 func (d *Desk) KeepProof(ctx context.Context, p Proof) error {
 	err := d.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var ended int64

@@ -6,30 +6,31 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Where several nodes share a gate, one of them may repeat "sold out" for as long as
-// its lease lasts after stock came back at another. So nobody is issued that stock until
-// then: it is quarantined for quarantineFor, and no lease is granted meanwhile.
+// Several nodes may share the ledger as their gate. After stock comes back through one node, another node may
+// repeat "sold out" until its lease ends. So returned stock is quarantined: no claim gets it for quarantineFor,
+// and no lease is granted in that time.
 
-// quarantineFor is how long returned stock is quarantined: longer than refusalLease, by what
-// clocks of two machines may differ in running for so long.
+// quarantineFor is how long returned stock is quarantined. It is longer than refusalLease, because the clocks
+// of two machines may run at different speeds.
 const quarantineFor = 250 * time.Millisecond
 
-// quarantined is what is kept back from claimants until an instant by the clock. That is
-// not the gate's time, which stands still after the clock went back, for as long as it
-// went: what is quarantined must not wait for that.
+// A quarantined is the stock and the terms that claims do not see yet. The quarantine ends by the server's
+// clock. It does not end by the gate's time, because that stops after the clock goes back, until the clock
+// catches up.
 type quarantined struct {
 	coupons int64
 	until   time.Time
-	// The window as it was, zero where it was not widened.
+	// The window before it was widened. Zero if it was not widened.
 	opensAt, closesAt time.Time
-	// soldOut tells that claims heard sold_out as this began, so that nodes may still repeat it: nobody joins the line of a
-	// paced campaign meanwhile, or who has joined would hear at another node that they have not.
+	// soldOut is true if claims got sold_out when the quarantine began. Nodes may still repeat that answer, so
+	// no user joins the line until the quarantine ends. Otherwise another node could tell a user in line that
+	// the campaign is sold out.
 	soldOut bool
 }
 
-// recallQuarantine brings what the row says of it up to the clock, which was just read.
-// If something would be quarantined for longer than if it began now, the clock went back: it begins
-// now. What has left quarantine is forgotten, so that it is not quarantined again if the clock goes back.
+// recallQuarantine updates the quarantine of a row that was just read, by the clock that was just read. An end
+// later than that of a quarantine that begins now means that the clock went back: then the quarantine begins
+// now. A quarantine that is over is removed, so that it does not return if the clock goes back.
 func (s *stock) recallQuarantine() {
 	if latest := s.clock.Add(quarantineFor); s.quarantined.until.After(latest) {
 		s.quarantined.until, s.quarantineMoved = latest, true
@@ -40,24 +41,23 @@ func (s *stock) recallQuarantine() {
 	}
 }
 
-// isQuarantined tells whether something is quarantined now.
+// isQuarantined reports whether a quarantine is in force.
 func (s *stock) isQuarantined() bool { return s.clock.Before(s.quarantined.until) }
 
-// quarantine keeps back what comes back now, before s changes. Since the first of it came back no lease was
-// granted, so what comes back meanwhile need not be quarantined for longer: else changes one
-// after the other would keep all of it back for ever.
+// quarantine begins a quarantine, unless one is in force. The caller has not changed s yet. No lease is granted
+// during a quarantine, so later returns do not extend it. Otherwise repeated changes could hold stock forever.
 func (s *stock) quarantine() {
 	if !s.isQuarantined() {
 		s.quarantined.until, s.quarantined.soldOut = s.clock.Add(quarantineFor), s.isSoldOut()
 	}
 }
 
-// isSoldOut tells whether claims hear sold_out in an open window while nothing is quarantined.
+// isSoldOut reports whether claims in an open window get sold_out, if nothing is quarantined.
 func (s *stock) isSoldOut() bool { return s.inForce >= s.Quantity && (s.Pace == nil || !s.Waitlist) }
 
-// seen returns the campaign as claims see it now, but for the coupons kept back: a
-// window that was widened stays as narrow as it was, nobody stands by where claims hear sold_out,
-// and who is in line stays in line without a pace.
+// seen returns the campaign as claims see it now, except that the quarantined coupons are not subtracted. A
+// window that was widened keeps its old bounds. There is no waitlist if claims got sold_out when the quarantine
+// began. A campaign whose pace was removed keeps a line while users wait in it.
 func (s *stock) seen() firstcome.Campaign {
 	c, was := s.Campaign, s.quarantined
 	if was.opensAt.After(c.OpensAt) {
@@ -73,7 +73,7 @@ func (s *stock) seen() firstcome.Campaign {
 	return c
 }
 
-// quarantineVoided keeps one more coupon back from now on, where nodes share the ledger.
+// quarantineVoided quarantines the stock of one voided coupon, if nodes share the ledger.
 func (s *stock) quarantineVoided() {
 	if !s.clock.IsZero() {
 		s.quarantine()
@@ -81,9 +81,9 @@ func (s *stock) quarantineVoided() {
 	}
 }
 
-// quarantineReturned keeps back what other terms return at now: what a raised quantity adds, a new waitlist, and a window that
-// opens earlier, or opens again, is as it was, since not_open and closed
-// may be under lease as sold_out may. A lowered quantity is taken from what is kept back first.
+// quarantineReturned quarantines what new terms give back at now, if nodes share the ledger. These are the
+// coupons that a higher quantity adds, a waitlist if claims got sold_out, and a window that opens earlier or
+// again. Nodes may also repeat not_open and closed under a lease. A lower quantity takes quarantined coupons first.
 func (s *stock) quarantineReturned(terms firstcome.Terms, now time.Time) {
 	if s.clock.IsZero() {
 		return

@@ -4,25 +4,25 @@ import "github.com/firstcome/firstcome/internal/sqldb"
 
 import "github.com/firstcome/firstcome"
 
-// A queries is what a kind of database wants otherwise than the others in the statements of campaigns, coupons and tickets.
+// A queries holds the statements about campaigns, coupons and tickets that differ between kinds of databases.
 type queries struct {
-	// couponOf finds the coupon in force of a user (first argument) and a campaign.
+	// couponOf finds the coupon in force of a user (first argument) in a campaign (second argument).
 	couponOf string
-	// hasLine is the condition on campaigns that people are in line; waiter and leaver are the columns of tickets with
-	// which the indexes of those who wait and of those who left or held a coupon begin.
+	// hasLine is the condition of campaigns with users in line. waiter is the first column of the index of open
+	// tickets. leaver is the first column of the index of tickets whose users left or already held a coupon.
 	hasLine, waiter, leaver string
-	// holder is the column of coupons with which the index of P3 begins.
+	// holder is the first column of the index of coupons for P3.
 	holder string
 
-	// look calls each with the coupons in force that claimants hold of the campaigns that they ask for.
+	// look calls each with the coupons in force that claimants hold in the campaigns that they claim.
 	look func(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error
-	// insert writes coupons, which are those of one campaign after the other in number order.
+	// insert writes coupons. They are grouped by campaign, and in number order.
 	insert func(t *sqldb.Tx, coupons []placed) error
-	// lookTickets calls each with the tickets with which claimants are in line.
+	// lookTickets calls each with the tickets of claimants who are in line.
 	lookTickets func(t *sqldb.Tx, all []*claims, each eachTicket) error
-	// insertTickets writes tickets that were given.
+	// insertTickets writes new tickets.
 	insertTickets func(t *sqldb.Tx, tickets []ticket) error
-	// update writes the counters of dirty campaigns as the memory has them.
+	// update writes the counters of dirty campaigns from the memory.
 	update func(t *sqldb.Tx) error
 }
 
@@ -32,7 +32,7 @@ var queriesSQLite = queries{
 }
 
 var queriesMySQL = queries{
-	// A unique index takes no condition here, so P3 is kept by a column that is NULL in
+	// A unique index cannot have a condition in MySQL. So the unique index of P3 is on a column that is NULL in
 	// voided coupons.
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
@@ -47,7 +47,7 @@ var queriesPostgreSQL = queries{
 	hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`, lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL,
 }
 
-// queriesOf returns those of a dialect.
+// queriesOf returns the queries of a dialect.
 func queriesOf(d *sqldb.Dialect) *queries {
 	return map[*sqldb.Dialect]*queries{&sqldb.SQLite: &queriesSQLite, &sqldb.MySQL: &queriesMySQL, &sqldb.PostgreSQL: &queriesPostgreSQL}[d]
 }

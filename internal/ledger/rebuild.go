@@ -16,20 +16,21 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Epochs are those of gates beside the ledger: it is recovery's side of the ledger. Rebuilds and reconciles begin the next epoch, and the last one ends
-// when a campaign is retired.
+// Epochs manages the epochs of remote gates for package recovery. A rebuild or a reconcile begins the next
+// epoch. The last epoch of a campaign ends when the campaign is retired.
 type Epochs struct {
 	db   *sqldb.DB
 	rows *rows
 }
 
-// attemptTime is how long a rebuild may give no sign of life before another node begins one.
+// attemptTime is how long a rebuild may send no heartbeat before another attempt may begin.
 const attemptTime = 10 * time.Second
 
-// BeginRebuild claims the campaign's row for a new attempt at a rebuild. Until FinishRebuild only a batch of this attempt adds
-// coupons. recovery.ErrOutdone says that another attempt is under way, which gave a sign of life within the last ten seconds, or that
-// the campaign is not in the given epoch any more, so somebody was faster. Epoch 0 is any: then a campaign that another Redis decided is this
-// node's gate's from then on. Else that is firstcome.ErrGateMismatch.
+// BeginRebuild claims the campaign's row for a new attempt at a rebuild. Until FinishRebuild, only batches of
+// this attempt add coupons. recovery.ErrOutdone means that another attempt sent a heartbeat within the last ten
+// seconds, or that the campaign has left the given epoch because another node was faster. Epoch 0 accepts any
+// epoch, and it moves a campaign of another Redis to this node's gate. With any other epoch, a campaign of
+// another Redis is refused with firstcome.ErrGateMismatch.
 func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	r, err := e.begin(ctx, actor, id, func(s stock) (int64, error) {
 		switch {
@@ -45,14 +46,14 @@ func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 	return r, sqldb.Wrap(err, "begin to rebuild the gate of %s", id)
 }
 
-// tokenBits are the lowest bits of an attempt's number, which are random. The others count.
+// tokenBits is how many of the lowest bits of an attempt's number are random. The higher bits count attempts.
 const tokenBits = 24
 
-// nextAttempt returns the number of the attempt after one. If the ledger fails over to a replica that lagged, two owners may have counted
-// the same. Their tokens differ, so neither does a step of the other's attempt.
+// nextAttempt returns the number of the attempt after last. If the ledger fails over to a replica that lagged,
+// two attempts may have the same count. Their random bits differ, so neither performs a step of the other.
 func nextAttempt(last int64) int64 { return (last>>tokenBits+1)<<tokenBits | rand.Int64N(1<<tokenBits) }
 
-// begin claims the campaign's row for an attempt, whose number next returns, or an error.
+// begin claims the campaign's row for an attempt. next returns the attempt's number, or an error that refuses it.
 func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignID, next func(stock) (attempt int64, err error)) (r recovery.Rebuild, err error) {
 	err = e.db.Update(ctx, func(t *sqldb.Tx) error {
 		s, err := e.rows.rowToChange(t, id)
@@ -86,7 +87,8 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 	return r, err
 }
 
-// GoesOn is a sign of life of a rebuild. recovery.ErrOutdone says that another attempt has begun.
+// GoesOn records a heartbeat of a rebuild. recovery.ErrOutdone means that this attempt is over, as when another
+// attempt has begun.
 func (e *Epochs) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 	err := e.db.Update(ctx, func(t *sqldb.Tx) error {
 		now, err := e.db.Now(t)
@@ -112,8 +114,8 @@ func (e *Epochs) GiveUpRebuild(ctx context.Context, r recovery.Rebuild) error {
 	return sqldb.Wrap(err, "give up to rebuild the gate of %s", r.Campaign)
 }
 
-// LastRebuild returns what the last rebuild of a campaign's gate came to. Of a gate that was never rebuilt that is epoch 1, in which
-// nothing was lost.
+// LastRebuild returns the result of the last rebuild of a campaign's gate. If the gate was never rebuilt, it
+// returns epoch 1 with no losses.
 func (e *Epochs) LastRebuild(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error) {
 	was := storedRebuild{Epoch: 1}
 	var payload string
@@ -128,7 +130,7 @@ func (e *Epochs) LastRebuild(ctx context.Context, id firstcome.CampaignID) (reco
 	return recovery.Rebuilt{Campaign: id, Epoch: was.Epoch, Lost: was.Lost, Carried: was.Carried, LostPlaces: was.LostPlaces}, sqldb.Wrap(err, "read the last rebuild of %s", id)
 }
 
-// fenced refuses new coupons while the gate is rebuilt, but those of that very attempt.
+// fenced refuses new coupons while the gate is rebuilt, unless they belong to that attempt.
 func (r *recording) fenced() error {
 	if len(r.fresh) == 0 {
 		return nil
@@ -136,7 +138,7 @@ func (r *recording) fenced() error {
 	return r.fence()
 }
 
-// fence is the error of whoever would add to a campaign whose gate is rebuilt, or nil.
+// fence returns record.ErrRebuilding if another attempt is rebuilding the gate, and nil otherwise.
 func (r *recording) fence() error {
 	if r.rebuildingAt.IsZero() || r.stock.attempt == r.attempt {
 		return nil

@@ -12,10 +12,11 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// FinishRebuild ends the campaign's epoch: every number that its gate may have given, and that is neither a coupon nor a dead letter,
-// is lost. A change that has not reached the gate is done by that, as the gate would have done it. FinishRebuild returns what the gate
-// begins the next epoch with. recovery.ErrMoved says that the ledger is not in the state any more that was loaded, recovery.ErrOutdone that another
-// attempt has begun, gate.ErrRetired that the campaign is retired: nothing is done then.
+// FinishRebuild ends the campaign's epoch. Every number that its gate may have assigned is lost, unless it is a
+// coupon or a dead letter. FinishRebuild also concludes a change that has not reached the gate, as the gate
+// would have. It returns the state in which the gate begins the next epoch. recovery.ErrMoved means that the
+// ledger has changed since its state was loaded. recovery.ErrOutdone means that another attempt has begun.
+// gate.ErrRetired means that the campaign is retired. After these errors nothing is written.
 func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = e.rows.locked(ctx, r.Campaign, func(t *sqldb.Tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
@@ -26,12 +27,12 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 		}
 		var now recovery.Mark
 		err := t.Row(markQuery, string(s.ID)).Scan(fieldsOf(&now)...)
-		now.SoldOutAt = loaded.SoldOutAt // which follows from the coupons and changes
+		now.SoldOutAt = loaded.SoldOutAt // follows from the coupons and changes
 		if err == nil && now != loaded.Mark {
 			err = recovery.ErrMoved
 		}
 		if err == nil {
-			err = e.rows.passes(t, r.Campaign) // nodes may have begun to relay meanwhile
+			err = e.rows.passes(t, r.Campaign) // other nodes may have begun to relay since BeginRebuild
 		}
 		if err == nil {
 			err = e.concludeRebuilt(t, &s, 0)
@@ -45,8 +46,8 @@ func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded r
 	return fill, sqldb.Wrap(err, "rebuild the gate of %s", r.Campaign)
 }
 
-// concludeRebuilt does the change that has not reached the gate, if there is one. Only a lower quantity may be refused, which is below what is in
-// force by the ledger or by the gate.
+// concludeRebuilt concludes the change that has not reached the gate, if there is one. It refuses only terms
+// whose quantity is below the coupons in force, as the ledger or the gate counts them.
 func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *stock, atGate int64) error {
 	if !s.pending() {
 		return nil
@@ -77,20 +78,21 @@ func (e *Epochs) concludeRebuilt(t *sqldb.Tx, s *stock, atGate int64) error {
 	return err
 }
 
-// A storedRebuild is a rebuild as the ledger keeps it among the changes.
+// A storedRebuild is the JSON of a rebuild in the table changes.
 type storedRebuild struct {
 	Epoch   int64 `json:"epoch"`
-	Through int64 `json:"through"` // the number up to which the gate may have given numbers
+	Through int64 `json:"through"` // the highest number that the gate may have assigned
 	Lost    int64 `json:"lost"`
-	// People in line who kept their places, and how many did not, at least.
+	// Carried is how many users in line kept their places. At least LostPlaces users did not.
 	Carried    int64 `json:"carried,omitempty"`
 	LostPlaces int64 `json:"lost_places,omitempty"`
-	// Where the line is logged, and where the epoch begins there, -1 if nobody knows; anew: what was logged before says nothing any more.
+	// Log is where the line is logged, and where the epoch begins in that log, or -1 if unknown. If Anew is
+	// true, earlier entries of the log no longer count.
 	Log  *storedLog `json:"line_log,omitempty"`
 	Anew bool       `json:"logged_anew,omitempty"`
 }
 
-// nextEpoch writes the lost numbers, the change, the line and the row.
+// nextEpoch writes the lost numbers, the change, the line and the campaign's row.
 func (e *Epochs) nextEpoch(t *sqldb.Tx, s stock, actor string, frozen recovery.Frozen, loaded recovery.Loaded) (fill recovery.Refill, err error) {
 	ended := max(s.ceiling, s.lastNumber, s.drained)
 	if frozen.Through > 0 {
@@ -135,8 +137,8 @@ func (e *Epochs) nextEpoch(t *sqldb.Tx, s stock, actor string, frozen recovery.F
 	return fill, err
 }
 
-// firstIssue returns when the campaign's first claim was issued a coupon, the zero time if none was. A direct issue may have come
-// before the opening.
+// firstIssue returns when the first claim got a coupon, or the zero time if none did. It skips direct issues,
+// because they may precede the opening.
 func firstIssue(t *sqldb.Tx, s stock) (at time.Time, err error) {
 	err = t.Row(`SELECT issued_at FROM coupons WHERE campaign_id = ? AND NOT direct ORDER BY number LIMIT 1`, string(s.ID)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// defaultBacklog is that of the gate.
+	// defaultBacklog is the backlog if the option is 0. It must equal the gate's default.
 	defaultBacklog = 1_000_000
-	// anyBacklog stands for no limit: more than a gate gives before somebody looks.
+	// anyBacklog stands for no limit. No gate assigns so many numbers.
 	anyBacklog = 1 << 40
 )
 
-// grant returns the highest number that the gate may give of a campaign in the state s: as many beyond the highest in the ledger as
-// may be in force besides, and no more than the backlog. It never falls. A coupon that is voided makes room for one more, so each change
-// grants anew. So what a gate may have given is known, whatever became of the gate.
+// grant returns the highest number that the gate may assign to a coupon of a campaign in the state s. Above the
+// ledger's highest number, it allows as many numbers as there is stock left, and at most the backlog. The
+// ceiling never falls. A voided coupon returns stock, so each change grants again. The ceiling bounds the
+// numbers that a gate may have assigned, even if the gate is lost.
 func (r *rows) grant(s *stock) int64 {
 	if !r.remote() {
 		return 0
@@ -25,7 +26,8 @@ func (r *rows) grant(s *stock) int64 {
 	return max(s.ceiling, max(s.lastNumber, s.drained)+min(r.backlog, s.Quantity-s.inForce))
 }
 
-// backlogOf returns the numbers that a gate may give beyond the ledger's highest, given the option.
+// backlogOf returns how many numbers above the ledger's highest a gate may assign. option is negative for no
+// limit, and 0 for the default.
 func backlogOf(option int64) int64 {
 	if option < 0 {
 		return anyBacklog
@@ -33,7 +35,8 @@ func backlogOf(option int64) int64 {
 	return cmp.Or(min(option, anyBacklog), defaultBacklog)
 }
 
-// loseNumbers writes the numbers up to one that are neither coupons nor dead letters, as lost before the next epoch, and counts them.
+// loseNumbers writes the lost numbers: those up to through that are neither coupons nor dead letters. It returns
+// how many there are. next is the epoch that begins.
 func loseNumbers(t *sqldb.Tx, s stock, through, next int64) (lost int64, err error) {
 	args := []any{string(s.ID), s.drained, through}
 	rows, err := t.Query(`SELECT number FROM coupons WHERE campaign_id = ? AND number > ? AND number <= ?
@@ -66,9 +69,9 @@ func loseNumbers(t *sqldb.Tx, s stock, through, next int64) (lost int64, err err
 	return lost, nil
 }
 
-// leaveLost removes the coupons of an earlier epoch from fresh whose numbers a rebuild said to be lost, counts them, and notes whose they were:
-// their gate was cut off or frozen when it was rebuilt elsewhere. The ledger never takes them, and they are no dead letters, because their stock
-// is not taken.
+// leaveLost removes coupons of an earlier epoch from fresh if a rebuild marked their numbers as lost. It counts
+// them, and writes their users to the audit log. Their gate was cut off or frozen when it was rebuilt elsewhere.
+// The ledger never takes these coupons. They are not dead letters, because they hold no stock.
 func (r *recording) leaveLost() error {
 	if len(r.fresh) == 0 || r.epochGiven >= r.epoch {
 		return nil
@@ -98,11 +101,11 @@ func (r *recording) leaveLost() error {
 	return inChunks(lost, r.noteLost)
 }
 
-// CouponLost is the action of a line of the audit log that says whose a lost number was: somebody may have been answered it, by a gate whose
-// epoch had ended.
+// CouponLost is the action in the audit log that names the user of a lost number. A gate whose epoch had ended
+// may have answered the user with that number.
 const CouponLost = "coupon.lost"
 
-// noteLost notes whose lost coupons were, once of each.
+// noteLost writes the users of lost coupons to the audit log, one entry for each coupon.
 func (r *recording) noteLost(coupons []firstcome.Coupon) error {
 	noted, err := r.notedLost(coupons)
 	if err != nil {
@@ -125,7 +128,7 @@ func (r *recording) noteLost(coupons []firstcome.Coupon) error {
 	return err
 }
 
-// firstcomeItself is who does what nobody asked for, in the audit log.
+// firstcomeItself is the actor in the audit log of actions that no person ordered.
 const firstcomeItself = "firstcome"
 
 type lostCoupon struct {
@@ -133,7 +136,7 @@ type lostCoupon struct {
 	user   firstcome.UserID
 }
 
-// notedLost returns which of lost coupons the audit log has. It looks by their users: see voidsOf.
+// notedLost returns the lost coupons that are in the audit log already. It searches by user: see voidsOf.
 func (r *recording) notedLost(coupons []firstcome.Coupon) (map[lostCoupon]bool, error) {
 	args := []any{string(r.ID)}
 	for _, c := range coupons {

@@ -11,9 +11,10 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Refills calls each with what a rebuilt gate of the campaign has to have as holders, at one instant: first the coupons of open dead
-// letters, then the coupons in force. A user may come twice: the later one holds. Among them are coupons that are void, with
-// VoidedAt: their users hold none, and are not in line by an earlier ticket. The mark says which state of the ledger it was.
+// Refills calls each with the coupons that make the holders of a rebuilt gate, from one snapshot. The coupons of
+// dead letters that are open or void come first, then all coupons. If a user appears twice, the later coupon
+// counts. A coupon with VoidedAt is void: its user holds no coupon, and is not in line by an earlier ticket. The
+// mark identifies the snapshot.
 func (e *Epochs) Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (mark recovery.Mark, err error) {
 	err = e.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
 		if err := s.QueryRowContext(ctx, markQuery, string(id)).Scan(fieldsOf(&mark)...); err != nil {
@@ -34,7 +35,8 @@ func (e *Epochs) Refills(ctx context.Context, id firstcome.CampaignID, each func
 	return mark, sqldb.Wrap(err, "read what the gate of %s has to have", id)
 }
 
-// refillLetter is Refills of a dead letter that is open, or void. A void one that cannot be read says nothing.
+// refillLetter calls each with the coupon of a dead letter that is open or void. It skips a void dead letter
+// that cannot be read.
 func refillLetter(take sqldb.Scan, each func(firstcome.Coupon) error) error {
 	var payload string
 	var voided time.Time
@@ -54,7 +56,7 @@ func refillLetter(take sqldb.Scan, each func(firstcome.Coupon) error) error {
 	return each(c)
 }
 
-// markQuery reads the mark of a campaign, which fieldsOf takes.
+// markQuery reads the mark of a campaign, in the order of fieldsOf.
 const markQuery = `SELECT version, position, ` + openLetters + `, generation,
 	(SELECT COALESCE(MAX(p.generation), 0) FROM past_lines p WHERE p.campaign_id = campaigns.id AND p.reason <> '` + reasonLost + `') FROM campaigns WHERE id = ?`
 

@@ -16,9 +16,10 @@ import (
 // errSoldOut ends the walk of firstSoldOut.
 var errSoldOut = errors.New("nothing is left")
 
-// firstSoldOut returns when nothing was left of a campaign for the first time, by its coupons and open dead letters, which are of its gate's clock,
-// and by voids and terms, which are of the ledger's; the zero time if something always was. A gate that has lost the instant cannot say it.
-// If coupons were lost that the ledger never had, it may have been sooner.
+// firstSoldOut returns when a campaign first had no stock left, or the zero time if it always had some. A rebuilt
+// gate has lost that time. firstSoldOut computes it from the coupons and open dead letters, whose times are of the
+// gate's clock, and from the voids and terms, whose times are of the ledger's clock. The true time may be
+// earlier if coupons were lost that the ledger never had.
 func firstSoldOut(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) (at time.Time, err error) {
 	terms, voids, letters, err := soldOutBy(ctx, s, id)
 	if err != nil || len(terms) == 0 {
@@ -29,7 +30,8 @@ func firstSoldOut(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignI
 		voided, _ := slices.BinarySearchFunc(voids, now, func(void, now time.Time) int { return cmp.Or(void.Compare(now), -1) }) // up to now
 		return quantity - (issued - int64(voided))
 	}
-	// pass takes the terms up to a version. A quantity below what is in force is refused, or will be.
+	// pass applies the terms up to a version. Only terms that leave exactly 0 count as sold out: a quantity below
+	// the coupons in force is refused, or will be.
 	pass := func(version int64) error {
 		for ; next < len(terms) && terms[next].version <= version; next++ {
 			if at = terms[next].at; left(terms[next].quantity, at) == 0 {
@@ -77,14 +79,14 @@ func firstSoldOut(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignI
 	return time.Time{}, err
 }
 
-// A quantityFrom is how many coupons a campaign has from a version on.
+// A quantityFrom is the quantity of a campaign from a version on.
 type quantityFrom struct {
 	version, quantity int64
 	at                time.Time
 }
 
-// soldOutBy returns what firstSoldOut goes by, apart from the coupons: the quantities in the order of their versions, the voids in that of time, and the
-// open dead letters in that of their numbers. Terms that cannot be read are left out.
+// soldOutBy returns the input of firstSoldOut except the coupons: the quantities in version order, the voids in time
+// order, and the open dead letters in number order. It skips terms that cannot be read.
 func soldOutBy(ctx context.Context, s *sqldb.Snapshot, id firstcome.CampaignID) (terms []quantityFrom, voids []time.Time, letters []firstcome.Coupon, err error) {
 	rows, err := s.QueryContext(ctx, `SELECT version, payload, changed_at FROM changes
 		WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version`, string(id))

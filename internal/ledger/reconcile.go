@@ -10,37 +10,47 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// BeginReconcile is BeginRebuild of a campaign whose gate is ahead of the ledger, in whichever epoch. last is the last attempt of which
-// the gate knows: the ledger has forgotten it, and the new one has to be higher.
+// BeginReconcile is like BeginRebuild, for a campaign whose gate is ahead of the ledger in any epoch. last is the
+// last attempt that the gate knows. The ledger may have forgotten that attempt, and the new attempt's number
+// must be higher.
 func (e *Epochs) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
 	r, err := e.begin(ctx, actor, id, func(s stock) (int64, error) { return nextAttempt(max(s.attempt, last)), s.away })
 	return r, sqldb.Wrap(err, "begin to reconcile %s", id)
 }
 
-// A storedReconcile is a reconcile as the ledger keeps it among the changes: terms, and what the gate said besides. So whatever reads terms
-// of a change can read it.
+// A storedReconcile is the JSON of a reconcile in the table changes. It begins with the fields of terms, so code
+// that reads the terms of a change can read it.
 type storedReconcile struct {
 	storedTerms
 	Paused   bool   `json:"paused"`
 	Closed   bool   `json:"closed"`
 	ClosedAt *int64 `json:"closed_at,omitempty"` // by the gate
-	// Behind is the ledger's version before, Gate that of the gate, and Through the last number that the gate gave.
+	// Behind was the ledger's version before the reconcile, and Gate the gate's version. Through is the last
+	// number that the gate assigned.
 	Behind      int64 `json:"behind"`
 	Gate        int64 `json:"gate_version"`
 	Epoch       int64 `json:"epoch"`
 	Through     int64 `json:"through"`
 	Voided      int64 `json:"voided,omitempty"`
 	Unexplained int64 `json:"unexplained,omitempty"`
-	// FactsFrom is the position from which on facts may be others than those that were told, and Followers are who has to begin again there.
+	// FactsFrom is the first position at which facts may differ from the published facts. Followers must begin
+	// again there.
 	FactsFrom int64    `json:"facts_from,omitempty"`
 	Followers []string `json:"followers,omitempty"`
 }
 
-// Adopt takes over what the frozen gate g says of a campaign whose ledger is older, in one transaction: epoch, quantity, window,
-// pace, pause and close are the gate's from then on, by a change of the kind reconcile. Its version is one more than the higher of the two, and
-// it is pending until FinishRebuild. The coupons of absent are those that the gate does not have. They are voided if the gate is whole, and if they are
-// not more than there are versions that the ledger has forgotten; else they are unexplained, and stay. Nobody brings facts of the campaign elsewhere until they are replayed, because
-// those that were told after the backup had the positions that others get now. Adopting again does nothing. recovery.ErrOutdone: another attempt has begun.
+// Adopt copies the state of the frozen gate g into the ledger, which was rolled back. One transaction writes a
+// change of the kind reconcile, with the gate's epoch, quantity, window, pace, pause and close. The change's
+// version is one more than the higher of the two versions, and the change is pending until FinishRebuild.
+//
+// absent are the ledger's coupons that the gate does not have. Adopt voids them if the gate is whole, and if they
+// are no more than the versions that the ledger has forgotten. Otherwise it keeps them and counts them as
+// unexplained.
+//
+// Followers stop publishing the campaign's facts until an operator replays them. The facts that were published
+// after the backup had positions that other facts get now.
+//
+// A second call does nothing. recovery.ErrOutdone means that another attempt has begun.
 func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	err = e.rows.locked(ctx, r.Campaign, func(t *sqldb.Tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
@@ -61,7 +71,7 @@ func (s *storedReconcile) adopted() recovery.Adopted {
 	return recovery.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained, FactsFrom: s.FactsFrom, Followers: s.Followers}
 }
 
-// reconcilingOf returns the reconcile of a campaign that has not ended, if there is one.
+// reconcilingOf returns a campaign's pending reconcile, if there is one.
 func reconcilingOf(t *sqldb.Tx, s stock) (r storedReconcile, is bool, err error) {
 	rows, err := t.Query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.applied)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
@@ -75,7 +85,7 @@ func reconcilingOf(t *sqldb.Tx, s stock) (r storedReconcile, is bool, err error)
 	return r, is, err
 }
 
-// adopt is Adopt in its transaction.
+// adopt is the transaction of Adopt.
 func (e *Epochs) adopt(t *sqldb.Tx, s stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	terms, before, err := e.gateTerms(t, &s, g)
 	if err != nil {
@@ -114,8 +124,9 @@ func (e *Epochs) adopt(t *sqldb.Tx, s stock, actor string, g recovery.Stopped, a
 	return made.adopted(), err
 }
 
-// gateTerms returns the terms that the gate decides by, and the payload of the ledger's. What no gate has is as the ledger knows it. A change
-// that the ledger numbered and that the gate does not have is done first, as a rebuild does it.
+// gateTerms returns the terms by which the gate decides, and the payload of the ledger's terms. The ledger
+// supplies the fields that no gate has. If the ledger has a change that the gate lacks, gateTerms concludes it
+// first, as a rebuild does.
 func (e *Epochs) gateTerms(t *sqldb.Tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
 	if s.Version > g.Version {
 		if err := e.concludeRebuilt(t, s, g.InForce); err != nil {
@@ -136,8 +147,9 @@ func (e *Epochs) gateTerms(t *sqldb.Tx, s *stock, g recovery.Stopped) (terms fir
 	return terms, before, nil
 }
 
-// knownTerms returns the last terms of a ledger, and the payload of the last ones that were not refused. Those that were only proposed are the
-// last ones if the gate decides by them.
+// knownTerms returns the terms that the gate decides by, as far as the ledger has them, and the payload of the
+// last terms that were not refused. It returns those last terms if their quantity and window are the gate's.
+// Otherwise it returns the terms in force in the ledger.
 func knownTerms(t *sqldb.Tx, s *stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
 	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
 	if err != nil {
@@ -154,10 +166,11 @@ func knownTerms(t *sqldb.Tx, s *stock, g recovery.Stopped) (terms firstcome.Term
 	return terms, last, err
 }
 
-// behindReason is why a coupon is void that the gate does not have any more.
+// behindReason is the void reason of a coupon that the gate no longer has.
 const behindReason = "voided behind the backup that was restored"
 
-// voidBehind notes that coupons were voided by changes that the ledger has forgotten. Each is a change behind a version.
+// voidBehind voids coupons that were voided by changes that the ledger has forgotten. Each void is a change. Their
+// versions follow version.
 func voidBehind(t *sqldb.Tx, s *stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
 	for n, c := range voided {
 		if err := addVoidFact(t, *s, c.Number); err != nil {

@@ -12,29 +12,33 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Recorder keeps what a gate beside the ledger issued, and what the ledger refuses of that: see dead letters.
+// A Recorder records the coupons that a remote gate issued, and the dead letters of coupons that the ledger refused.
 type Recorder struct {
 	db   *sqldb.DB
 	rows *rows
 }
 
-// Record stores a batch of coupons that a remote gate issued, all or none of them, and returns how far the campaign is
-// drained then. Recording a coupon again changes nothing, even after it was voided, and whatever its epoch. A coupon
-// that is a dead letter stays one, and Record names it. record.ErrRefused says that the ledger will never take all of
-// these, and names the first coupon that it refuses: a different coupon under a known number, a new coupon of a user
-// who holds another, one over the quantity, one above the ceiling, one of another epoch than the campaign's, or one that is no valid coupon.
-// firstcome.ErrGateMismatch says that another node, or a node of another ledger, has to record the batch.
-// record.ErrRowLocked says that another transaction has locked the campaign for longer than five seconds. After each of
-// these errors nothing is written. After any other error it is unknown what is recorded, and the caller should record
-// the batch again.
+// Record stores a batch of coupons that a remote gate issued, all or none of them. It returns how far the
+// campaign is drained then. Recording a coupon again changes nothing, in any epoch, and even after the coupon was
+// voided. A coupon that is a dead letter stays a dead letter, and the result lists it.
+//
+// Record writes nothing if it returns one of these errors:
+//
+//   - record.ErrRefused: the ledger will never take this batch. The error names the first refused coupon: it is
+//     invalid, differs from the recorded coupon with its number, belongs to a user who holds another coupon,
+//     exceeds the quantity or the ceiling, or is of another epoch than the campaign.
+//   - firstcome.ErrGateMismatch: another node, or a node of another ledger, must record the batch.
+//   - record.ErrRowLocked: another transaction has locked the campaign for longer than five seconds.
+//
+// After any other error it is unknown what is recorded, and the caller should record the batch again.
 func (rc *Recorder) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
 	var drained record.Drained
 	given, err := inNumberOrder(b.Campaign, b.Coupons)
 	if err == nil {
 		runs := 0
 		err = rc.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
-			// Only if a gate is wrong does one of the users hold another coupon. Then the schema refuses the
-			// insert, and the second run looks the users up first.
+			// A user holds another coupon only if a gate has a fault. Then the schema refuses the insert, and the
+			// second run looks the users up first.
 			runs++
 			drained, err = rc.record(t, b, given, runs > 1)
 			return rc.ofOne(err)
@@ -46,8 +50,8 @@ func (rc *Recorder) Record(ctx context.Context, b record.Batch) (record.Drained,
 	return drained, nil
 }
 
-// ofOne turns a recording's lock time-out into record.ErrRowLocked, after which a transaction does not run
-// again: waiting again at once would only keep a recorder from other campaigns.
+// ofOne turns a lock timeout into record.ErrRowLocked, so that the transaction does not run again. A second wait
+// would only keep the recorder from other campaigns.
 func (rc *Recorder) ofOne(err error) error {
 	if !rc.db.Dialect.RowLocked(err) {
 		return err
@@ -89,7 +93,7 @@ func inNumberOrder(id firstcome.CampaignID, coupons []firstcome.Coupon) ([]first
 // codeLength is the length of every coupon's code: see Secret.Code.
 const codeLength = 16
 
-// checkCoupon refuses a coupon that no table accepts, so that a recorder does not retry it for ever.
+// checkCoupon refuses a coupon that no table accepts, so that a recorder does not retry it forever.
 func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 	if c.Number < 1 {
 		return refuse(c, belowOne)
@@ -128,8 +132,8 @@ type recording struct {
 	record.Drained
 }
 
-// recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same id: one of
-// another ledger, or one that this ledger had before a copy replaced it.
+// recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same ID: a campaign of
+// another ledger, or a campaign that this ledger had before a copy replaced the ledger.
 func (rc *Recorder) recordingOf(t *sqldb.Tx, b record.Batch) (*recording, error) {
 	s, err := rc.rows.rowToChange(t, b.Campaign)
 	switch {
@@ -147,7 +151,7 @@ func (rc *Recorder) recordingOf(t *sqldb.Tx, b record.Batch) (*recording, error)
 	return &recording{Tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: record.Drained{Told: b.Told}}, nil
 }
 
-// record is Record within its transaction. It writes nothing before it has checked everything.
+// record is the transaction of Record. It checks everything before it writes.
 func (rc *Recorder) record(t *sqldb.Tx, b record.Batch, given []firstcome.Coupon, look bool) (record.Drained, error) {
 	r, err := rc.recordingOf(t, b)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
@@ -218,7 +222,7 @@ func (r *recording) leaveLetters() error {
 		return nil
 	}
 	letters, err := r.lettersOf(r.fresh)
-	if len(letters) == 0 { // as nearly always: to name a coupon's letter takes longer than anything else here
+	if len(letters) == 0 { // nearly always; letterSource takes longer than anything else here
 		return err
 	}
 	r.fresh = slices.DeleteFunc(r.fresh, func(c firstcome.Coupon) bool {
@@ -231,7 +235,7 @@ func (r *recording) leaveLetters() error {
 	return err
 }
 
-// check refuses fresh coupons that would break a promise, and names the first of them.
+// check refuses the first fresh coupon that would break a promise.
 func (r *recording) check() error {
 	holders, err := r.holders()
 	if err != nil {

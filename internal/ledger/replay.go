@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// openLetter returns an open dead letter, and locks its campaign if the ledger has that.
+// openLetter returns an open dead letter. It locks the letter's campaign if the ledger has that campaign.
 func (rc *Recorder) openLetter(t *sqldb.Tx, id int64) (DeadLetter, *recording, error) {
 	read := func(locking string) (DeadLetter, error) {
 		d, err := scanLetter(t.Row(`SELECT `+letterColumns+` FROM dead_letters WHERE id = ?`+locking, id).Scan)
@@ -30,20 +30,20 @@ func (rc *Recorder) openLetter(t *sqldb.Tx, id int64) (DeadLetter, *recording, e
 	if err != nil && !errors.Is(err, firstcome.ErrNoCampaign) {
 		return d, nil, err
 	}
-	// Read the letter again, now that nobody else can resolve it. A letter without a campaign is locked
-	// itself.
+	// Read the letter again, now that no other transaction can resolve it. If the letter has no campaign, this
+	// locks the letter itself.
 	if d, err = read(rc.db.Dialect.ForUpdate); err == nil && !d.ResolvedAt.IsZero() {
 		err = firstcome.ErrResolvedLetter
 	}
 	return d, r, err
 }
 
-// errNothingIn says that a dead letter holds no coupon.
+// errNothingIn means that a dead letter holds no coupon.
 var errNothingIn = fmt.Errorf("%w: there is no coupon in it that could be recorded, it can only be voided", record.ErrRefused)
 
 // Replay records the coupon of a dead letter, and so resolves the letter. If the ledger still refuses the
-// coupon, Replay returns record.ErrRefused, which says why, and the letter stays open.
-// firstcome.ErrNoDeadLetter and ErrResolvedLetter say that there is no such open letter.
+// coupon, Replay returns record.ErrRefused with the reason, and the letter stays open.
+// firstcome.ErrNoDeadLetter and ErrResolvedLetter mean that there is no such open letter.
 func (rc *Recorder) Replay(ctx context.Context, actor string, letter int64) error {
 	err := rc.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error { return rc.replay(t, actor, letter) })
 	return sqldb.Wrap(err, "replay the dead letter %d", letter)
@@ -62,7 +62,7 @@ func (rc *Recorder) replay(t *sqldb.Tx, actor string, letter int64) error {
 		return fmt.Errorf("%w: %w", errNothingIn, err)
 	}
 	if r.epochGiven = s.Epoch; s.Epoch == s.BuriedIn {
-		r.epochGiven = r.epoch // the epoch was not the reason of the refusal
+		r.epochGiven = r.epoch // the epoch was not the reason for the refusal
 	}
 	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{s.coupon()}); err != nil {
 		return err
@@ -74,9 +74,9 @@ func (rc *Recorder) replay(t *sqldb.Tx, actor string, letter int64) error {
 	return resolveLetter(t, d, Replayed, actor, "", rc.rows.decidesAt(r.stock))
 }
 
-// VoidLetter resolves a dead letter for good: its coupon will never be in the ledger. If the letter has a
+// VoidLetter resolves a dead letter permanently: its coupon will never be in the ledger. If the letter has a
 // number of one of this node's campaigns, a numbered change returns the stock, as with Void.
-// firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending say that nothing was done.
+// firstcome.ErrNoDeadLetter, ErrResolvedLetter and ErrPending mean that nothing was done.
 func (rc *Recorder) VoidLetter(ctx context.Context, actor string, letter int64, reason string) error {
 	err := rc.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error { return rc.voidLetter(t, actor, letter, reason) })
 	return sqldb.Wrap(err, "void the dead letter %d", letter)

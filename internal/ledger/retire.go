@@ -12,12 +12,13 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// over tells whether the campaign never issues again: an operator closed it, or it
-// is retired, and then its window is not opened again.
+// over reports whether the campaign never issues again, because an operator closed it or because it is retired.
+// The window of a retired campaign is not opened again.
 func (s *stock) over() bool { return s.Closed || !s.retiredAt.IsZero() }
 
-// Retiring returns the campaigns of this node's gate that have been closed for an age, by an operator or by their
-// window, and whose changes the gate has; and those that were retired an age ago and not forgotten. Retire looks closer.
+// Retiring returns two kinds of campaigns of this node's gate: those that were retired at least the duration
+// retired ago and not forgotten, and those that may be retired. The latter have been closed for at least the
+// duration closed, by an operator or by their window, and the gate has all their changes. Retire checks more.
 func (e *Epochs) Retiring(ctx context.Context, closed, retired time.Duration) ([]recovery.Retiring, error) {
 	now, err := e.db.ReadNow(ctx)
 	if err != nil {
@@ -36,12 +37,13 @@ func (e *Epochs) Retiring(ctx context.Context, closed, retired time.Duration) ([
 	return all, nil
 }
 
-// retiredBy is who retires campaigns, in the audit log.
+// retiredBy is the actor of retirements in the audit log.
 const retiredBy = "firstcome"
 
-// Retire marks a campaign as retired, and tells whether it is. The campaign has to be closed for an age, by the ledger's
-// time and by the gate's. Nothing may have changed since the gate was in the state seen, all numbers have to be drained, and none
-// may be an open dead letter. From then on the ledger answers for the campaign, and the gate may forget it. It may be repeated.
+// Retire marks a campaign as retired, and reports whether it is retired. The campaign must have been closed for
+// age, by the ledger's time and by the gate's. Its version and epoch must be those of the gate's state seen. All
+// its numbers must be drained, and it must have no open dead letter. After Retire the ledger answers for the
+// campaign, and the gate may forget it. A second call does nothing.
 func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.State, age time.Duration) (retired bool, err error) {
 	err = e.rows.locked(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
 		if retired = !s.retiredAt.IsZero(); retired {
@@ -66,8 +68,8 @@ func (e *Epochs) Retire(ctx context.Context, id firstcome.CampaignID, seen gate.
 	return retired, sqldb.Wrap(err, "retire the campaign %s", id)
 }
 
-// mayRetire tells whether a campaign whose row is locked was closed by an instant,
-// and nothing of it is under way.
+// mayRetire reports whether a campaign was closed at the time by, and has no pending change, undrained number,
+// rebuild or open dead letter. The caller has locked the campaign's row.
 func (e *Epochs) mayRetire(t *sqldb.Tx, s stock, seen gate.State, by time.Time) (bool, error) {
 	changed := s.pending() || seen.Version != s.Version || seen.Epoch != s.epoch
 	undrained := s.drained < max(seen.LastNumber, s.lastNumber)
@@ -78,12 +80,12 @@ func (e *Epochs) mayRetire(t *sqldb.Tx, s stock, seen gate.State, by time.Time) 
 	return !open, err
 }
 
-// closedBy tells whether a campaign was closed by an instant: by its window or an operator.
+// closedBy reports whether a campaign was closed at the time by, by its window or an operator.
 func (s *stock) closedBy(by time.Time) bool {
 	return !s.ClosesAt.IsZero() && !s.ClosesAt.After(by) || !s.ClosedAt.IsZero() && !s.ClosedAt.After(by)
 }
 
-// Forgotten notes that the gate has nothing of a retired campaign any more. It may be repeated.
+// Forgotten notes that the gate has deleted a retired campaign. A second call does nothing.
 func (e *Epochs) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
 	err := e.rows.locked(ctx, id, func(t *sqldb.Tx, s stock) error {
 		if s.retiredAt.IsZero() {
@@ -95,11 +97,11 @@ func (e *Epochs) Forgotten(ctx context.Context, id firstcome.CampaignID) error {
 	return sqldb.Wrap(err, "note that the gate has forgotten %s", id)
 }
 
-// errNotRetired is about a campaign for which its gate has to answer.
+// errNotRetired means that the ledger cannot answer for the campaign, because only its gate can.
 var errNotRetired = fmt.Errorf("%w: it is not retired", gate.ErrLost)
 
-// ClaimRetired decides claims of a retired campaign as its gate did: it names the coupons of holders
-// and issues none. For any other campaign it returns gate.ErrLost.
+// ClaimRetired decides claims of a retired campaign as its gate did. It returns the coupons of holders, and issues
+// no coupon. For any other campaign it returns gate.ErrLost.
 func (g *Gate) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	var decisions []firstcome.Decision
 	err := g.db.Repeat(ctx, func(t *sqldb.Tx) (err error) {
@@ -112,7 +114,7 @@ func (g *Gate) ClaimRetired(ctx context.Context, id firstcome.CampaignID, users 
 	return decisions, nil
 }
 
-// decideRetired is ClaimRetired within its transaction.
+// decideRetired is the transaction of ClaimRetired.
 func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
 	s, err := g.rows.stock(t, id)
 	if err != nil {
@@ -141,8 +143,8 @@ func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []first
 	return decisions, nil
 }
 
-// StateRetired returns the counters of a retired campaign, as its gate told them while
-// it knew it. For any other campaign it returns gate.ErrLost.
+// StateRetired returns the counters of a retired campaign, as its gate reported them. For any other campaign it
+// returns gate.ErrLost.
 func (g *Gate) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	s, err := g.rows.status(ctx, id)
 	switch {
@@ -155,6 +157,6 @@ func (g *Gate) StateRetired(ctx context.Context, id firstcome.CampaignID) (gate.
 	}
 	return gate.State{
 		Now: s.Now, Version: s.Version, Epoch: s.Epoch, InForce: s.InForce, Issued: s.Issued, DrainedThrough: s.Drained, Instants: s.Instants,
-		LastNumber: max(s.LastNumber, s.Drained), // the last may be lost
+		LastNumber: max(s.LastNumber, s.Drained), // the last number may be lost
 	}, nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// SeeRun notes a run of a server of this node's gate, and when it was seen. Once somebody saw that it is not durable, it never is again: see recovery.Run.
+// SeeRun notes a run of a server of this node's gate, and when it was seen. A run that was seen as not durable
+// never counts as durable again: see recovery.Run.
 func (e *Epochs) SeeRun(ctx context.Context, run recovery.Run) error {
 	err := e.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		now, err := e.db.Now(t)
@@ -41,7 +42,8 @@ func (e *Epochs) RecentRuns(ctx context.Context, within time.Duration) (runs []s
 	return runs, sqldb.Wrap(err, "read which runs of the gate's servers were seen")
 }
 
-// DurableRun tells whether a run of a server of this node's gate was durable for as long as somebody looked, and whether anybody did.
+// DurableRun reports whether a run of a server of this node's gate was durable each time a node checked it, and
+// whether any node did.
 func (e *Epochs) DurableRun(ctx context.Context, run string) (durable, seen bool, err error) {
 	err = e.db.Conclude.QueryRowContext(ctx, `SELECT durable FROM gate_runs WHERE gate = ? AND run = ?`, e.rows.gate, run).Scan(&durable)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -64,7 +66,8 @@ func (e *Epochs) Numbered(ctx context.Context, campaign string, above int64, eac
 	return sqldb.Wrap(err, "read which numbers of %s the ledger has", campaign)
 }
 
-// Standard returns what the gate of a campaign has to be in, with terms, pause and close as of a version that the gate has.
+// Standard returns the state in which a campaign's gate must be, with terms, pause and close as of a version that
+// the gate has.
 func (e *Epochs) Standard(ctx context.Context, id firstcome.CampaignID, version int64) (recovery.Standard, error) {
 	s, err := e.rows.campaign(ctx, id)
 	if err != nil {
@@ -80,8 +83,8 @@ func (e *Epochs) Standard(ctx context.Context, id firstcome.CampaignID, version 
 	return standard, sqldb.Wrap(err, "read what the gate of %s has to be in", id)
 }
 
-// before takes from a campaign the pause, its end or the close that waits after a version. There is never a second one, and none that
-// changes nothing.
+// before undoes in c the pause, resume or close that follows a version. At most one change follows, and each
+// pause, resume or close changes the state.
 func (e *Epochs) before(ctx context.Context, c *firstcome.Campaign, version int64) error {
 	var kind firstcome.ChangeKind
 	err := e.db.Conclude.QueryRowContext(ctx, `SELECT kind FROM changes WHERE campaign_id = ? AND version > ? AND version <= ? ORDER BY version LIMIT 1`,
@@ -103,7 +106,7 @@ func (e *Epochs) before(ctx context.Context, c *firstcome.Campaign, version int6
 	return nil
 }
 
-// lastIssue returns when the coupon with a campaign's highest number was issued, the zero time if there is none.
+// lastIssue returns when the coupon with a campaign's highest number was issued, or the zero time if there is none.
 func (e *Epochs) lastIssue(ctx context.Context, id firstcome.CampaignID) (at time.Time, err error) {
 	err = e.db.Conclude.QueryRowContext(ctx, `SELECT issued_at FROM coupons WHERE campaign_id = ? ORDER BY number DESC LIMIT 1`, string(id)).Scan(when(&at))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -8,8 +8,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// unclosed is true for the campaigns that may issue a coupon to a new user at some instant from the parameter
-// on.
+// unclosed is the condition of campaigns that may still issue a coupon to a new user at or after the parameter.
 const unclosed = `NOT c.closed AND c.retired_at IS NULL AND (c.closes_at IS NULL OR c.closes_at > ?)`
 
 // A Shown campaign has the figures that metrics show. It has no terms, so a campaign whose terms cannot be
@@ -33,15 +32,15 @@ func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 		err = take(&s.ID, (*quantityIn)(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
 		return s, err
 	})
-	if err == nil && len(all) == limit { // else all are here
+	if err == nil && len(all) == limit { // there may be more
 		err = rd.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM campaigns c WHERE `+unclosed, now).Scan(&more)
 		more = max(0, more-int64(limit))
 	}
 	return all, more, sqldb.Wrap(err, "read the campaigns that are not closed")
 }
 
-// LastDecision returns the latest instant that the ledger has as a campaign's last decision. It is zero if
-// there is no campaign.
+// LastDecision returns the time of the latest decision of any campaign in the ledger. It is zero if there is no
+// campaign.
 func (rd *Reads) LastDecision(ctx context.Context) (last time.Time, err error) {
 	err = rd.db.Conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
 	return last, sqldb.Wrap(err, "read the last decision")

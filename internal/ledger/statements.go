@@ -9,25 +9,25 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// The statements that write say OR ROLLBACK: if SQLite refuses a row, it rolls back the whole transaction. So it need not
-// keep what would undo the one statement. In a trial keeping that was a quarter of the time of an insert.
+// The statements that write have OR ROLLBACK: if SQLite refuses a row, it rolls back the whole transaction. So it
+// need not save how to undo the one statement. In a trial that took a quarter of the time of an insert.
 var (
-	// CROSS JOIN and INDEXED BY have SQLite seek each user in the index. By itself it would read the whole campaign by its
-	// primary key, or join from coupons to users.
+	// With CROSS JOIN and INDEXED BY, SQLite seeks each user in the index. Without them it would read the whole
+	// campaign by its primary key, or join from coupons to users.
 	lookSQLiteQueries = inEveryWidth(`SELECT `+couponColumns+` FROM (VALUES %s) AS claim
 		CROSS JOIN coupons INDEXED BY coupons_p3_one_per_user
 		ON user_id = claim.column1 AND campaign_id = claim.column2 WHERE voided_at IS NULL`, `(?,?)`)
 	insertCoupons = inEveryWidth(`INSERT OR ROLLBACK INTO coupons `+issuedParts+` VALUES %s`, aCoupon)
 	insertServed  = inEveryWidth(`INSERT OR ROLLBACK INTO coupons `+servedParts+` VALUES %s`, aServed)
-	// updateStocks raises the counters of campaigns by the coupons that were issued. It finds a row only if that is still as
-	// it was when the claims were decided: see errRowMoved.
+	// updateStocks raises the counters of campaigns by the coupons that were issued. It finds a row only if the
+	// row has not changed since the claims were decided: see sqldb.ErrRowMoved.
 	updateStocks = inEveryWidth(`UPDATE OR ROLLBACK campaigns
 		SET in_force = in_force + s.column1, issued = issued + s.column1, last_number = last_number + s.column1, position = position + s.column1, decided_at = s.column2,
 			opened_at = s.column6, sold_out_at = s.column7
 		FROM (VALUES %s) AS s WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5`, `(?,?,?,?,?,?,?)`)
 )
 
-// The claims of a transaction are mostly of one campaign, whose row needs no join.
+// Most transactions claim from one campaign. The statement for one row needs no join.
 func init() {
 	updateStocks[1] = `UPDATE OR ROLLBACK campaigns
 		SET in_force = in_force + ?1, issued = issued + ?1, last_number = last_number + ?1, position = position + ?1, decided_at = ?2,
@@ -35,7 +35,7 @@ func init() {
 		WHERE id = ?3 AND version = ?4 AND last_number = ?5`
 }
 
-// holdersOf returns the coupons in force that claimants hold of the campaigns that they ask for.
+// holdersOf returns the coupons in force that claimants hold in the campaigns that they claim.
 func holdersOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
 	holders := make(map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, len(all))
 	for _, c := range all {
@@ -49,7 +49,7 @@ func holdersOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstco
 	})
 }
 
-// lookSQLite is queries.look.
+// lookSQLite implements queries.look.
 func lookSQLite(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
 	users := 0
 	for _, c := range all {
@@ -68,16 +68,14 @@ func lookSQLite(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) e
 	})
 }
 
-// A placed coupon is one to be inserted, with the position of the fact that it
-// was issued.
+// A placed is a coupon to insert, with the position of the fact of its issue.
 type placed struct {
 	firstcome.Coupon
 	position   int64
 	recordedAt int64 // microseconds
 }
 
-// flush writes what the claims of the transaction decided. Many campaigns'
-// claims become a few wide statements.
+// flush writes the transaction's decisions about claims. A few wide statements cover the claims of many campaigns.
 func flush(t *sqldb.Tx) error {
 	if len(memoryOf(t).coupons) > 0 {
 		if err := memoryOf(t).queries.insert(t, memoryOf(t).coupons); err != nil {
@@ -92,8 +90,8 @@ func flush(t *sqldb.Tx) error {
 	return memoryOf(t).queries.update(t)
 }
 
-// The columns of a coupon that is inserted, and its arguments. Coupons of which none names a ticket or was issued directly leave
-// out what they do not have; a recorder may have some of each.
+// These are the columns and arguments of inserted coupons. A statement omits the columns of tickets and direct
+// issues if none of its coupons has a ticket or was issued directly. A recorder may have coupons of both kinds.
 const (
 	issuedParts = `(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position)`
 	aCoupon     = `(?,?,?,?,?,?,?,?)`
@@ -101,7 +99,7 @@ const (
 	aServed     = `(?,?,?,?,?,?,?,?,?,?,?)`
 )
 
-// anyServed reports whether any of coupons was issued to a ticket, or directly.
+// anyServed reports whether any coupon was issued to a ticket, or directly.
 func anyServed(coupons []placed) bool {
 	return slices.ContainsFunc(coupons, func(c placed) bool { return c.Ticket > 0 || c.Direct })
 }
@@ -117,7 +115,7 @@ func couponArgs(args []any, coupons []placed, served bool) []any {
 	return args
 }
 
-// insertSQLite is queries.insert.
+// insertSQLite implements queries.insert.
 func insertSQLite(t *sqldb.Tx, coupons []placed) error {
 	columns, queries := strings.Count(aCoupon, "?"), insertCoupons
 	served := anyServed(coupons)
@@ -132,8 +130,8 @@ func insertSQLite(t *sqldb.Tx, coupons []placed) error {
 	})
 }
 
-// updateSQLite is queries.update. It raises the counters and does not set them. So the schema checks P1 against the
-// file, whatever this process remembers.
+// updateSQLite implements queries.update. It raises the counters and does not set them. So the schema checks P1
+// against the file, even if this process remembers wrong counters.
 func updateSQLite(t *sqldb.Tx) error {
 	args := make([]any, 0, 7*len(memoryOf(t).dirty))
 	for id, was := range memoryOf(t).dirty {
@@ -154,7 +152,8 @@ func updateSQLite(t *sqldb.Tx) error {
 	})
 }
 
-// updateLine writes a campaign's line, if it is still the one that decided: see errRowMoved.
+// updateLine writes a campaign's line. It finds the row only if the line has not changed since the claims were
+// decided: see sqldb.ErrRowMoved.
 func updateLine(t *sqldb.Tx, s *stock, was firstcome.Line) error {
 	moved, err := t.Change(`UPDATE OR ROLLBACK campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?
 		WHERE id = ? AND generation = ? AND last_ticket = ? AND waiting = ?`,

@@ -8,8 +8,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// lookInChunks asks a query for each chunk of users, and calls each with the coupons that
-// it finds.
+// lookInChunks runs one query for each chunk of users, and calls each with the coupons that it finds.
 func lookInChunks(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
 	for _, c := range all {
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
@@ -24,11 +23,12 @@ func lookInChunks(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error,
 	return nil
 }
 
-// updateEach is queries.update where a transaction mostly is about one campaign. A line is written only if it moved.
+// updateEach implements queries.update with a statement for each campaign, because most transactions on a server
+// have one campaign. It writes a line only if the line has changed.
 func updateEach(t *sqldb.Tx) error {
 	for id, was := range memoryOf(t).dirty {
 		s := memoryOf(t).stocks[id]
-		line, args := "", append(make([]any, 0, 20), // room for all, also where there is a line
+		line, args := "", append(make([]any, 0, 20), // room for all arguments, including those of a line
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
 			s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut)
 		if s.line != was.line {
@@ -45,12 +45,12 @@ func updateEach(t *sqldb.Tx) error {
 	return nil
 }
 
-// lookMySQLQuery finds coupons by the index of P3. Without the hint the server would
-// read the whole campaign by its primary key where it believes that it is small.
+// lookMySQLQuery finds coupons by the index of P3. Without the hint, the server would read the whole campaign by
+// its primary key if its statistics say that the campaign is small.
 const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (coupons_p3_one_per_user)
 	WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`
 
-// lookMySQL is queries.look.
+// lookMySQL implements queries.look.
 func lookMySQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		args = make([]any, 0, len(users)+1)
@@ -61,7 +61,7 @@ func lookMySQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) er
 	})
 }
 
-// insertMySQL is queries.insert.
+// insertMySQL implements queries.insert.
 func insertMySQL(t *sqldb.Tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
 		columns, part, served := issuedParts, aCoupon, anyServed(coupons)
@@ -73,19 +73,19 @@ func insertMySQL(t *sqldb.Tx, coupons []placed) error {
 	})
 }
 
-// lookPostgreSQLQuery seeks each user in the index: LIMIT keeps the planner from
-// reading the whole campaign by its primary key instead, which it would rather do.
+// lookPostgreSQLQuery seeks each user in the index. Without LIMIT, the planner prefers to read the whole campaign by
+// its primary key.
 const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[]) AS claimant
 	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
 
-// lookPostgreSQL is queries.look.
+// lookPostgreSQL implements queries.look.
 func lookPostgreSQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		return lookPostgreSQLQuery, []any{texts(users), string(id)}
 	})
 }
 
-// insertPostgreSQLQuery inserts coupons. Those of which none was issued directly leave out the column that says so.
+// insertPostgreSQLQuery inserts coupons. It omits the column direct if none of them was issued directly.
 const insertPostgreSQLQuery = `INSERT INTO coupons
 	(campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, generation, ticket%s)
 	SELECT a, b, c, d, e, f, g, h, nullif(i, 0), nullif(j, 0)%s FROM unnest(?::text[], ?::bigint[], ?::text[], ?::text[],
@@ -96,8 +96,8 @@ var (
 	insertDirectPostgreSQL  = fmt.Sprintf(insertPostgreSQLQuery, ", direct", ", k", ", ?::boolean[]", ", k")
 )
 
-// insertPostgreSQL is queries.insert: columns instead of rows, so that one prepared
-// statement serves every number of rows.
+// insertPostgreSQL implements queries.insert. It passes each column as an array, so that one prepared statement
+// serves any number of rows.
 func insertPostgreSQL(t *sqldb.Tx, coupons []placed) error {
 	return inChunks(coupons, func(coupons []placed) error {
 		n := len(coupons)

@@ -13,51 +13,51 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Reads is what the ledger has, as people and callers look at it: lists, searches and exports.
+// Reads reads the ledger for callers and operators: lists, searches and exports.
 type Reads struct {
 	db     *sqldb.DB
 	rows   *rows
 	news   *news
-	search chan struct{} // held by who looks for a code
+	search chan struct{} // held during a search for a code
 }
 
-// A Status is a campaign with its counters at one instant.
+// A Status is a campaign with its counters, from one snapshot.
 type Status struct {
 	firstcome.Campaign
 	InForce  int64     // coupons in force
-	Issued   int64     // coupons ever issued, voided ones too
-	Recorded int64     // those of them that the ledger has
+	Issued   int64     // coupons ever issued, including voided coupons
+	Recorded int64     // issued coupons that the ledger has
 	Position int64     // of the last fact
 	Now      time.Time // the gate's time
 	Line     firstcome.Line
 
-	Gate       string // the name of what decides
+	Gate       string // the name of the gate that decides
 	Secret     string // fingerprint of the code secret
-	Applied    int64  // the last change that the gate has: less than Version while one is on its way
+	Applied    int64  // version of the last change that the gate has. Less than Version while a change is pending
 	Epoch      int64  // of the gate
-	Drained    int64  // see record.Drained.Through; 0 where the ledger decides
-	LastNumber int64  // the highest that the ledger has
-	Marker     string // of the campaign, at a gate: see firstcome.Change
-	Rebuilding bool   // a rebuild of the gate has begun and not ended
-	// RetiredAt is when the ledger began to answer instead of the gate; zero: it did not.
+	Drained    int64  // see record.Drained.Through; 0 if the ledger decides
+	LastNumber int64  // the highest number that the ledger has
+	Marker     string // see firstcome.Change
+	Rebuilding bool   // a rebuild of the gate is in progress
+	// RetiredAt is when the ledger began to answer instead of the gate. Zero if the campaign is not retired.
 	RetiredAt time.Time
-	// Unreadable is why the terms cannot be read, or nil. Then Terms has what the campaign's own row says of them, and
-	// the campaign's id as its name.
+	// Unreadable is why the terms cannot be read, or nil. If it is set, Terms holds the columns of the campaign's
+	// row, and the campaign's ID as its name.
 	Unreadable error
 }
 
-// Remote tells whether another gate than the ledger decides the campaign's claims.
+// Remote reports whether a gate beside the ledger decides the campaign's claims.
 func (s *Status) Remote() bool { return s.Gate != gateKind }
 
-// Unmade tells whether the gate has not had the campaign yet, as far as the ledger knows. Who made it there may have died before noting so:
-// then a number that is recorded shows it.
+// Unmade reports whether the gate never had the campaign, as far as the ledger knows. A node may have created
+// the campaign on the gate and died before it noted that. Then a recorded number shows it.
 func (s *Status) Unmade() bool { return isUnmade(s.Applied, s.LastNumber, s.Drained) }
 
 func isUnmade(applied, lastNumber, drained int64) bool {
 	return applied == 0 && lastNumber == 0 && drained == 0
 }
 
-// unmade is isUnmade in SQL.
+// This is the condition of isUnmade in SQL.
 const unmade = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
 
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
@@ -69,7 +69,7 @@ func statusQuery(d *sqldb.Dialect) string {
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
-// Ping returns an error where nothing can be concluded from the ledger now: it does not answer, or only a standby does.
+// Ping returns an error if the ledger cannot be used for decisions: it does not answer, or only a standby does.
 func (l *Ledger) Ping(ctx context.Context) error {
 	var campaigns int
 	err := l.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT id FROM campaigns LIMIT 1) AS first_of_all`).Scan(&campaigns)
@@ -81,7 +81,7 @@ func (rd *Reads) Campaign(ctx context.Context, id firstcome.CampaignID) (Status,
 	return rd.rows.campaign(ctx, id)
 }
 
-// campaign is Campaign.
+// campaign implements Reads.Campaign.
 func (r *rows) campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	s, err := r.status(ctx, id)
 	if err == nil {
@@ -93,7 +93,7 @@ func (r *rows) campaign(ctx context.Context, id firstcome.CampaignID) (Status, e
 	return s, err
 }
 
-// status is Campaign also of one whose terms cannot be read.
+// status is like campaign, but also returns a campaign whose terms cannot be read.
 func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	rows, err := r.db.Conclude.QueryContext(ctx, statusQuery(r.db.Dialect)+`WHERE c.id = ?`, id)
 	all, err := sqldb.AllRows(rows, err, r.scanStatus)
@@ -106,8 +106,8 @@ func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, err
 	return all[0], nil
 }
 
-// Campaigns returns at most limit campaigns in the order of their ids, from the
-// one behind after on. Those whose terms cannot be read are among them: see Status.Unreadable.
+// Campaigns returns at most limit campaigns in the order of their IDs, starting after the ID after. It includes
+// campaigns whose terms cannot be read: see Status.Unreadable.
 func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
 	rows, err := rd.db.Read.QueryContext(ctx, statusQuery(rd.db.Dialect)+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
 	all, err := sqldb.AllRows(rows, err, rd.rows.scanStatus)
@@ -116,21 +116,24 @@ func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limi
 
 // A Listing chooses campaigns for a page of a list.
 type Listing struct {
-	Text          string    // in the id or in the name; empty: all
-	At            time.Time // what is open and next is so at this instant
+	Text          string    // part of the ID or the name. Empty matches all campaigns
+	At            time.Time // the time at which campaigns count as open, next or over
 	Offset, Limit int
 }
 
-// found is how many campaigns a search looks through at most.
+// found is how many campaigns a search examines at most.
 const found = 10_000
 
-// List returns campaigns as people look for them: those that are open, the latest first; then those that open next, the soonest first; then
-// those that issue nothing now although their window is open, since they are paused or, by what the ledger has, sold out; then those that are
-// over. The last two begin with the latest.
+// List returns a page of campaigns in four groups, in this order:
+//
+//   - open, the latest first
+//   - not open yet, the soonest first
+//   - in an open window, but paused, or sold out as far as the ledger knows; the latest first
+//   - over, the latest first
 func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
 	query, args := statusQuery(rd.db.Dialect), []any{}
 	limit, offset := f.Limit, f.Offset
-	if f.Text != "" { // the terms are JSON, in which more than the name may have the text
+	if f.Text != "" { // the terms are JSON, so other fields than the name may also match: they are removed below
 		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`
 		query, args = query+`WHERE (lower(c.id) LIKE ? ESCAPE '!' OR lower(t.payload) LIKE ? ESCAPE '!')`, append(args, like, like)
 		limit, offset = found, 0
@@ -149,7 +152,7 @@ func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
 	return all, sqldb.Wrap(err, "list the campaigns")
 }
 
-// likeEscaped keeps a text from being a pattern.
+// likeEscaped escapes the wildcards of LIKE.
 var likeEscaped = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func (r *rows) scanStatus(take sqldb.Scan) (s Status, err error) {
@@ -176,7 +179,7 @@ func (r *rows) scanStatus(take sqldb.Scan) (s Status, err error) {
 	return s, nil
 }
 
-// readTerms reads the terms of a change, which may be gone.
+// readTerms reads the terms of a change. The payload is NULL if the change is not in the ledger.
 func readTerms(payload sql.NullString) (firstcome.Terms, error) {
 	if !payload.Valid {
 		return firstcome.Terms{}, errors.New("the change that has its terms is not in the ledger: see firstcome audit")
@@ -188,13 +191,13 @@ func readTerms(payload sql.NullString) (firstcome.Terms, error) {
 	return terms, err
 }
 
-// Counts are what waits in the ledger for an operator or for the gate.
+// Counts are the numbers of dead letters and changes that wait for an operator or for the gate.
 type Counts struct {
-	Letters int64 // dead letters that are open
+	Letters int64 // open dead letters
 	Pending int64 // changes that this node's gate lacks
 }
 
-// Counts returns what waits now.
+// Counts returns the current counts.
 func (rd *Reads) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
 	err := rd.db.Conclude.QueryRowContext(ctx, `SELECT

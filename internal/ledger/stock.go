@@ -10,20 +10,20 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A rows is the campaigns' rows, as this node may read and change them.
+// A rows reads and changes the rows of the campaigns that this node decides.
 type rows struct {
 	queries *queries
 	db      *sqldb.DB
 	secret  firstcome.Secret // makes the codes
-	// fingerprint is that of the secret; empty: this process decides nothing.
+	// fingerprint identifies the secret. It is empty if this process decides nothing.
 	fingerprint string
-	gate        string // the name of this node's gate: gateKind, or that of a remote one
+	gate        string // the name of this node's gate: gateKind, or the name of a remote gate
 	backlog     int64  // see grant
-	journal     string // the topic that the gate's coupons pass; empty: none
-	abandons    bool   // what passed another topic: see Beside
+	journal     string // the topic through which the gate's coupons pass. Empty if there is none
+	abandons    bool   // see Beside.Abandons
 }
 
-// A stock is the part of a campaign's row that decides.
+// A stock is the part of a campaign's row on which decisions depend.
 type stock struct {
 	firstcome.Campaign
 	termsVersion int64
@@ -33,28 +33,29 @@ type stock struct {
 	position     int64
 	decidedAt    time.Time
 	line         firstcome.Line
-	// Where nodes share the ledger:
-	clock       time.Time // the server's, read after the row was locked
+	// These fields are set if nodes share the ledger:
+	clock       time.Time // the server's clock, read after the row was locked
 	quarantined quarantined
-	// quarantineMoved tells that what is quarantined is not what the row says: it has left quarantine, or was quarantined anew.
+	// quarantineMoved is true if recallQuarantine changed the quarantine, so that it differs from the row.
 	quarantineMoved bool
-	// Of a campaign with a remote gate:
-	applied int64 // the last change that the gate has
+	// These fields are set if the campaign has a remote gate:
+	applied int64 // version of the last change that the gate has
 	epoch   int64
-	ceiling int64  // the highest number that the gate may give: see rows.grant
+	ceiling int64  // the highest number that the gate may assign: see rows.grant
 	drained int64  // see record.Drained.Through
-	letters int64  // dead letters with a number, resolved ones too
+	letters int64  // dead letters with a number, including resolved ones
 	marker  string // see firstcome.Change
-	// away is why this node's gate decides nothing of the campaign, which another Redis decides; or nil.
+	// away is the error of a campaign that another Redis decides, or nil.
 	away error
-	// attempt is of the last rebuild of the gate, which is under way since rebuildingAt; zero: none is.
+	// attempt is the number of the last rebuild of the gate. rebuildingAt is its last heartbeat, or zero if no
+	// rebuild is in progress.
 	attempt      int64
 	rebuildingAt time.Time
-	// retiredAt is when the ledger began to answer instead of the gate; zero: it did not.
+	// retiredAt is when the ledger began to answer instead of the gate. Zero if the campaign is not retired.
 	retiredAt time.Time
 }
 
-// pending tells whether the gate lacks changes.
+// pending reports whether the gate lacks changes.
 func (s *stock) pending() bool { return s.applied < s.Version }
 
 const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, terms_version,
@@ -63,8 +64,8 @@ const stockColumns = `quantity, opens_at, closes_at, paused, closed, version, te
 	opened_at, sold_out_at, closed_at,
 	pace, waitlist, generation, last_ticket, served_through, served, waiting, due_at`
 
-// stock returns what decides the campaign's claims, and refuses a campaign that
-// another gate or another secret decides. For a retired one no gate decides.
+// stock returns the state by which the campaign's claims are decided. It refuses a campaign that has another
+// gate or another secret. A retired campaign has no gate, so only the secret and the kind of gate must match.
 func (r *rows) stock(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	if s, ok := memoryOf(t).stocks[id]; ok {
 		return s, nil
@@ -89,7 +90,7 @@ func (r *rows) readStock(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	return s, err
 }
 
-// scanStock returns what a row of stockColumns says, but for the clock.
+// scanStock reads a row of stockColumns. It does not set the clock.
 func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) error }) (stock, error) {
 	s := stock{Campaign: firstcome.Campaign{ID: id}}
 	var createdAt time.Time
@@ -114,7 +115,8 @@ func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 	return s, nil
 }
 
-// rowToChange returns the campaign's row as it is in the database, and forgets it: the caller is about to change it.
+// rowToChange reads the campaign's row from the database for a caller that will change the row. It removes the
+// row from memory.
 func (r *rows) rowToChange(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
 	delete(memoryOf(t).stocks, id)
 	return r.readStock(t, id)

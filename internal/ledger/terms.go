@@ -12,7 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// putTerms makes the terms of a version effective. At soldOutAt nothing was left for the first time; at the zero time that has not happened.
+// putTerms puts the terms of a version into effect. soldOutAt is when the campaign first had no stock left, or
+// zero if it always had some.
 func putTerms(t *sqldb.Tx, id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
 	_, err := t.Change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
 		pace = ?, waitlist = ? WHERE id = ?`,
@@ -21,8 +22,8 @@ func putTerms(t *sqldb.Tx, id firstcome.CampaignID, terms firstcome.Terms, versi
 	return err
 }
 
-// soldOutAt returns when nothing was left for the first time, under new terms of a campaign, which
-// was in the state s. Of a remote gate the ledger does not know that.
+// soldOutAt returns when a campaign in the state s first has no stock left, if it gets new terms at now. It
+// returns the zero time for a remote gate, because the ledger does not know.
 func (r *rows) soldOutAt(s stock, terms firstcome.Terms, now time.Time) time.Time {
 	if r.remote() {
 		return time.Time{}
@@ -36,13 +37,13 @@ func payloadOf(t *sqldb.Tx, id firstcome.CampaignID, version int64) (payload str
 	return payload, err
 }
 
-// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. They never change
-// where its gate took that version; until then they may be terms that it refuses.
+// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. Once the gate has taken that version,
+// they never change. Until then the gate may refuse them.
 func (rd *Reads) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	return rd.rows.terms(ctx, id, version)
 }
 
-// terms is Terms.
+// terms implements Reads.Terms.
 func (r *rows) terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := r.db.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes
@@ -56,7 +57,7 @@ func (r *rows) terms(ctx context.Context, id firstcome.CampaignID, version int64
 	return decodeTerms(payload)
 }
 
-// storedTerms are terms as the ledger keeps them: a column's instants and durations.
+// storedTerms is the JSON of terms in the table changes. Times and durations are in microseconds.
 type storedTerms struct {
 	Name       string               `json:"name"`
 	Quantity   *int64               `json:"quantity"`
@@ -71,19 +72,19 @@ type storedTerms struct {
 	Log        *storedLog           `json:"line_log,omitempty"`
 }
 
-// A storedLog is the log of a line as the ledger keeps it.
+// A storedLog is the JSON of a line's log.
 type storedLog struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	First     int64  `json:"first"`
 }
 
-// A storedPace is a pace as the ledger keeps it.
+// A storedPace is the JSON of a pace.
 type storedPace struct {
 	PerSecond int64 `json:"per_second,omitempty"`
 }
 
-// storedTermsOf returns terms as the ledger keeps them.
+// storedTermsOf converts terms to their JSON.
 func storedTermsOf(t firstcome.Terms) storedTerms {
 	validFor := t.ValidFor.Microseconds()
 	return storedTerms{

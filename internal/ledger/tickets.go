@@ -7,11 +7,10 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// lined tells whether claims of the campaign join a line.
+// lined reports whether the campaign has a line: it has a pace, or users still wait.
 func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
 
-// ticketsOf returns the tickets with which claimants are in line. It asks only about campaigns that have a line: for all
-// others it costs nothing.
+// ticketsOf returns the tickets of claimants who are in line. It runs no query about campaigns without a line.
 func ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
@@ -46,7 +45,7 @@ var lookTicketsSQLiteQueries = inEveryWidth(`SELECT campaign_id, user_id, ticket
 	CROSS JOIN tickets INDEXED BY tickets_p9_one_per_user
 	ON user_id = claim.column1 AND campaign_id = claim.column2 AND generation = claim.column3 WHERE ended_at IS NULL`, `(?,?,?)`)
 
-// lookTicketsSQLite is queries.lookTickets.
+// lookTicketsSQLite implements queries.lookTickets.
 func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	var args []any
 	for _, c := range all {
@@ -59,7 +58,7 @@ func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	})
 }
 
-// lookTicketsMySQL is queries.lookTickets.
+// lookTicketsMySQL implements queries.lookTickets.
 func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		for _, user := range users {
@@ -71,7 +70,7 @@ func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	})
 }
 
-// lookTicketsPostgreSQL is queries.lookTickets.
+// lookTicketsPostgreSQL implements queries.lookTickets.
 func lookTicketsPostgreSQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		return `SELECT campaign_id, user_id, ticket FROM unnest(?::text[]) AS claimant CROSS JOIN LATERAL (SELECT * FROM tickets
@@ -80,7 +79,7 @@ func lookTicketsPostgreSQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	})
 }
 
-// texts returns users as an argument of PostgreSQL.
+// texts returns users as an array argument for PostgreSQL.
 func texts(users []firstcome.UserID) []string {
 	names := make([]string, len(users))
 	for n, user := range users {
@@ -89,7 +88,7 @@ func texts(users []firstcome.UserID) []string {
 	return names
 }
 
-// ticketsInChunks asks a query for each chunk of users.
+// ticketsInChunks runs one query for each chunk of users.
 func ticketsInChunks(t *sqldb.Tx, all []*claims, each eachTicket, of func(*claims, []firstcome.UserID) (query string, args []any)) error {
 	for _, c := range all {
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
@@ -125,7 +124,7 @@ const (
 
 var insertTicketsSQLiteQueries = inEveryWidth(`INSERT OR ROLLBACK INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket)
 
-// insertTicketsSQLite is queries.insertTickets.
+// insertTicketsSQLite implements queries.insertTickets.
 func insertTicketsSQLite(t *sqldb.Tx, tickets []ticket) error {
 	return inWidths(len(tickets), func(from, width int) error {
 		_, err := t.Change(insertTicketsSQLiteQueries[width], ticketArgs(tickets[from:from+width])...)
@@ -133,7 +132,7 @@ func insertTicketsSQLite(t *sqldb.Tx, tickets []ticket) error {
 	})
 }
 
-// insertTicketsMySQL is queries.insertTickets.
+// insertTicketsMySQL implements queries.insertTickets.
 func insertTicketsMySQL(t *sqldb.Tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		_, err := t.Change(repeated(`INSERT INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket, len(tickets)), ticketArgs(tickets)...)
@@ -149,7 +148,7 @@ func ticketArgs(tickets []ticket) []any {
 	return args
 }
 
-// insertTicketsPostgreSQL is queries.insertTickets.
+// insertTicketsPostgreSQL implements queries.insertTickets.
 func insertTicketsPostgreSQL(t *sqldb.Tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		n := len(tickets)
@@ -164,7 +163,7 @@ func insertTicketsPostgreSQL(t *sqldb.Tx, tickets []ticket) error {
 	})
 }
 
-// flushLines writes what became of tickets and lines in the transaction.
+// flushLines writes the transaction's new tickets, ended tickets and ended lines.
 func flushLines(t *sqldb.Tx) error {
 	if len(memoryOf(t).joins) > 0 {
 		if err := memoryOf(t).queries.insertTickets(t, memoryOf(t).joins); err != nil {
@@ -182,8 +181,8 @@ func flushLines(t *sqldb.Tx) error {
 	return nil
 }
 
-// endTickets writes which tickets ended. Whoever was still in line between the first and the last ticket that got a coupon
-// got one too, so one statement ends that range. The others are few.
+// endTickets writes which tickets ended. All users who were in line between the first and the last ticket that got
+// a coupon also got a coupon, so one statement ends that range. The other tickets are few.
 func endTickets(t *sqldb.Tx) error {
 	var first, last *ticket
 	served := int64(0)
@@ -210,12 +209,12 @@ func endTickets(t *sqldb.Tx) error {
 const endRangeQuery = `UPDATE tickets SET ended_at = ?, outcome = ?
 	WHERE campaign_id = ? AND generation = ? AND ticket >= ? AND ticket <= ? AND ended_at IS NULL`
 
-// endRange ends the tickets from first to last that have not ended.
+// endRange ends the tickets from first to last that have not ended. Their number must be want.
 func endRange(t *sqldb.Tx, first, last *ticket, want int64) error {
 	ended, err := t.Change(endRangeQuery,
 		first.at, first.outcome, string(first.campaign), first.generation, first.number, last.number)
 	if err == nil && ended != want {
-		err = fmt.Errorf("%d tickets from %d to %d have not ended, and %d were to end: see firstcome audit", ended, first.number, last.number, want)
+		err = fmt.Errorf("%d open tickets from %d to %d, expected %d: see firstcome audit", ended, first.number, last.number, want)
 	}
 	return err
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Void takes a coupon back: its stock returns, its number is never given again,
-// and its user may claim again. ErrNoCoupon and ErrAlreadyVoided say that
-// nothing was done. So does ErrNotRecorded: the ledger does not have the number, and
-// only the gate's last number tells whether it may come. ErrPending says that an
-// earlier change has to reach the gate first.
+// Void voids a coupon: its stock returns, its number is never assigned again, and its user may claim again.
+// ErrNoCoupon and ErrAlreadyVoided mean that nothing was done. So does ErrNotRecorded: the ledger does not have
+// the number, and the caller must compare it with the gate's last number to know whether it may still arrive.
+// ErrPending means that an earlier change must reach the gate first.
 func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.CampaignID, number int64, reason string) (firstcome.Coupon, error) {
 	var voided firstcome.Coupon
 	err := cs.rows.change(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
@@ -23,7 +22,7 @@ func (cs *Campaigns) Void(ctx context.Context, actor string, id firstcome.Campai
 	return voided, sqldb.Wrap(err, "void number %d of %s", number, id)
 }
 
-// void is Void in its transaction.
+// void is the transaction of Void.
 func (cs *Campaigns) void(t *sqldb.Tx, s stock, actor string, number int64, reason string) (firstcome.Coupon, error) {
 	c, err := couponAt(t, s.ID, number)
 	if errors.Is(err, firstcome.ErrNoCoupon) && cs.rows.remote() {
@@ -61,22 +60,22 @@ func (cs *Campaigns) void(t *sqldb.Tx, s stock, actor string, number int64, reas
 	return c, addLogJSON(t, made.At, actor, "coupon.void", map[string]any{"reason": reason}, entry{campaign: s.ID, user: c.User, number: number})
 }
 
-// voidPayload is what the change of a void holds.
+// voidPayload returns the payload of a void's change.
 func voidPayload(number int64, user firstcome.UserID) string {
 	return textOf(storedVoid{number, user})
 }
 
-// A storedVoid is a void as the ledger keeps it among the changes.
+// A storedVoid is the JSON of a void in the table changes.
 type storedVoid struct {
 	Number int64            `json:"number"`
 	User   firstcome.UserID `json:"user_id"`
 }
 
-// addVoidFact adds the fact that a number was voided, after the run of those
-// issued since the last void, which is written only now.
+// addVoidFact writes the fact that a number was voided. Before it, addVoidFact writes the run of coupons issued
+// since the last void, if that run is not written yet.
 func addVoidFact(t *sqldb.Tx, s stock, number int64) error {
 	memoryOf(t).touched[s.ID] = true
-	var last int64 // position that a run holds
+	var last int64 // the last position of any run
 	err := t.Row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
