@@ -24,11 +24,11 @@ type steerPage struct {
 	Closed  bool
 	Pace    *firstcome.Pace
 	Logged  bool   // places are also kept in Kafka
-	Ask     *asked // what was asked for and needs the campaign's name typed; nil: nothing
+	Ask     *asked // a change that must be confirmed by typing the campaign's name; nil if none
 	Wrong   string
 }
 
-// PerSecond returns the pace as the form has it: empty for none or no bound.
+// PerSecond returns the pace as the form shows it, or "" if there is no pace or no limit.
 func (p steerPage) PerSecond() string {
 	if p.Pace == nil || p.Pace.PerSecond == 0 {
 		return ""
@@ -47,16 +47,16 @@ func (p steerPage) Line() string {
 	return "paced"
 }
 
-// An asked change is one that somebody has to confirm by typing the campaign's name or id.
+// An asked is a change that a person must confirm by typing the campaign's name or ID.
 type asked struct {
 	Do        string // close, rebuild or quantity
 	More      bool   // a higher quantity
 	Unlimited bool
 	From, To  string
-	Value     string // of the form
+	Value     string // as the form sent it
 }
 
-// steerHandlers change a campaign that people claim from.
+// steerHandlers change a running campaign.
 type steerHandlers struct{ *core }
 
 func (c *steerHandlers) show(v *view) error { return c.render(v, http.StatusOK, nil, "") }
@@ -91,12 +91,12 @@ func (v *view) shownStatus() (s ledger.Status, version int64, err error) {
 	return s, version, err
 }
 
-// doneAt leads to the campaign, and says what was done.
+// doneAt redirects to the campaign's page, which reports what was done.
 func (v *view) doneAt(id firstcome.CampaignID, what string) error {
 	return v.leadDone(Root+"/campaigns/"+string(id), nil, what)
 }
 
-// switchTo pauses, resumes or closes. Closing asks for the campaign's name or id, typed.
+// switchTo pauses, resumes or closes a campaign. To close it, a person must type its name or ID.
 func (c *steerHandlers) switchTo(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
@@ -116,13 +116,13 @@ func (c *steerHandlers) switchTo(v *view) error {
 	return v.doneAt(s.ID, done)
 }
 
-// typed tells whether the person typed the campaign's name or id.
+// typed reports whether the person typed the campaign's name or ID.
 func (v *view) typed(s *ledger.Status) bool {
 	text := strings.TrimSpace(v.form.Get("typed"))
 	return text == s.Name || text == string(s.ID)
 }
 
-// notTyped returns what is wrong if something else was typed; nothing was typed yet when it is asked for.
+// notTyped returns an error message if a wrong name was typed, or "" if none was typed yet.
 func (v *view) notTyped() string {
 	if v.form.Get("typed") == "" {
 		return ""
@@ -130,7 +130,7 @@ func (v *view) notTyped() string {
 	return v.say("이름이나 ID가 다릅니다. 아무것도 바뀌지 않았습니다.", "That is neither the name nor the id. Nothing was changed.")
 }
 
-// changeQuantity raises or lowers the quantity, if the campaign's name or id was typed.
+// changeQuantity raises or lowers the quantity if the campaign's name or ID was typed.
 func (c *steerHandlers) changeQuantity(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *steerHandlers) changeQuantity(v *view) error {
 		quantity, err = firstcome.Unlimited, nil
 	}
 	if err != nil || quantity < 0 {
-		return c.render(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 on."))
+		return c.render(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 up."))
 	}
 	if quantity != s.Quantity && version == s.Version && !v.typed(&s) {
 		ask := asked{Do: "quantity", More: quantity > s.Quantity, Unlimited: quantity == firstcome.Unlimited, From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
@@ -155,7 +155,7 @@ func (c *steerHandlers) changeQuantity(v *view) error {
 	return v.doneAt(s.ID, "changed")
 }
 
-// changePace changes how fast the line is served, or whether there is one.
+// changePace changes the pace of the line, adds a line or removes it.
 func (c *steerHandlers) changePace(v *view) error {
 	id, err := v.campaign()
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *steerHandlers) changePace(v *view) error {
 	return v.doneAt(id, "changed")
 }
 
-// formPace returns the pace that a form asks for, or what is wrong with it.
+// formPace parses the pace of a form. If it is invalid, formPace returns an error message.
 func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
 	switch v.form.Get("line") {
 	case "none", "":
@@ -195,19 +195,19 @@ func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
 	return &firstcome.Pace{PerSecond: n}, ""
 }
 
-// A stoppedGate is a campaign of which the gate decides nothing.
+// A stoppedGate is a campaign whose gate decides nothing.
 type stoppedGate struct {
 	ID      firstcome.CampaignID
-	Name    string // empty: unknown
+	Name    string // empty if unknown
 	State   string // lost, unverified, rebuilding, older (the ledger) or behind (the gate)
-	Version int64  // 0: unknown, so nothing can be ordered
-	Most    string // how many coupons a rebuild may lose
+	Version int64  // 0 if unknown: then no rebuild can be requested
+	Most    string // the most coupons that a rebuild may lose
 }
 
-// mostStopped is how many of them a page shows.
+// mostStopped is the most stopped gates that a page shows.
 const mostStopped = 50
 
-// stopped returns the campaigns of which the gate decides nothing, one or all, as far as this node knows.
+// stopped returns the campaigns whose gate decides nothing, as far as this node knows. If of is not empty, only that campaign is considered.
 func (c *core) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) {
 	if c.Journal.Troubles == nil {
 		return nil
@@ -244,8 +244,8 @@ func stateOf(why error) string {
 	return "lost"
 }
 
-// mostLost returns how many coupons a rebuild may lose: as many as may be in force besides those that the ledger has. It may skip more numbers,
-// which nobody was given.
+// mostLost returns the most coupons that a rebuild may lose: the quantity that may be in force, less the coupons in the ledger. The rebuild may
+// skip more numbers, which no user got.
 func (l language) mostLost(s *ledger.Status) string {
 	if s.Quantity == firstcome.Unlimited {
 		return "–"
@@ -253,7 +253,7 @@ func (l language) mostLost(s *ledger.Status) string {
 	return l.number(max(0, s.Quantity-s.InForce))
 }
 
-// rebuild makes a campaign's gate anew, if its name or id was typed. A gate that decides by then stays as it is.
+// rebuild rebuilds a campaign's gate if the campaign's name or ID was typed. A gate that decides again by then is left as it is.
 func (c *steerHandlers) rebuild(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {

@@ -33,7 +33,7 @@ func TestAStalePageIsToldWhatChangedMeanwhile(t *testing.T) {
 	} {
 		form.Set("version", old)
 		got := b.post("/console/campaigns/spring/"+path, form)
-		if got.status != http.StatusPreconditionFailed || !strings.Contains(got.text(), "quantity 10 → 77") || strings.Contains(got.text(), "made the campaign") {
+		if got.status != http.StatusPreconditionFailed || !strings.Contains(got.text(), "quantity 10 → 77") || strings.Contains(got.text(), "created the campaign") {
 			t.Errorf("%s: %d %s", path, got.status, got.text())
 		}
 	}
@@ -115,7 +115,7 @@ func TestTheFormsShowTheLine(t *testing.T) {
 			stage.Must(t, stage.Err(h.issuer.Claim(t.Context(), "line", user)))
 		}
 		got := h.browser().get("/console/campaigns/line/steer")
-		if !strings.Contains(got.text(), "Everybody in line keeps their place: "+waiting) || !strings.Contains(got.body, `value="5"`) || got.version() != "1" {
+		if !strings.Contains(got.text(), "Users in line keep their places: "+waiting) || !strings.Contains(got.body, `value="5"`) || got.version() != "1" {
 			t.Errorf("of %s: no waiting, pace 5 and version 1 in %s", source, got.body)
 		}
 	}
@@ -223,7 +223,7 @@ func TestALinkThatSaysWhatWasDoneIsGoodForItsPageAndForAMoment(t *testing.T) {
 	now := time.Now()
 	h.stands(now)
 	b := h.browser()
-	const done = "It is paused."
+	const done = "Paused."
 	paused := b.post("/console/campaigns/spring/switch", url.Values{"version": {"1"}, "to": {"pause"}})
 	if !strings.Contains(paused.text(), done) || !strings.Contains(paused.uri, "done=") {
 		t.Fatalf("a pause leads to %s: %s", paused.uri, paused.text())

@@ -17,7 +17,7 @@ import (
 //go:embed assets
 var assetFiles embed.FS
 
-// assets are files that never change under their path: it has a hash of what is in them.
+// assets are the static files. The path of each contains a hash of its content, so the file at a path never changes.
 type assets struct {
 	byPath map[string]asset  // by the name in the path
 	paths  map[string]string // by the file's own name
@@ -33,12 +33,12 @@ func readAssets() assets {
 	a := assets{map[string]asset{}, map[string]string{}}
 	files, err := fs.Glob(assetFiles, "assets/*")
 	if err != nil {
-		panic(err) // the pattern is good
+		panic(err) // the pattern is constant and valid
 	}
 	for _, file := range files {
 		body, err := assetFiles.ReadFile(file)
 		if err != nil {
-			panic(err) // it is embedded
+			panic(err) // the file is embedded
 		}
 		if file == "assets/console.css" {
 			body = append(body, uplot.Outcomes...)
@@ -50,7 +50,7 @@ func readAssets() assets {
 	return a
 }
 
-// kindsOf are the media types of the assets: a machine's own table may lack some.
+// kindsOf has the media type of each file extension. The operating system's table may lack some.
 var kindsOf = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 func (a *assets) add(name string, body []byte) {
@@ -58,14 +58,14 @@ func (a *assets) add(name string, body []byte) {
 	stem, kind, _ := strings.Cut(name, ".")
 	hashed := stem + "." + hex.EncodeToString(hash[:6]) + "." + kind
 	var packed bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // there is such a level
-	_, _ = zip.Write(body)                                       // to memory
+	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
+	_, _ = zip.Write(body)                                       // writes to memory do not fail
 	_ = zip.Close()
 	a.byPath[hashed] = asset{kindsOf[kind], body, packed.Bytes()}
 	a.paths[name] = Root + "/assets/" + hashed
 }
 
-// path returns where a file is served.
+// path returns the URL path of a file.
 func (a *assets) path(name string) string {
 	if at, ok := a.paths[name]; ok {
 		return at

@@ -80,11 +80,11 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 	h.claim(h.campaign("spring", 10), "mina")
 	b := h.browser()
 	for path, texts := range map[string][2]string{ // what a page says, and what it says while the ledger is away
-		"/campaigns/spring":                      {"1 / 10 issued", "spring unknown The ledger does not answer. What stands here is only what this node knows."},
-		"/recording":                             {"There is no dead letter.", "The ledger does not answer, so nobody knows now of dead letters and lost numbers."},
+		"/campaigns/spring":                      {"1 / 10 issued", "spring unknown The ledger does not answer. This page shows only what this node knows."},
+		"/recording":                             {"There is no dead letter.", "The ledger does not answer, so dead letters and lost numbers are not known now."},
 		"/recording?campaign=spring":             {"Breaker open", "Breaker open"},
-		"/campaigns/spring/coupons":              {"in force", "This cannot be told now"},
-		"/customer?user_id=mina&campaign=spring": {"You got number 1", "This cannot be told now"},
+		"/campaigns/spring/coupons":              {"in force", "This is not known now"},
+		"/customer?user_id=mina&campaign=spring": {"You got number 1", "This is not known now"},
 	} {
 		away.away.Store(false)
 		if got := b.get("/console" + path); got.status != http.StatusOK || !strings.Contains(got.text(), texts[0]) {
@@ -92,7 +92,7 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 		}
 		away.away.Store(true)
 		got := b.get("/console" + path)
-		if !strings.Contains(got.text(), texts[1]) || (got.status == http.StatusOK) == strings.Contains(texts[1], "cannot be told") {
+		if !strings.Contains(got.text(), texts[1]) || (got.status == http.StatusOK) == strings.Contains(texts[1], "This is not known") {
 			t.Errorf("%s, with the ledger away: %d, no %q in %s", path, got.status, texts[1], got.text())
 		}
 		if strings.Contains(got.text(), "There is no dead letter") || strings.Contains(got.body, "<button value=") {
@@ -183,16 +183,16 @@ var errings = []erring{
 	{&gate.StaleEpochError{Campaign: "spring"}, 503, "The gate is older than the ledger", "Nothing was changed.", "Try again"},
 	{firstcome.ErrLineLogAway, 503, "Kafka, which has the copies of the lines, does not answer", "Nothing was changed.", ""},
 	{firstcome.ErrLineLogLost, 503, "Kafka lacks records of the line", "firstcome gate rebuild ID --without-line-log", "Try again"},
-	{firstcome.ErrStale, 412, "Somebody changed it meanwhile", "Nothing was changed.", ""},
-	{firstcome.ErrNoCampaign, 404, "There is no such thing", "Check the address.", ""},
-	{firstcome.ErrNoCoupon, 404, "There is no such thing", "Check the address.", ""},
-	{firstcome.ErrNoDeadLetter, 404, "There is no such thing", "Check the address.", ""},
-	{firstcome.ErrTooMany, 503, "Too many requests at this moment", "Nothing was changed.", ""},
+	{firstcome.ErrStale, 412, "The campaign has changed", "Nothing was changed.", ""},
+	{firstcome.ErrNoCampaign, 404, "Not found", "Check the address.", ""},
+	{firstcome.ErrNoCoupon, 404, "Not found", "Check the address.", ""},
+	{firstcome.ErrNoDeadLetter, 404, "Not found", "Check the address.", ""},
+	{firstcome.ErrTooMany, 503, "The server is busy", "Nothing was changed.", ""},
 	{firstcome.ErrGateUnavailable, 503, "The gate cannot decide now", "Nothing was changed.", ""},
 	{firstcome.ErrGateFull, 503, "The gate is full", "Nothing was changed.", ""},
 	{firstcome.ErrLineFull, 503, "The line is full", "Nothing was changed.", ""},
 	{firstcome.ErrStopping, 503, "This node is stopping", "Nothing was changed.", ""},
-	{&firstcome.FieldError{Field: "quantity", Reason: "must be a whole number"}, 422, "This value cannot be taken", "Nothing was changed.", ""},
+	{&firstcome.FieldError{Field: "quantity", Reason: "must be a whole number"}, 422, "This value is not accepted", "Nothing was changed.", ""},
 }
 
 // TestEachErrorHasWords has a page fail with each error that an operator returns, where somebody reads, and where somebody changes something: what
@@ -203,7 +203,7 @@ func TestEachErrorHasWords(t *testing.T) {
 		failed = &failing{Reads: h.ledger.Reads}
 		h.config.Ledger, h.config.Desk = failed, failingDesk{h.ledger.Desk, failed}
 	}).browser()
-	const unread, undone = "This cannot be told now", "It is not known whether this was done"
+	const unread, undone = "This is not known now", "It is not known whether the change was made"
 	key := url.Values{"name": {"shop"}, "role": {"viewer"}}
 	for _, row := range errings {
 		failed.err = fmt.Errorf("a change: %w", row.err)
@@ -224,10 +224,10 @@ func TestEachErrorHasWords(t *testing.T) {
 		t.Errorf("%d %s", got.status, text)
 	}
 	failed.panics = true
-	if got := b.get("/console/campaigns/spring/steer"); got.status != 500 || !strings.Contains(got.text(), "This page has a fault Nothing was changed.") || strings.Contains(got.text(), "The ledger or the gate") {
+	if got := b.get("/console/campaigns/spring/steer"); got.status != 500 || !strings.Contains(got.text(), "This page failed Nothing was changed.") || strings.Contains(got.text(), "The ledger or the gate") {
 		t.Errorf("a panic: %d %s", got.status, got.text())
 	}
-	if got := b.post("/console/keys", key); got.status != 500 || !strings.Contains(got.text(), "This page has a fault, and it is not known whether this was done Go back") {
+	if got := b.post("/console/keys", key); got.status != 500 || !strings.Contains(got.text(), "This page failed, and it is not known whether the change was made Go back") {
 		t.Errorf("a panic: %d %s", got.status, got.text())
 	}
 }

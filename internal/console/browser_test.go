@@ -157,7 +157,7 @@ func TestInTheBrowserADoubleClickIsOne(t *testing.T) {
 	p.Go(h.url + "/console/keys")
 	p.Type("[name=name]", "jun")
 	p.PressTwice("form[action$='/keys'] button")
-	p.Await("The new key: it is shown this once")
+	p.Await("The new key, shown only once")
 	p.Go(h.url + "/console/keys")
 	if keys := browser.Eval[int](p, `document.querySelectorAll("tbody tr").length`); keys != 1 || made.Load() != 1 {
 		t.Errorf("two presses made %d keys in %d requests", keys, made.Load())
@@ -185,7 +185,7 @@ func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing
 	other, _ := h.key(firstcome.Admin)
 	b := browser.Open(t)
 	tabs := map[string]*browser.Page{}
-	for path, says := range map[string]string{"/console/campaigns/spring": "nodes 1 of 1", "/console/health": "What doctor found"} {
+	for path, says := range map[string]string{"/console/campaigns/spring": "nodes 1 of 1", "/console/health": "Checks"} {
 		p := b.Page(t, browser.Look{Language: "en"})
 		h.loginIn(p, revoked)
 		p.Go(h.url + path)

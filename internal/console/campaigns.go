@@ -12,14 +12,14 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// campaignsPerPage is how many campaigns a page lists.
+// campaignsPerPage is the number of campaigns on a page.
 const campaignsPerPage = 50
 
-// A campaignsPage lists campaigns, those that are open and next first.
+// A campaignsPage lists campaigns: open ones first, then those that open next.
 type campaignsPage struct {
 	Rows   []campaignRow
 	Search string
-	More   string // link to the next page; empty: there is none
+	More   string // link to the next page; empty on the last
 }
 
 // A campaignRow is one campaign in the list.
@@ -31,16 +31,16 @@ type campaignRow struct {
 	KnownAt            time.Time
 	Quantity           int64
 	InForce            int64
-	Unknown            bool // how many are in force
+	Unknown            bool // the number of coupons in force is unknown
 	OpensAt            time.Time
 	OpensIn            time.Duration // zero if it has opened
 	firstcome.Instants               // zero if it has not happened, or is unknown
 	Waiting            *int64        // nil if it has no line, or if the count is unknown
-	Unrecorded         *int64        // nil: unknown
-	Proved             *proving      // nil if it never was
+	Unrecorded         *int64        // nil if unknown
+	Proved             *proving      // nil if never verified
 }
 
-// Share returns how much of the quantity is in force, of 0 to 1.
+// Share returns the share of the quantity that is in force, from 0 to 1.
 func (r campaignRow) Share() float64 {
 	if r.Unknown || r.Quantity == firstcome.Unlimited || r.Quantity == 0 {
 		return 0
@@ -48,12 +48,12 @@ func (r campaignRow) Share() float64 {
 	return min(1, float64(r.InForce)/float64(r.Quantity))
 }
 
-// campaignHandlers list campaigns, make a new one, and show and change the terms.
+// campaignHandlers list campaigns, create them, and show and change their terms.
 type campaignHandlers struct{ *core }
 
 func (c *campaignHandlers) list(v *view) error {
 	page := campaignsPage{Search: strings.TrimSpace(v.form.Get("q"))}
-	offset, _ := strconv.Atoi(v.form.Get("offset")) // of a link of ours
+	offset, _ := strconv.Atoi(v.form.Get("offset")) // our own links have valid numbers
 	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{Text: page.Search, At: c.Clock(), Offset: max(0, offset), Limit: campaignsPerPage + 1})
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func (c *campaignHandlers) list(v *view) error {
 	return v.render(http.StatusOK, "campaigns", v.say("캠페인", "Campaigns"), page)
 }
 
-// rowOf returns a campaign's row: its terms from the ledger, and everything else from now, a sample of the gate or of the ledger that decides.
-// A figure that the sample lacks is unknown.
+// rowOf returns a campaign's row. It takes the terms from the ledger, and the figures from now, a sample of the gate. A figure that the sample
+// lacks is unknown.
 func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	row := campaignRow{
 		ID: s.ID, Name: s.Name, State: now.State, Quantity: s.Quantity, Unknown: now.InForce == nil, OpensAt: s.OpensAt,
@@ -94,9 +94,9 @@ func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	return row
 }
 
-// SoldOutAfter returns how long it took to sell out for the first time, from the opening; 0 is unknown.
+// SoldOutAfter returns the time from the opening to the first sell-out, or 0 if unknown.
 func (r campaignRow) SoldOutAfter() time.Duration {
-	if r.OpenedAt.IsZero() || r.SoldOutAt.Before(r.OpenedAt) { // direct issues may take all before it opens
+	if r.OpenedAt.IsZero() || r.SoldOutAt.Before(r.OpenedAt) { // direct issues may use up the quantity before the opening
 		return 0
 	}
 	return r.SoldOutAt.Sub(r.OpenedAt)

@@ -69,7 +69,7 @@ func TestAStaleFormChangesNothing(t *testing.T) {
 func TestWhatIsNotThereIs404(t *testing.T) {
 	h := openHouse(t)
 	for _, path := range []string{"/console/nothing", "/console/campaigns/none", "/console/campaigns/NOT%20AN%20ID"} {
-		if got := h.browser().get(path); got.status != http.StatusNotFound || !strings.Contains(got.text(), "There is no such thing") {
+		if got := h.browser().get(path); got.status != http.StatusNotFound || !strings.Contains(got.text(), "Not found") {
 			t.Errorf("%s: %d %s", path, got.status, got.text())
 		}
 	}

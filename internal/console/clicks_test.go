@@ -87,7 +87,7 @@ func (h *house) pressesInAStaleTab(p screen) {
 	p.Go(h.url + "/console/campaigns/spring/steer")
 	stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "jun", id, 0, func(terms *firstcome.Terms) { terms.Quantity = 77 })))
 	p.Press("button[value=pause]")
-	p.Await("Somebody changed it meanwhile")
+	p.Await("The campaign has changed")
 	p.Await("Nothing was changed.")
 	p.Await("jun — changed the terms")
 	p.Await("quantity 10 → 77")
@@ -96,7 +96,7 @@ func (h *house) pressesInAStaleTab(p screen) {
 	}
 	p.Press("a[href$='/steer']")
 	p.Press("button[value=pause]")
-	p.Await("It is paused.")
+	p.Await("Paused.")
 }
 
 func openClicker(t *testing.T) *clicker {
@@ -173,14 +173,14 @@ func (c *clicker) logIn() { c.loginIn(c.page, c.plain) }
 func (c *clicker) makeCampaign() {
 	p := c.at("")
 	p.Press("a[href$='/campaigns/new']")
-	p.Await("A new campaign")
+	p.Await("Create a campaign")
 	p.Type("[name=name]", "Autumn <b>& co</b>")
 	p.Type("[name=id]", "autumn")
 	p.Type("[name=quantity]", "1,200")
 	p.Press("button[value=check]")
 	p.Await("Before it opens")
 	p.Press("button[value=create]")
-	p.Await("The campaign is made.")
+	p.Await("Campaign created.")
 	p.Await("Autumn <b>& co</b>")
 	c.want("autumn", "made", func(s firstcome.Campaign) bool { return s.Quantity == 1200 && s.Name == "Autumn <b>& co</b>" })
 }
@@ -188,12 +188,12 @@ func (c *clicker) makeCampaign() {
 func (c *clicker) cloneCampaign() {
 	p := c.at("/campaigns/proved/steer")
 	p.Press("a[href$='clone=proved']")
-	p.Await("A new campaign")
+	p.Await("Create a campaign")
 	p.Type("[name=id]", "twin")
 	p.Press("button[value=check]")
 	p.Await("Before it opens")
 	p.Press("button[value=create]")
-	p.Await("The campaign is made.")
+	p.Await("Campaign created.")
 	c.want("twin", "like proved", func(s firstcome.Campaign) bool { return s.Quantity == 10 && s.Name == "추석 proved" })
 }
 
@@ -217,11 +217,11 @@ func (c *clicker) pauseAndResume() {
 	for _, page := range []string{"/campaigns/switched", "/campaigns/switched/steer"} {
 		p := c.at(page)
 		p.Press("button[value=pause]")
-		p.Await("It is paused.")
+		p.Await("Paused.")
 		c.want("switched", "paused", paused)
 		p = c.at(page)
 		p.Press("button[value=resume]")
-		p.Await("It goes on.")
+		p.Await("Resumed.")
 		c.want("switched", "resumed", func(s firstcome.Campaign) bool { return !paused(s) })
 	}
 }
@@ -238,7 +238,7 @@ func (c *clicker) closeByName() {
 	p.Await("Close it? This cannot be undone.")
 	p.Type("[name=typed]", "추석 switched")
 	p.Press(".card.danger button")
-	p.Await("It is closed.")
+	p.Await("Closed.")
 	c.want("switched", "closed", closed)
 }
 
@@ -251,7 +251,7 @@ func (c *clicker) changeTerms() {
 	c.want("steered", "open as long as before", func(s firstcome.Campaign) bool { return s.ClosesAt.IsZero() })
 	p.Type("[name=typed]", "steered")
 	p.Press(".card.danger button")
-	p.Await("It is changed.")
+	p.Await("Changed.")
 	c.want("steered", "closing in 2040, and nothing else", func(s firstcome.Campaign) bool { return s.ClosesAt.Equal(closes) && s.Name == "추석 steered" })
 }
 
@@ -263,7 +263,7 @@ func (c *clicker) changeQuantity() {
 	c.want("steered", "as before", func(s firstcome.Campaign) bool { return s.Quantity < 8000 })
 	p.Type("[name=typed]", "steered")
 	p.Press(".card.danger button")
-	p.Await("It is changed.")
+	p.Await("Changed.")
 	c.want("steered", "larger", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
 	p = c.at("/campaigns/steered/steer")
 	p.Type("[name=quantity]", "4")
@@ -272,7 +272,7 @@ func (c *clicker) changeQuantity() {
 	c.want("steered", "larger until the id is typed", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
 	p.Type("[name=typed]", "steered")
 	p.Press(".danger button")
-	p.Await("It is changed.")
+	p.Await("Changed.")
 	c.want("steered", "smaller", func(s firstcome.Campaign) bool { return s.Quantity == 4 })
 }
 
@@ -281,12 +281,12 @@ func (c *clicker) changePace() {
 	p.Press("input[value=paced]")
 	p.Type("[name=per_second]", "250")
 	p.Press("form[action$='/pace'] button")
-	p.Await("It is changed.")
+	p.Await("Changed.")
 	c.want("steered", "paced", func(s firstcome.Campaign) bool { return s.Pace != nil && s.Pace.PerSecond == 250 })
 	p = c.at("/campaigns/steered/steer")
 	p.Press("input[value=none]")
 	p.Press("form[action$='/pace'] button")
-	p.Await("It is changed.")
+	p.Await("Changed.")
 	c.want("steered", "without a line", func(s firstcome.Campaign) bool { return s.Pace == nil })
 }
 
@@ -299,7 +299,7 @@ func (c *clicker) issueOne() {
 	p.Press("details[id=issue] summary")
 	p.Type("details[id=issue] [name=reason]", "our mistake")
 	p.Press("details[id=issue] button")
-	p.Await("The coupon is issued.")
+	p.Await("Coupon issued.")
 	p.Await("mina of admin: our mistake")
 	c.gate.Record(c.t, c.ledger.Recorder, "issues")
 	c.inForce("issues", 4, "an issue")
@@ -314,7 +314,7 @@ func (c *clicker) voidOne() {
 	p.Press("main details:not(.help) summary")
 	p.Type("[name=reason]", "she asked")
 	p.Press("button.danger")
-	p.Await("It is voided.")
+	p.Await("Voided.")
 	p.Await("mina of admin: she asked")
 	c.inForce("voids", 2, "one void")
 }
@@ -335,7 +335,7 @@ func (c *clicker) voidSeveral() {
 	c.inForce("voids", 2, "a dry run")
 	p.Type("[name=typed]", "voids")
 	p.Press(".card.danger button")
-	p.Await("It is voided.")
+	p.Await("Voided.")
 	c.inForce("voids", 0, "a bulk void")
 }
 
@@ -359,9 +359,9 @@ func (c *clicker) stopProof() {
 	defer c.slow.Store(false)
 	p := c.at("/campaigns/steered/proof")
 	p.Press("form[action$='/proof'] button")
-	p.Await("Under way")
+	p.Await("Running")
 	p.Press("form[action$='/stop'] button")
-	p.Await("Prove it now") // while a proof is under way the page has no such button
+	p.Await("Verify now") // while a proof is under way the page has no such button
 }
 
 func (c *clicker) letters(open int) {
@@ -376,7 +376,7 @@ func (c *clicker) replayLetter() {
 	p := c.at("/recording")
 	p.Await("it is of epoch 1")
 	p.Press("form[action$='/replay'] button")
-	p.Await("It is recorded.")
+	p.Await("Recorded.")
 	p.Await("There is no dead letter.")
 	c.letters(0)
 	c.inForce("proved", 4, "a replay")
@@ -402,7 +402,7 @@ func (c *clicker) voidLetter() {
 	p := c.at("/recording")
 	p.Type("article [name=reason]", "nobody has it")
 	p.Press("article button.danger")
-	p.Await("It is voided.")
+	p.Await("Voided.")
 	p.Await("There is no dead letter.")
 	c.letters(0)
 	p.Press("a[href*='resolved=yes']")
@@ -413,7 +413,7 @@ func (c *clicker) makeKey() {
 	p := c.at("/keys")
 	p.Type("[name=name]", "jun")
 	p.Press("form[action$='/keys'] button")
-	p.Await("The new key: it is shown this once")
+	p.Await("The new key, shown only once")
 	c.keyOf("jun")
 }
 
@@ -433,7 +433,7 @@ func (c *clicker) revokeKey() {
 	c.key(firstcome.Viewer)
 	p := c.at("/keys")
 	p.Press("form[action$='" + c.keyOf("mina of viewer").ID + "/revoke'] button")
-	p.Await("The key is revoked.")
+	p.Await("Key revoked.")
 	if c.keyOf("mina of viewer").RevokedAt.IsZero() {
 		c.t.Error("the key is not revoked")
 	}

@@ -1,16 +1,16 @@
-// Package console serves the pages on which people watch, steer and prove a drop.
+// Package console serves the web pages on which people watch, manage and verify a drop.
 //
 // # A page
 //
-// pages.go is the whole surface on one screen: each page with its path and the roles that may see it. A page is a method that
-// reads what it shows and renders a template of pages/ (view.go), or does what its form asks for and leads on (303), so that
-// every page works without script. Pages that belong together are methods of one type, such as couponHandlers; all share a core. Both languages stand beside each other where a sentence is used, in a
-// template as {{t "한국어" "English"}}.
+// pages.go lists every page with its path and the roles that may see it. A handler is a method. It either reads data and renders
+// a template of pages/ (view.go), or performs a form's action and redirects (303). So every page works without JavaScript.
+// Related handlers are methods of one type, such as couponHandlers; all share a core. Each sentence is written in both languages
+// where it is used, in a template as {{t "한국어" "English"}}.
 //
-// # Who may
+// # Authorization
 //
-// A person logs in with an API key. session.go seals the key's id into a cookie; each request looks the key up again.
-// Every change goes through operate.Operator, as those of the API do.
+// A person logs in with an API key. session.go encrypts the key's ID in a cookie, and each request looks the key up again.
+// Every change goes through operate.Operator, as in the API.
 package console
 
 import (
@@ -35,37 +35,37 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// Config is what a Console stands on.
+// Config configures a Console.
 type Config struct {
 	Ledger Ledger
 	Desk   Desk
-	// LastRebuild returns what the last rebuild of a campaign came to: see ledger.Epochs.
+	// LastRebuild returns the result of a campaign's last rebuild: see ledger.Epochs.
 	LastRebuild func(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
-	Gate        gate.Counters // nil: the ledger decides
+	Gate        gate.Counters // nil if the ledger decides
 	Places      gate.Places
 	Operator    *operate.Operator
 	Watcher     *figures.Watcher
-	Journal     *Journal // nil: the ledger decides
-	// Excel answers an actor with all coupons of a campaign, as api.Server.Excel does.
+	Journal     *Journal // nil if the ledger decides
+	// Excel sends all coupons of a campaign to an actor, as api.Server.Excel does.
 	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error
-	// Decided is called with the outcome of each direct issue, as that of api.Observer is. It may be nil.
+	// Decided is called with the outcome of each direct issue, as in api.Observer. It may be nil.
 	Decided func(firstcome.CampaignID, firstcome.Outcome)
-	// Doctor examines this node's set-up; nil: nobody does.
+	// Doctor checks this node's configuration. If nil, there are no checks.
 	Doctor func(context.Context) doctor.Findings
 	// Prove audits a campaign for its page.
 	Prove Prove
 	Auth  *auth.Authenticator
 	// AllowAddress limits requests by the client's address, as api.Server.AllowAddress does. If nil, there is no limit.
 	AllowAddress func(*http.Request) (wait time.Duration, ok bool)
-	// Secret seals the sessions: every node of a deployment has the same.
+	// Secret encrypts the sessions. Every node of a deployment has the same secret.
 	Secret firstcome.Secret
-	// Secure tells that the pages are served with TLS only.
+	// Secure means that the pages are served only over TLS.
 	Secure bool
-	Log    *slog.Logger     // nil: slog.Default()
-	Clock  func() time.Time // nil: time.Now
+	Log    *slog.Logger     // slog.Default() if nil
+	Clock  func() time.Time // time.Now if nil
 }
 
-// A Ledger is what the pages read of one: see ledger.Reads. Changes go through Config.Operator.
+// A Ledger has the reads that the pages need: see ledger.Reads. Changes go through Config.Operator.
 type Ledger interface {
 	Campaigns
 	Coupons
@@ -74,34 +74,34 @@ type Ledger interface {
 	Losses
 }
 
-// Campaigns are those of a Ledger.
+// Campaigns reads campaigns.
 type Campaigns interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
 }
 
-// Coupons are those of a Ledger.
+// Coupons reads coupons.
 type Coupons interface {
 	Coupons(ctx context.Context, id firstcome.CampaignID, p ledger.Page, each func(firstcome.Coupon) error) error
 	Find(ctx context.Context, id firstcome.CampaignID, c ledger.Choice) (found []firstcome.Coupon, next int64, err error)
 	Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error)
 }
 
-// Courses say when what was issued, recorded and voided.
+// Courses reads when coupons were issued, recorded and voided.
 type Courses interface {
 	StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) ([]ledger.Step, error)
 	Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]ledger.Step, error)
 	Voids(ctx context.Context, id firstcome.CampaignID, most int) ([]ledger.VoidStep, error)
 }
 
-// Records say what operators did.
+// Records reads the operators' actions.
 type Records interface {
 	Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error
 	AuditLog(ctx context.Context, f ledger.LogFilter) ([]ledger.LogEntry, error)
 }
 
-// Losses are what did not become coupons.
+// Losses reads numbers that did not become coupons.
 type Losses interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
@@ -109,13 +109,13 @@ type Losses interface {
 	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
 }
 
-// A Desk keeps keys and proofs: see ledger.Desk.
+// A Desk stores API keys and proofs: see ledger.Desk.
 type Desk interface {
 	Keys
 	Proofs
 }
 
-// Keys are the API keys, with which people log in.
+// Keys stores the API keys, with which people log in.
 type Keys interface {
 	Keys(ctx context.Context) ([]firstcome.Key, error)
 	AddKey(ctx context.Context, actor string, k firstcome.Key) error
@@ -123,13 +123,13 @@ type Keys interface {
 	EndSessions(ctx context.Context, id string, until time.Time) error
 }
 
-// Proofs are the last ones of campaigns.
+// Proofs stores the last proof of each campaign.
 type Proofs interface {
 	KeepProof(ctx context.Context, p ledger.Proof) error
 	Proofs(ctx context.Context, ids []firstcome.CampaignID) ([]ledger.Proof, error)
 }
 
-// A Console serves the pages. Make one with New.
+// A Console serves the pages. Create it with New.
 type Console struct {
 	*core
 	rooms map[length]*auth.Room
@@ -148,7 +148,7 @@ type Console struct {
 	keys      keyHandlers
 }
 
-// A core is what the pages share.
+// A core has the fields that all handlers share.
 type core struct {
 	Config
 	seal     *seal
@@ -159,10 +159,10 @@ type core struct {
 	stopping chan struct{} // closed by Console.Stop
 }
 
-// Run proves campaigns, one at a time, until ctx ends.
+// Run runs the requested proofs, one at a time, until ctx ends.
 func (c *Console) Run(ctx context.Context) error { return c.prover.Run(ctx) }
 
-// Stop ends every stream: a browser comes again, and finds another node. It may be repeated.
+// Stop ends every event stream. Browsers then reconnect, to another node. It may be called repeatedly.
 func (c *Console) Stop() { c.stop.Do(func() { close(c.stopping) }) }
 
 // New returns the Console.
@@ -190,13 +190,13 @@ func New(c Config) *Console {
 	return console
 }
 
-// Root is the path of the console's first page, and the beginning of all others.
+// Root is the path of the console's first page, and the prefix of all others.
 const Root = "/console"
 
 // Handler serves Root and everything below it.
 func (c *Console) Handler() http.Handler { return c.protect(c.mux) }
 
-// shown returns the path of the page that a browser can ask for again: its own, or behind a form the nearest above the form's.
+// shown returns the path of a page that a browser can load again: the request's own path, or after a form the nearest page above it.
 func (c *core) shown(r *http.Request) string {
 	path := r.URL.Path
 	for r.Method != http.MethodGet && path != Root {
@@ -208,7 +208,7 @@ func (c *core) shown(r *http.Request) string {
 	return path
 }
 
-// Operations returns the whole surface, each page as its method and its path.
+// Operations returns the method and path of every page.
 func (c *Console) Operations() []string {
 	var operations []string
 	for _, p := range c.pages() {
@@ -217,7 +217,7 @@ func (c *Console) Operations() []string {
 	return operations
 }
 
-// protect refuses what another site's page sends, and says on every answer what a browser may do with it.
+// protect refuses requests from pages of other sites, and sets the security headers of every response.
 func (c *Console) protect(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +248,7 @@ func (c *Console) protect(next http.Handler) http.Handler {
 	})
 }
 
-// allow reports whether the client's address may ask now. Assets are not counted: they cost no more than a refusal, which needs them.
+// allow reports whether the rate limit lets the client's address through. Assets do not count: they cost no more than a refusal, whose page needs them.
 func (c *Console) allow(r *http.Request) (wait time.Duration, ok bool) {
 	if c.AllowAddress == nil || strings.HasPrefix(r.URL.Path, Root+"/assets/") {
 		return 0, true

@@ -15,7 +15,7 @@ import (
 
 const (
 	couponsPerPage = 50
-	// maxVoids is how many coupons are voided at once: each is a change of its own.
+	// maxVoids is the most coupons that one form voids. Each void is a change of its own.
 	maxVoids = 500
 )
 
@@ -24,27 +24,27 @@ type couponsPage struct {
 	Row     campaignRow
 	Filter  couponFilter
 	Rows    []firstcome.Coupon
-	More    string // link to the next ones
+	More    string // link to the next page
 	Numbers string // of the bulk void, as typed
 	Reason  string
-	Ask     *bulkVoid // what it would do
+	Ask     *bulkVoid // what the bulk void would do
 	Wrong   string
 	Version int64
-	OnWay   *int64 // issued and not in the ledger yet; nil: unknown
+	OnWay   *int64 // issued and not in the ledger yet; nil if unknown
 }
 
-// Pending tells whether coupons are known to be on their way to the ledger.
+// Pending reports whether coupons are known to be on their way to the ledger.
 func (p couponsPage) Pending() bool { return p.OnWay != nil && *p.OnWay > 0 }
 
-// A bulkVoid is what voiding many coupons would do.
+// A bulkVoid is a preview of voiding several coupons.
 type bulkVoid struct {
 	Void    []firstcome.Coupon
 	Already int64   // voided before
 	None    []int64 // numbers without a coupon in the ledger
 }
 
-// Numbers returns the numbers that were shown, for the form that confirms them. A coupon that is recorded later, within a range that was
-// typed, is not among them.
+// Numbers returns the numbers that were shown, for the form that confirms the void. A coupon that is recorded later, within a typed range, is not
+// among them.
 func (b *bulkVoid) Numbers() string {
 	numbers := make([]string, len(b.Void))
 	for n := range b.Void {
@@ -53,7 +53,7 @@ func (b *bulkVoid) Numbers() string {
 	return strings.Join(numbers, " ")
 }
 
-// couponHandlers list the coupons of a campaign, and void many at once.
+// couponHandlers list a campaign's coupons, and void several at once.
 type couponHandlers struct{ *core }
 
 func (c *couponHandlers) show(v *view) error {
@@ -81,7 +81,7 @@ func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }
 
-// export answers with all of a campaign's coupons as Excel opens them in Korean.
+// export sends all coupons of a campaign in a format that Korean Excel opens.
 func (c *couponHandlers) export(v *view) error {
 	s, err := v.status()
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *couponHandlers) export(v *view) error {
 	return c.Excel(v.w, v.r, v.who.Actor, s)
 }
 
-// void shows what a bulk void would do, and does it when the campaign's name or id was typed.
+// void previews a bulk void, and performs it once the campaign's name or ID was typed.
 func (c *couponHandlers) void(v *view) error {
 	s, err := v.status()
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *couponHandlers) void(v *view) error {
 	return v.leadDone(Root+"/campaigns/"+string(s.ID)+"/coupons", url.Values{"voided": {"yes"}}, "voided")
 }
 
-// dryRun returns what voiding these numbers would do.
+// dryRun returns the preview of voiding these numbers.
 func (c *couponHandlers) dryRun(v *view, id firstcome.CampaignID, numbers []int64) (*bulkVoid, error) {
 	would := &bulkVoid{}
 	for _, number := range numbers {
@@ -154,8 +154,8 @@ func (c *couponHandlers) dryRun(v *view, id firstcome.CampaignID, numbers []int6
 
 var errNumbers = errors.New("these are no numbers")
 
-// parseNumbers reads numbers, and ranges like 1300-1310, with blanks or line ends between. It returns each once, in order, and
-// not many more than maxVoids.
+// parseNumbers parses numbers, and ranges like 1300-1310, separated by whitespace. It returns each number once, in order, and stops
+// shortly after maxVoids.
 func parseNumbers(text string) (numbers []int64, err error) {
 	for part := range strings.FieldsSeq(strings.ReplaceAll(text, ",", "")) {
 		low, high, isRange := strings.Cut(part, "-")
@@ -175,12 +175,12 @@ func parseNumbers(text string) (numbers []int64, err error) {
 	return slices.Compact(numbers), nil
 }
 
-// A couponFilter says which of a campaign's coupons somebody wants to see, as they typed it.
+// A couponFilter selects coupons of a campaign, as typed in the form.
 type couponFilter struct {
 	From, To   string // numbers
 	User, Code string
-	Voided     bool // also the voided ones
-	OnlyVoided bool // and no others
+	Voided     bool // include voided coupons
+	OnlyVoided bool // exclude all others
 }
 
 func (v *view) couponFilter() couponFilter {
@@ -189,14 +189,14 @@ func (v *view) couponFilter() couponFilter {
 	return couponFilter{From: number("from"), To: number("to"), User: get("user_id"), Code: get("code"), Voided: get("voided") != "", OnlyVoided: get("voided") == "only"}
 }
 
-// read returns what the ledger is asked for, and the highest number; or what is wrong with the filter.
+// read returns the ledger query and the highest number, or an error message if the filter is invalid.
 func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, wrong string) {
 	from, err := numberOr(f.From, 1)
 	if err == nil {
 		to, err = numberOr(f.To, math.MaxInt64)
 	}
 	if err != nil {
-		return ask, 0, v.say("번호는 1 이상의 정수입니다.", "A number is a whole number from 1 on.")
+		return ask, 0, v.say("번호는 1 이상의 정수입니다.", "A number is a whole number from 1 up.")
 	}
 	ask.Page = ledger.Page{After: from - 1, Voided: f.Voided, OnlyVoided: f.OnlyVoided}
 	if f.User != "" {
@@ -212,7 +212,7 @@ func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, wrong string) 
 	return ask, to, ""
 }
 
-// numberOr reads a coupon's number. Nothing means otherwise.
+// numberOr parses a coupon's number. If text is empty, it returns otherwise.
 func numberOr(text string, otherwise int64) (int64, error) {
 	if text == "" {
 		return otherwise, nil
@@ -224,7 +224,7 @@ func numberOr(text string, otherwise int64) (int64, error) {
 	return number, err
 }
 
-// query returns the filter as a link has it, from another number on.
+// query returns the filter as the query of a link, starting at another number.
 func (f couponFilter) query(from int64) string {
 	query := url.Values{"from": {strconv.FormatInt(from, 10)}}
 	if f.To != "" {
@@ -239,13 +239,13 @@ func (f couponFilter) query(from int64) string {
 	return query.Encode()
 }
 
-// chosen returns the first coupons that a filter lets through, and one more than a page has if there are more.
+// chosen returns the first coupons that match a filter. If there are more than a page holds, it returns one more.
 func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter) (rows []firstcome.Coupon, wrong string, err error) {
 	ask, to, wrong := f.read(v)
 	if wrong != "" {
 		return nil, wrong, nil
 	}
-	named := v.may(run) || ask.Chosen() // as the API masks
+	named := v.may(run) || ask.Chosen() // the API masks by the same rule
 	keep := func(one firstcome.Coupon) error {
 		if !named {
 			one = one.Masked()
@@ -261,7 +261,7 @@ func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter
 	}
 	found, err := c.find(v, id, ask)
 	for _, one := range found {
-		_ = keep(one) // it has no error
+		_ = keep(one) // keep returns no error
 	}
 	return rows, "", err
 }

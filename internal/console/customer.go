@@ -15,42 +15,42 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A customerPage says what became of one customer.
+// A customerPage shows the result of a customer lookup.
 type customerPage struct {
-	User, Code, Campaign string // as they were asked for
+	User, Code, Campaign string // as typed
 	Wrong                string
-	Campaigns            []ledger.Status // to choose from: the latest
+	Campaigns            []ledger.Status // the latest, to choose from
 	Of                   *campaignRow    // nil if no campaign was named
-	Left                 *int64          // coupons of it; nil if unlimited or unknown
+	Left                 *int64          // coupons left in the campaign; nil if unlimited or unknown
 	Found                []customerCoupon
 	Place                *firstcome.Place
-	Untold               bool   // whether the user is in line cannot be told, since the line's log does not answer or lacks records
-	Sentence             string // for support to copy; empty: there is nothing to tell yet
+	Untold               bool   // the user's place is unknown: the line's log does not answer or lacks records
+	Sentence             string // for support to copy; empty if there is nothing to say yet
 	Asked                bool
-	None                 string // why nothing was found; empty: something was, or Sentence says it
-	More                 bool   // the user has coupons of further campaigns
-	// The form that issues a coupon shows why it did not, and the reason as it was written.
+	None                 string // why nothing was found; empty if something was, or if Sentence says why
+	More                 bool   // the user has coupons of more campaigns than are shown
+	// The form that issues a coupon shows why it failed, and the reason as typed.
 	NotIssued, Reason string
 }
 
-// A customerCoupon is a coupon with what happened to it.
+// A customerCoupon is a coupon and its history.
 type customerCoupon struct {
 	firstcome.Coupon
-	Lost   bool // the user was answered it, and it counts for nothing: its gate's epoch had ended
+	Lost   bool // the user was told of the coupon, but it is invalid: its gate's epoch had ended
 	Events []event
 }
 
 // An event happened to a customer.
 type event struct {
 	What string
-	At   time.Time // zero: when is not known
+	At   time.Time // zero if unknown
 	Note string
 }
 
-// walletRows is how many campaigns a customer's page shows.
+// walletRows is the most campaigns that a customer's page shows.
 const walletRows = 50
 
-// customerHandlers look one customer up, issue to them and void.
+// customerHandlers look up one customer, and issue and void their coupons.
 type customerHandlers struct{ *core }
 
 func (c *customerHandlers) show(v *view) error {
@@ -67,10 +67,10 @@ func (c *customerHandlers) show(v *view) error {
 	if page.Wrong != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
+	return v.render(status, "customer", v.say("고객 조회", "Customer lookup"), page)
 }
 
-// choices returns the campaigns that a form offers; none while the ledger does not answer.
+// choices returns the campaigns that a form offers. It returns none if the ledger does not answer.
 func (c *core) choices(v *view) []ledger.Status {
 	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{At: c.Clock(), Limit: campaignsPerPage})
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *core) choices(v *view) []ledger.Status {
 	return found
 }
 
-// lookUp finds what there is of a user, or of whoever holds a code.
+// lookUp finds the coupons of a user, or of the user who holds a code.
 func (c *customerHandlers) lookUp(v *view, page *customerPage) error {
 	var user firstcome.UserID
 	var code string
@@ -134,7 +134,7 @@ func (c *customerHandlers) lookUp(v *view, page *customerPage) error {
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 { // a code is found in the ledger only
+		if len(found) == 0 { // only the ledger finds a code
 			page.None = customerWords{v.lang}.noSuchCode(now.Unrecorded)
 			return nil
 		}
@@ -143,15 +143,15 @@ func (c *customerHandlers) lookUp(v *view, page *customerPage) error {
 	return c.inCampaign(v, page, &s, user)
 }
 
-// notCode returns what is wrong with a code that is none.
+// notCode returns the error message for an invalid code.
 func (l language) notCode() string {
 	return l.say("쿠폰 코드는 U를 뺀 글자와 숫자 16자입니다.", "A coupon code has 16 letters and digits, without U.")
 }
 
-// customerWords say in a language what became of a customer.
+// customerWords writes the sentences about a customer in one language.
 type customerWords struct{ language }
 
-// noSuchCode says that the ledger has no coupon with a code, of which so many are on their way there; nil: unknown.
+// noSuchCode says that the ledger has no coupon with the code. onWay is the number of unrecorded coupons, or nil if unknown.
 func (w customerWords) noSuchCode(onWay *int64) string {
 	none := w.say("원장에 이 코드의 쿠폰이 없습니다.", "The ledger has no coupon with this code.")
 	switch {
@@ -163,7 +163,7 @@ func (w customerWords) noSuchCode(onWay *int64) string {
 	return none + " " + w.say("코드를 다시 확인하세요.", "Check the code.")
 }
 
-// find looks coupons up, in all parts of the campaign.
+// find looks up coupons in all parts of the campaign.
 func (c *core) find(v *view, id firstcome.CampaignID, choice ledger.Choice) ([]firstcome.Coupon, error) {
 	for {
 		found, next, err := c.Ledger.Find(v.r.Context(), id, choice)
@@ -174,7 +174,7 @@ func (c *core) find(v *view, id firstcome.CampaignID, choice ledger.Choice) ([]f
 	}
 }
 
-// wallet finds a user's coupons in force, in all campaigns.
+// wallet finds a user's coupons in force in all campaigns.
 func (c *customerHandlers) wallet(v *view, page *customerPage, user firstcome.UserID) error {
 	found, err := c.Ledger.Wallet(v.r.Context(), user, "", walletRows+1)
 	if err != nil {
@@ -190,7 +190,7 @@ func (c *customerHandlers) wallet(v *view, page *customerPage, user firstcome.Us
 	return nil
 }
 
-// inCampaign finds all that happened to a user in one campaign.
+// inCampaign finds a user's coupons, place and history in one campaign.
 func (c *customerHandlers) inCampaign(v *view, page *customerPage, s *ledger.Status, user firstcome.UserID) error {
 	ctx := v.r.Context()
 	found, err := c.find(v, s.ID, ledger.Choice{User: user, Page: ledger.Page{Voided: true}})
@@ -199,7 +199,7 @@ func (c *customerHandlers) inCampaign(v *view, page *customerPage, s *ledger.Sta
 	}
 	var place firstcome.Place
 	var held firstcome.Coupon
-	if err = firstcome.ErrNoTicket; page.Of.Why == "" { // a gate that decides nothing is not asked: only the ledger is
+	if err = firstcome.ErrNoTicket; page.Of.Why == "" { // if the gate decides nothing, only the ledger is read
 		place, held, err = c.Places.Place(ctx, s.ID, user)
 	}
 	switch {
@@ -215,7 +215,7 @@ func (c *customerHandlers) inCampaign(v *view, page *customerPage, s *ledger.Sta
 		for _, coupon := range found {
 			known = known || coupon.Number == held.Number
 		}
-		if !known { // decided, and not in the ledger yet
+		if !known { // issued, but not in the ledger yet
 			found = append(found, held)
 		}
 	}
@@ -259,7 +259,7 @@ func (c *customerHandlers) inCampaign(v *view, page *customerPage, s *ledger.Sta
 	return nil
 }
 
-// lostOf returns the coupon of a line of the audit log that says whose a lost number was.
+// lostOf returns the lost coupon that an audit log entry describes. It returns false if the entry describes none.
 func (w customerWords) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 	var detail struct {
 		Code     string `json:"code"`
@@ -277,8 +277,8 @@ func (w customerWords) lostOf(e *ledger.LogEntry) (c customerCoupon, is bool) {
 	return c, true
 }
 
-// happened returns what happened to a coupon, in order. The lines of the audit log, if there are any, say who issued it directly and who
-// voided it, and why.
+// happened returns the history of a coupon, in order. issued and voided are the audit log's lines of its direct issue and its void, or nil. They
+// say who did it and why.
 func (w customerWords) happened(c firstcome.Coupon, recorded time.Time, issued, voided *recordLine) (events []event) {
 	if c.Ticket > 0 {
 		events = append(events, event{What: w.say("대기열에 들어왔습니다: 순번 %s", "stood in line: ticket %s", w.number(c.Ticket))})
@@ -307,7 +307,7 @@ func (w customerWords) happened(c firstcome.Coupon, recorded time.Time, issued, 
 	return events
 }
 
-// sentence is what support may tell the customer.
+// sentence returns the sentence that support may tell the customer.
 func (w customerWords) sentence(s *ledger.Status, page *customerPage) string {
 	var voided, lost *firstcome.Coupon
 	for n := range page.Found {
@@ -330,7 +330,7 @@ func (w customerWords) sentence(s *ledger.Status, page *customerPage) string {
 	case voided != nil:
 		return w.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, w.number(voided.Number), exact(voided.VoidedAt))
 	case lost != nil:
-		return w.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost by a failure of ours. We are sorry.", exact(lost.IssuedAt), s.Name, w.number(lost.Number))
+		return w.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost because of a failure on our side. We are sorry.", exact(lost.IssuedAt), s.Name, w.number(lost.Number))
 	case page.Untold:
 		return w.none(s) + " " + w.say("대기하고 계신지는 지금 확인할 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "Whether you are in line cannot be told now. We will look again in a moment.")
 	case of.Why != "":
@@ -339,7 +339,7 @@ func (w customerWords) sentence(s *ledger.Status, page *customerPage) string {
 	return w.none(s) + " " + w.chance(s, page)
 }
 
-// stopWords tell a customer, for each word of figures.Whys that is about the gate, why nobody knows what it decided.
+// stopWords has, for each word of figures.Whys about the gate, the sentence that tells a customer why the gate's decisions are unknown.
 var stopWords = map[string]sentence{
 	"silent":     {"‘%s’ 쿠폰을 결정하는 서버가 지금 응답하지 않습니다.", "What decides “%s” does not answer now."},
 	"unverified": {"‘%s’ 쿠폰을 결정하는 서버가 복구되는 중입니다.", "What decides “%s” is recovering."},
@@ -350,12 +350,12 @@ var stopWords = map[string]sentence{
 	"mismatch":   {"저희가 보고 있는 서버는 ‘%s’ 쿠폰을 결정하지 않습니다.", "The server that we look at does not decide “%s”."},
 }
 
-// none says that the customer has no coupon of a campaign.
+// none returns the sentence that the customer has no coupon of a campaign.
 func (w customerWords) none(s *ledger.Status) string {
-	return w.say("고객님은 ‘%s’ 쿠폰을 가지고 계시지 않습니다. 받지 못한 신청은 기록하지 않습니다.", "You have no coupon of “%s”. Who asked in vain is not recorded.", s.Name)
+	return w.say("고객님은 ‘%s’ 쿠폰을 가지고 계시지 않습니다. 받지 못한 신청은 기록하지 않습니다.", "You have no coupon of “%s”. Refused claims are not recorded.", s.Name)
 }
 
-// chance says what a claim would get now.
+// chance returns the sentence on what a claim would get now.
 func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 	of := page.Of
 	if told := endingOf(of.State).told; told != (sentence{}) {
@@ -365,10 +365,10 @@ func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 	case of.State == "sold_out" && of.SoldOutAt.IsZero():
 		return w.say("쿠폰은 모두 나갔습니다.", "All coupons are gone.")
 	case of.State == "sold_out":
-		return w.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They were gone for the first time at %s.", exact(of.SoldOutAt))
+		return w.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They first sold out at %s.", exact(of.SoldOutAt))
 	case of.State == "not_open":
 		return w.say("쿠폰은 %s에 열립니다.", "It opens at %s.", exact(s.OpensAt))
-	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // also a line that was taken away, until it is empty
+	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // a removed line exists until it is empty
 		return w.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:
 		return w.say("쿠폰은 수량 제한 없이 열려 있습니다.", "It is open, without a limit.")
@@ -376,7 +376,7 @@ func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 	return w.say("지금 %s장이 남아 있습니다.", "Coupons left now: %s.", w.number(page.Left))
 }
 
-// reason returns why a form voids something.
+// reason returns the reason for a void, as typed in the form.
 func (v *view) reason() (string, error) {
 	reason := strings.TrimSpace(v.form.Get("reason"))
 	if reason == "" || utf8.RuneCountInString(reason) > firstcome.MaxReason {
@@ -385,7 +385,7 @@ func (v *view) reason() (string, error) {
 	return reason, nil
 }
 
-// issue issues a coupon to one user, even if the user had one before. The page shows the result.
+// issue issues a coupon directly to one user, even if the user had one before. The page shows the result.
 func (c *customerHandlers) issue(v *view) error {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	page := customerPage{User: get("user_id"), Campaign: get("campaign"), Reason: get("reason")}
@@ -403,7 +403,7 @@ func (c *customerHandlers) issue(v *view) error {
 		page.NotIssued = v.say("발급하지 않았습니다. 고객이 이미 쿠폰을 가지고 있습니다.", "No coupon was issued: the customer holds one already.")
 	case firstcome.SoldOut:
 		page.NotIssued = v.say("발급하지 않았습니다. 남은 쿠폰이 없습니다. 먼저 수량을 늘리세요.", "No coupon was issued: none is left. Raise the quantity first.")
-	default: // nothing else refuses a direct issue
+	default: // a direct issue has no other refusal
 		page.NotIssued = v.say("발급하지 않았습니다. 캠페인이 마감되었습니다.", "No coupon was issued: the campaign is closed.")
 	}
 	if outcome != 0 {
@@ -413,10 +413,10 @@ func (c *customerHandlers) issue(v *view) error {
 		}
 	}
 	page.Campaigns = c.choices(v)
-	return v.render(status, "customer", v.say("고객 조회", "One customer"), page)
+	return v.render(status, "customer", v.say("고객 조회", "Customer lookup"), page)
 }
 
-// issueTo issues what a form asks for. If it cannot, the page says why, and there is no outcome.
+// issueTo issues the coupon that a form requests. If it cannot, the page says why, and the outcome is zero.
 func (c *customerHandlers) issueTo(v *view, page *customerPage) (o firstcome.Outcome, err error) {
 	user, err := firstcome.ParseUserID(page.User)
 	if err != nil {
@@ -448,7 +448,7 @@ func (c *customerHandlers) issueTo(v *view, page *customerPage) (o firstcome.Out
 	return o, nil
 }
 
-// void takes one coupon back.
+// void voids one coupon.
 func (c *customerHandlers) void(v *view) error {
 	id, err := v.campaign()
 	if err != nil {
@@ -467,7 +467,7 @@ func (c *customerHandlers) void(v *view) error {
 		return err
 	}
 	query := url.Values{"campaign": {string(id)}}
-	if user := v.form.Get("user_id"); user == string(coupon.User) { // who is not told the user by the void
+	if user := v.form.Get("user_id"); user == string(coupon.User) { // the form named the user, so the link may, too
 		query.Set("user_id", user)
 	}
 	return v.leadDone(Root+"/customer", query, "voided")

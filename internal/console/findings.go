@@ -7,7 +7,7 @@ import (
 	"github.com/firstcome/firstcome/internal/doctor"
 )
 
-// findingWords has in Korean what doctor looks at, by Finding.What, and what to do if it is not well.
+// findingWords has the Korean name and advice for each check of doctor, by Finding.What.
 var findingWords = map[string]struct{ name, advice string }{
 	"ledger":                             {"원장", "원장이 응답하지 않거나 느리거나 손상되었습니다. 주소와 로그인 정보, 서버 상태를 확인하세요. 파일이 손상되었다면 서버를 멈추고 백업을 되돌리세요."},
 	"the ledger's clock":                 {"원장 서버의 시계", "이 서버의 시계와 맞지 않습니다. 두 시계를 모두 NTP로 맞추세요. 원장이 직접 결정하면 그 시계로 오픈하고 마감합니다."},
@@ -59,7 +59,7 @@ var findingWords = map[string]struct{ name, advice string }{
 	"open files":                               {"열 수 있는 파일 수", "한도가 연결 수보다 작거나 읽을 수 없습니다. 한도를 늘리세요."},
 }
 
-// looked returns in Korean what doctor looked at.
+// looked returns the Korean name of a check.
 func looked(f doctor.Finding) string {
 	if words, ok := findingWords[f.What]; ok {
 		return words.name
@@ -67,7 +67,7 @@ func looked(f doctor.Finding) string {
 	return "그 밖의 점검"
 }
 
-// advice returns in Korean what to do about a finding; empty: nothing.
+// advice returns in Korean what to do about a finding, or "" if nothing.
 func advice(f doctor.Finding) string {
 	switch words, ok := findingWords[f.What]; {
 	case f.Grade == doctor.OK:
@@ -78,18 +78,18 @@ func advice(f doctor.Finding) string {
 	return "운영 권한이 있는 사람이 원문을 확인해야 합니다."
 }
 
-// breachWords has the meaning of a breach, by the promise that it names: see package audit.
+// breachWords has the meaning of a breach, by its promise: see package audit.
 var breachWords = map[string]sentence{
 	"P1":         {"유효한 쿠폰이 수량을 넘은 적이 있습니다.", "More coupons were in force than the quantity."},
 	"P2":         {"쿠폰이 남았는데 소진이라고 답했습니다.", "Claims were answered sold out while coupons were left."},
 	"P3":         {"한 사람이 유효한 쿠폰을 두 장 가진 적이 있습니다.", "A customer held two coupons in force."},
 	"P4":         {"번호와 발급 순서가 맞지 않습니다.", "Numbers and the order of the issues do not agree."},
 	"P5":         {"있어야 할 쿠폰이 원장에 없습니다.", "The ledger lacks coupons that it should have."},
-	"P6":         {"다시 신청한 사람에게 다른 답을 했습니다.", "Claims that were made again were answered otherwise."},
+	"P6":         {"다시 신청한 사람에게 다른 답을 했습니다.", "Repeated claims were answered differently."},
 	"P7":         {"오픈 전이나 마감 뒤, 또는 일시중지 중에 발급된 쿠폰이 있습니다.", "Coupons were issued before the opening, after the closing or in a pause."},
-	"P8":         {"결과를 알면서 모른다고 답했거나, 모르면서 안다고 답했습니다.", "An answer said what was not known, or not what was."},
+	"P8":         {"결과를 알면서 모른다고 답했거나, 모르면서 안다고 답했습니다.", "An answer reported something unknown, or something untrue."},
 	"P9":         {"대기열의 순번이 지켜지지 않았거나, 대기열의 합이 맞지 않습니다.", "Places in line were not kept, or the line does not add up."},
-	"changes":    {"변경 이력과 캠페인의 지금 상태가 맞지 않습니다.", "The campaign is not what its changes make of it."},
+	"changes":    {"변경 이력과 캠페인의 지금 상태가 맞지 않습니다.", "The campaign does not match its changes."},
 	"counters":   {"캠페인에 적힌 수나 시각이 쿠폰과 맞지 않습니다.", "The campaign's counters or times do not agree with its coupons."},
 	"facts":      {"이벤트 기록이 쿠폰과 맞지 않습니다.", "The facts do not agree with the coupons."},
 	"identity":   {"ID나 쿠폰 코드가 이 캠페인의 것이 아닙니다.", "An id or a code is not of this campaign."},
@@ -101,18 +101,18 @@ var breachWords = map[string]sentence{
 	"books":      {"서버와 클라이언트의 기록이 서로 맞지 않습니다.", "The histories of server and clients do not agree."},
 }
 
-// broken returns the words for a breach of a promise. One that another version found may have none of its own.
+// broken returns the words for a breach of a promise. A breach that another version found may have general words only.
 func (l language) broken(promise string) string {
 	if words, ok := breachWords[promise]; ok {
 		return l.words(words)
 	}
-	return l.say("서로 맞지 않는 것이 있습니다.", "Something does not agree.")
+	return l.say("서로 맞지 않는 것이 있습니다.", "The data is inconsistent.")
 }
 
-// unproved says why a campaign could not be proved. The log has the error.
+// unproved returns why a verification failed. The error itself is in the log.
 func (l language) unproved(err error) string {
 	if errors.Is(err, firstcome.ErrGateUnavailable) {
-		return l.say("게이트가 응답하지 않았습니다. 잠시 뒤 다시 검증하세요.", "The gate did not answer. Prove it again in a moment.")
+		return l.say("게이트가 응답하지 않았습니다. 잠시 뒤 다시 검증하세요.", "The gate did not answer. Verify again in a moment.")
 	}
 	return l.say("원장이나 게이트를 끝까지 읽지 못했습니다. 이유는 노드의 로그에 있습니다.", "The ledger or the gate could not be read to the end. The node's log says why.")
 }

@@ -13,54 +13,54 @@ import (
 	"github.com/firstcome/firstcome/internal/record"
 )
 
-// A healthPage draws the flow once, and lists the nodes and what doctor found.
+// A healthPage shows the flow, the nodes and the findings of doctor.
 type healthPage struct {
 	Edges    []edge
 	Nodes    []nodeRow
 	Unheard  bool  // the nodes could not be read
-	Stopped  int64 // campaigns of which the gate decides nothing, as far as this node knows
+	Stopped  int64 // campaigns whose gate decides nothing, as far as this node knows
 	Gates    []stoppedGate
 	Findings doctor.Findings
 	Examined time.Time
 }
 
-// An edge of the flow leads to the next part of it.
+// An edge leads from one part of the flow to the next.
 type edge struct {
-	Words []string // the part before it, by the glossary
-	Rate  *float64 // a second; nil: unknown
-	State string   // ok, warn, bad or unknown; empty if it leads nowhere
+	Words []string // the part that it leaves, as glossary IDs
+	Rate  *float64 // per second; nil if unknown
+	State string   // ok, warn, bad or unknown; empty for the last part
 	Note  string
 }
 
-// A nodeRow is a node with whether it is heard.
+// A nodeRow is a node, and whether it is alive.
 type nodeRow struct {
 	figures.Node
 	Gone bool
 }
 
-// doctorEvery is how old findings are before they are looked for again.
+// doctorEvery is the age from which findings are checked again.
 const doctorEvery = 30 * time.Second
 
-// A checkup remembers what the page before saw.
+// A checkup caches the last findings, and each node's last counts.
 type checkup struct {
-	looking  sync.Mutex // held while doctor looks
+	looking  sync.Mutex // held while doctor runs
 	mu       sync.Mutex // guards what follows
 	findings doctor.Findings
 	examined time.Time
 	heard    map[string]heard // by the nodes' keys
 }
 
-// A heard is what a node said last of its claims.
+// A heard holds the counts that a node last reported.
 type heard struct {
 	started, seen time.Time
 	campaigns     map[firstcome.CampaignID]figures.Counts
-	rates         map[string]float64 // claims a second since what it said before, by kind, and coupons toLines; nil: unknown
+	rates         map[string]float64 // claims per second since the report before, by kind, and coupons under toLines; nil if unknown
 }
 
-// toLines is beside the kinds of claims: coupons that were issued to people in line, whose claims ended as waiting.
+// toLines is a key beside the kinds of claims. It counts coupons issued to users in line, whose claims ended as waiting.
 const toLines = "to lines"
 
-// healthHandlers show how nodes, gate and ledger are.
+// healthHandlers show the state of nodes, gate and ledger.
 type healthHandlers struct {
 	*core
 	checkup checkup
@@ -85,14 +85,14 @@ func (c *healthHandlers) show(v *view) error {
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
 }
 
-// examine has doctor look, which reads much of a ledger's file: only when a person asks.
+// examine runs doctor when a person asks. Doctor reads much of a ledger's file, so it does not run by itself.
 func (c *healthHandlers) examine(v *view) error {
 	c.checkup.examine(v.r.Context(), c.Doctor, c.Clock())
 	return v.lead(Root + "/health")
 }
 
-// rates returns claims a second by kind, over the nodes that are heard; nil: unknown. However many people look, and however often, each node's
-// rate is that between two things which it said, a second apart at least.
+// rates returns the claims per second by kind, summed over the live nodes, or nil if unknown. A node's rate is computed from two of its reports,
+// at least a second apart, however often pages are loaded.
 func (u *checkup) rates(nodes []figures.Node) (all map[string]float64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,7 +114,7 @@ func (u *checkup) rates(nodes []figures.Node) (all map[string]float64) {
 	return all
 }
 
-// next returns what follows what a node said before.
+// next returns the counts and rates after a node's next report.
 func (h heard) next(n *figures.Node) heard {
 	passed := n.SeenAt.Sub(h.seen)
 	again := h.started.Equal(n.StartedAt)
@@ -129,7 +129,7 @@ func (h heard) next(n *figures.Node) heard {
 	for id, counts := range n.Campaigns {
 		from := h.campaigns[id]
 		if !from.Since.Equal(counts.Since) {
-			from = figures.Counts{} // it was not among the campaigns that are counted
+			from = figures.Counts{} // the node did not count this campaign before
 		}
 		for _, k := range figures.Kinds() {
 			now.rates[k.String()] += float64(counts.Claims[k]-from.Claims[k]) / passed.Seconds()
@@ -139,7 +139,7 @@ func (h heard) next(n *figures.Node) heard {
 	return now
 }
 
-// examine has doctor look, unless it just did, or looks already.
+// examine runs doctor, unless it has just run or is running.
 func (u *checkup) examine(ctx context.Context, look func(context.Context) doctor.Findings, now time.Time) {
 	if !u.looking.TryLock() {
 		return
@@ -155,7 +155,7 @@ func (u *checkup) examine(ctx context.Context, look func(context.Context) doctor
 	u.findings, u.examined = found, now
 }
 
-// last returns what doctor found last, and when; a zero time: it did not look yet.
+// last returns the last findings of doctor and their time, which is zero if it has not run yet.
 func (u *checkup) last() (doctor.Findings, time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -205,7 +205,7 @@ func (c *healthHandlers) edges(ctx context.Context, v *view, rates map[string]fl
 		failed = nil
 	}
 	switch {
-	case failed != nil && err != nil: // the gate is asked about what the ledger tells of
+	case failed != nil && err != nil: // the gate is asked about the campaigns that the ledger lists
 		journal.State = "unknown"
 	case failed != nil:
 		recorded.State = "unknown"

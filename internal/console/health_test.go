@@ -48,7 +48,7 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 		}
 	})
 	b := h.browser()
-	if got := b.get("/console/health").text(); looked != 0 || !strings.Contains(got, "did not look on this node yet") {
+	if got := b.get("/console/health").text(); looked != 0 || !strings.Contains(got, "No checks have run on this node yet") {
 		t.Errorf("nobody asked, and doctor looked %d times: %s", looked, got)
 	}
 	got := b.post("/console/health/examine", url.Values{}).text()

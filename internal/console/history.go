@@ -163,7 +163,7 @@ func (l language) curve(steps []ledger.Step) template.HTML {
 	for _, s := range steps {
 		fmt.Fprintf(&points, "%.1f,%.1f ", d.x(unix(s.IssuedAt)), d.y(float64(s.Number)))
 	}
-	label := l.say("%s번까지의 번호와 발급 시각", "numbers up to %s over the instants of their issue", l.number(last.Number))
+	label := l.say("%s번까지의 번호와 발급 시각", "numbers up to %s, by time of issue", l.number(last.Number))
 	return d.frame(l, label, `<polyline points="`+points.String()+`"/>`)
 }
 

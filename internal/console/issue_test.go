@@ -43,7 +43,7 @@ func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 				t.Errorf("there is no form: %s", got.text())
 			}
 			stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", id, 0, ledger.Pause)))
-			says(issue("mina", "our mistake"), http.StatusOK, "The coupon is issued.")
+			says(issue("mina", "our mistake"), http.StatusOK, "Coupon issued.")
 			says(b.get("/console/customer?campaign=spring&user_id=mina"), http.StatusOK, "was issued number 1 directly")
 			says(b.get("/console/customer?campaign=spring&user_id=mina"), http.StatusOK, key.Name+": our mistake")
 			says(issue("mina", "again"), http.StatusConflict, "No coupon was issued: the customer holds one already.")
@@ -52,7 +52,7 @@ func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 			}
 			stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 1, "wrong benefit")))
 			says(issue("mina", "the right benefit"), http.StatusOK, "You got number 2 of")
-			says(issue("jun", "r"), http.StatusOK, "The coupon is issued.")
+			says(issue("jun", "r"), http.StatusOK, "Coupon issued.")
 			says(issue("sua", "r"), http.StatusConflict, "No coupon was issued: none is left. Raise the quantity first.")
 			says(issue(" ", "r"), http.StatusUnprocessableEntity, "")
 			says(issue("sua", " "), http.StatusUnprocessableEntity, "reason: must have 1 to")

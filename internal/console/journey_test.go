@@ -103,7 +103,7 @@ func (d *day) logsIn() {
 	d.looks("API 키로 로그인합니다.", "Log in with your API key.")
 	d.Type("input[name=key]", plain)
 	d.Press("main button")
-	d.looks("새 캠페인", "A new campaign")
+	d.looks("새 캠페인", "Create a campaign")
 	d.Press("header nav a")
 	d.looks("아직 캠페인이 없습니다.", "There is no campaign yet.")
 }
@@ -115,12 +115,12 @@ func (d *day) makesACampaign() {
 	d.Type("[name=quantity]", "many")
 	d.Press("button[value=check]")
 	d.Until(`!!document.querySelector("[name=quantity][aria-invalid]")`)
-	d.looks("새 캠페인", "A new campaign")
+	d.looks("새 캠페인", "Create a campaign")
 	d.Type("[name=quantity]", "4")
 	d.Press("button[value=check]")
 	d.looks("열기 전에 볼 것", "Before it opens")
 	d.Press("button[value=create]")
-	d.looks("캠페인을 만들었습니다.", "The campaign is made.")
+	d.looks("캠페인을 만들었습니다.", "Campaign created.")
 	d.Await("Autumn <b>& co</b>")
 }
 
@@ -150,7 +150,7 @@ func (d *day) pausesAndResumes() {
 		fetch("/console/help?first").then(() => { e.click(); fetch("/console/help?second"); });
 		return true;
 	})(document.querySelector("button[value=pause]"))`)
-	d.looks("일시중지했습니다.", "It is paused.")
+	d.looks("일시중지했습니다.", "Paused.")
 	if n := d.switches.Load(); n != 1 || !d.status("autumn").Paused {
 		d.t.Errorf("two presses are %d requests, and it is paused %v", n, d.status("autumn").Paused)
 	}
@@ -161,11 +161,11 @@ func (d *day) pausesAndResumes() {
 	d.counter.Claimed("autumn", got.Outcome, time.Millisecond)
 	d.follows()
 	d.tick()
-	d.sees("거절된 요청 1", "Asked in vain 1")
+	d.sees("거절된 요청 1", "Refused 1")
 	d.Press(".tabs a[href$='/steer']")
 	d.looks("다시 발급합니다.", "Coupons are issued again.")
 	d.Press("button[value=resume]")
-	d.sees("재개했습니다.", "It goes on.")
+	d.sees("재개했습니다.", "Resumed.")
 	if d.status("autumn").Paused {
 		d.t.Error("it is paused still")
 	}
@@ -190,7 +190,7 @@ func (d *day) voidsACoupon() {
 	d.Press("main details:not(.help) summary")
 	d.Type("[name=reason]", "she asked")
 	d.Press("button.danger")
-	d.sees("회수했습니다.", "It is voided.")
+	d.sees("회수했습니다.", "Voided.")
 	d.looks("mina of admin: she asked", "mina of admin: she asked")
 	if n := d.status("autumn").InForce; n != 3 {
 		d.t.Errorf("%d are in force, want 3", n)
@@ -199,7 +199,7 @@ func (d *day) voidsACoupon() {
 
 func (d *day) provesAndReports() {
 	d.Go(d.url + "/console/campaigns/autumn/proof")
-	d.looks("아직 검증하지 않았습니다.", "It was not proved yet.")
+	d.looks("아직 검증하지 않았습니다.", "It has not been verified yet.")
 	d.Press("form[action$='/proof'] button")
 	d.looks("확인한 약속을 모두 준수했습니다", "Every promise that was checked was kept")
 	d.Press("a[href$='/report']")

@@ -111,7 +111,7 @@ func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	runs.await("/console/campaigns/spring/proof", "Promises are broken")
 	failed = fmt.Errorf("audit winter: %w", errAway)
 	runs.post("/console/campaigns/winter/proof", url.Values{})
-	runs.await("/console/campaigns/winter/proof", "It could not be proved. The ledger or the gate could not be read to the end.")
+	runs.await("/console/campaigns/winter/proof", "The verification failed. The ledger or the gate could not be read to the end.")
 	const health, proof, report, unproved = "/console/health", "/console/campaigns/spring/proof", "/console/campaigns/spring/report", "/console/campaigns/winter/proof"
 	for _, lang := range []string{"ko", "en"} {
 		runs.lang, sees.lang = lang, lang

@@ -48,7 +48,7 @@ func TestTheLivePageCountsClaimsInVain(t *testing.T) {
 	}
 	shows := func(want string) {
 		t.Helper()
-		if got := h.browser().get("/console/campaigns/spring").text(); !strings.Contains(got, "Asked in vain "+want+" ") {
+		if got := h.browser().get("/console/campaigns/spring").text(); !strings.Contains(got, "Refused "+want+" ") {
 			t.Errorf("not %s refused claims: %s", want, got)
 		}
 	}

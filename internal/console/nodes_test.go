@@ -17,7 +17,7 @@ func TestEveryNodeShowsTheLastProof(t *testing.T) {
 	id := one.campaign("spring", 3)
 	one.claim(id, "a", "b")
 	here, there := one.browser(), other.browser()
-	there.await("/console/campaigns/spring/proof", "not proved yet")
+	there.await("/console/campaigns/spring/proof", "not been verified yet")
 	if got := here.post("/console/campaigns/spring/proof", url.Values{}); got.status != http.StatusOK {
 		t.Fatalf("started: %d %s", got.status, got.text())
 	}

@@ -34,11 +34,11 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	}{
 		{"user_id=mina&campaign=spring", []string{"You got number 1 of “추석 spring” at 2026-11-23 10:00:03.214", "was issued number 1", "was recorded in the ledger"}},
 		{"user_id=jun&campaign=spring", []string{"Your coupon number 2 of “추석 spring” was taken back", "was voided", "a test: asked for it"}},
-		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring”. Who asked in vain is not recorded. Coupons left now: 1."}},
+		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring”. Refused claims are not recorded. Coupons left now: 1."}},
 		{"code=" + code + "&campaign=spring", []string{"You got number 3"}},
 		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
-		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. Who asked in vain is not recorded. " + "It is open, without a limit."}},
+		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. Refused claims are not recorded. " + "It is open, without a limit."}},
 		{"user_id=mina", []string{"was issued number 1"}},
 		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
 		{"user_id=nobody", []string{"Name the campaign, too: then the gate is asked, and you see why."}},
@@ -54,7 +54,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	now = now.Add(time.Second) // stock that came back is quarantined before it is sold out again
 	h.stands(now)
 	h.claim(id, "again", "later")
-	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They were gone for the first time at 2026-11-23 10:00:03.214") {
+	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They first sold out at 2026-11-23 10:00:03.214") {
 		t.Errorf("sold out: %s", got)
 	}
 	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {
@@ -246,7 +246,7 @@ func TestABulkVoidVoidsWhatWasShown(t *testing.T) {
 	h.claim(id, "late", "later")
 	r.Type(".danger [name='typed']", "spring")
 	r.Press(".danger button")
-	r.Await("It is voided.")
+	r.Await("Voided.")
 	if s := h.status(id); s.Issued != 7 || s.InForce != 5 {
 		t.Errorf("%d of %d coupons are in force, and two were shown", s.InForce, s.Issued)
 	}

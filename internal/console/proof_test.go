@@ -64,10 +64,10 @@ func TestAProofThatEndsWhileItsPageIsReadIsNotDenied(t *testing.T) {
 		close(may)
 		stage.Await(t, "that the proof has ended", true, func() bool {
 			got := b.get("/console/campaigns/spring/proof").text()
-			return strings.Contains(got, "was kept") && !strings.Contains(got, "Under way")
+			return strings.Contains(got, "was kept") && !strings.Contains(got, "Running")
 		})
 	}
-	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "Under way") {
+	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "Running") {
 		t.Errorf("the page says %s", got)
 	}
 }
@@ -77,7 +77,7 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 	id := h.campaign("spring", 3)
 	h.claim(id, "a", "b", "c", "d")
 	b := h.browser()
-	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "not proved yet") {
+	if got := b.get("/console/campaigns/spring/proof").text(); !strings.Contains(got, "not been verified yet") {
 		t.Errorf("before: %s", got)
 	}
 	if got := b.post("/console/campaigns/spring/proof", url.Values{}); got.status != http.StatusOK {
@@ -85,7 +85,7 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 	}
 	proved := b.await("/console/campaigns/spring/proof", "Every promise that was checked was kept")
 	for _, want := range []string{
-		"P1 " + "Never more" + " At every number: were more in force than the quantity then was?" + " 3 kept", "P2 " + "Never fewer" + " This takes the answers that clients got: firstcome load – " + "not seen here",
+		"P1 " + "Never more" + " At every number: were more coupons in force than the quantity at that time?" + " 3 kept", "P2 " + "Never fewer" + " This takes the answers that clients got: firstcome load – " + "not seen here",
 		"P9 " + "A place is kept" + " This campaign had no line. – " + "not seen here", "3 coupons",
 	} {
 		if !strings.Contains(proved.text(), want) {
@@ -150,7 +150,7 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 	for id := range proofs {
 		page := "/console/campaigns/" + string(h.campaign(string(id), 3)) + "/proof"
 		b.post(page, url.Values{})
-		got := b.await(page, "Prove it again").text() // which also means that the next proof may begin
+		got := b.await(page, "Verify again").text() // which also means that the next proof may begin
 		for _, want := range []string{"Promises are broken: 2", "mina holds two", "position 7 is missing", "broken 1"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("a breach at the %s: no %q in %s", id, want, got)
@@ -159,7 +159,7 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 		if strings.Contains(got, "Every promise that was checked was kept") {
 			t.Errorf("a breach at the %s: it says kept", id)
 		}
-		if said := "The gate was in use, so its counters were not compared."; strings.Contains(got, said) != (id == "gate") {
+		if said := "The gate was busy, so its counters were not compared."; strings.Contains(got, said) != (id == "gate") {
 			t.Errorf("a breach at the %s: it should say %q only of a gate in use: %s", id, said, got)
 		}
 	}
@@ -187,7 +187,7 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	if got := b.post("/console/campaigns/winter/proof", url.Values{}); got.status != http.StatusConflict {
 		t.Errorf("a second one: %d %s", got.status, got.text())
 	}
-	if got := b.get("/console/campaigns/winter/proof").text(); !strings.Contains(got, "Another campaign is being proved"+": spring") {
+	if got := b.get("/console/campaigns/winter/proof").text(); !strings.Contains(got, "Another campaign is being verified"+": spring") {
 		t.Errorf("the other campaign's page: %s", got)
 	}
 	b.post("/console/campaigns/winter/proof/stop", url.Values{}) // it is not winter's
@@ -198,7 +198,7 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	}
 	b.post("/console/campaigns/spring/proof/stop", url.Values{})
 	<-stopped
-	b.await("/console/campaigns/spring/proof", "not proved yet")
+	b.await("/console/campaigns/spring/proof", "not been verified yet")
 }
 
 // TestTheReportHasWhatTheLedgerHasNow opens the report before any proof, after a proof that failed, and after changes since a proof.
@@ -229,11 +229,11 @@ func TestTheReportHasWhatTheLedgerHasNow(t *testing.T) {
 	void(1)
 	says("before any proof", "Voided 1 Dead letters 1 Lost numbers 0")
 	b.post("/console/campaigns/spring/proof", url.Values{})
-	b.await("/console/campaigns/spring/proof", "Prove it again")
+	b.await("/console/campaigns/spring/proof", "Verify again")
 	void(2)
 	says("after a proof and a void", "Voided 2 Dead letters 1 Lost numbers 0")
 	failed.Store(true)
 	b.post("/console/campaigns/spring/proof", url.Values{})
-	b.await("/console/campaigns/spring/proof", "It could not be proved")
+	b.await("/console/campaigns/spring/proof", "The verification failed")
 	says("after a proof that failed", "Voided 2 Dead letters 1 Lost numbers 0")
 }

@@ -127,7 +127,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 		return b.post("/console/campaigns/lost/rebuild", url.Values{"version": {version}, "typed": {typed}})
 	}
 	for _, typed := range []string{"", "spring"} {
-		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "are lost. At most:"+" 8. "+"More numbers may be skipped, and none of them is given again.") {
+		if got := send("1", typed); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `name="typed"`) || !strings.Contains(got.text(), "are lost. At most:"+" 8. "+"More numbers may be skipped, and none of them is assigned again.") {
 			t.Errorf("rebuilt with %q: %d %s", typed, got.status, got.text())
 		}
 	}

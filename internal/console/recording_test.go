@@ -54,9 +54,9 @@ func TestTheRecordingPageShowsEachRecordersBreaker(t *testing.T) {
 }
 
 func TestTheRecordingPageSaysThatThisNodeRecordsNothing(t *testing.T) {
-	for said, recorder := range map[string]func() record.Stats{"this node records nothing": nil, "Retries 0": func() record.Stats { return record.Stats{Breaker: "closed"} }} {
+	for said, recorder := range map[string]func() record.Stats{"this node does not record": nil, "Retries 0": func() record.Stats { return record.Stats{Breaker: "closed"} }} {
 		h := openFar(t, func(h *house) { h.config.Journal.Recorder = recorder })
-		if got := h.browser().get("/console/recording").text(); !strings.Contains(got, said) || strings.Contains(got, "records nothing") != (recorder == nil) {
+		if got := h.browser().get("/console/recording").text(); !strings.Contains(got, said) || strings.Contains(got, "does not record") != (recorder == nil) {
 			t.Errorf("no %q in %s", said, got)
 		}
 	}
@@ -130,17 +130,17 @@ func TestAllLettersOfACauseAreResolvedAtOnce(t *testing.T) {
 		}
 	}
 	send := func(form url.Values) shown { return b.post("/console/recording/dead-letters", form) }
-	says(send(form()), http.StatusOK, "Void all of this cause?", "dead letters: 4 · spring", "number 1 · hana-0", "number 3 · hana-2", "Only the first ones are shown.")
+	says(send(form()), http.StatusOK, "Void all of this cause?", "dead letters: 4 · spring", "number 1 · hana-0", "number 3 · hana-2", "Only the first few are shown.")
 	says(send(form("typed", "winter")), http.StatusOK, "Nothing was changed.")
 	says(send(form("reason", " ")), http.StatusUnprocessableEntity, "reason")
 	for _, wrong := range [][]string{{"cause", "none"}, {"do", "close"}, {"through", "0"}, {"of", "NO ID"}} {
-		says(send(form(wrong...)), http.StatusNotFound, "There is no such thing")
+		says(send(form(wrong...)), http.StatusNotFound, "Not found")
 	}
 	h.bury("spring", "late", "number 6 is of epoch 1, the campaign is in 2")
 	if open := h.openLetters(); open != 6 {
 		t.Fatalf("%d letters are open before it is confirmed", open)
 	}
-	says(send(form("typed", "spring")), http.StatusOK, "It is voided.", "late")
+	says(send(form("typed", "spring")), http.StatusOK, "Voided.", "late")
 	if open := h.openLetters(); open != 2 {
 		t.Errorf("%d letters are open, want that of the other cause and the later one", open)
 	}
@@ -162,7 +162,7 @@ func TestAllLettersOfACauseAreResolvedAtOnce(t *testing.T) {
 	if !strings.Contains(got.body, `value="spring"></label>`) {
 		t.Error("the rest has to be confirmed once more")
 	}
-	says(send(replay), http.StatusOK, "It is recorded.")
+	says(send(replay), http.StatusOK, "Recorded.")
 	if open := h.openLetters(); open != 1 {
 		t.Errorf("%d letters are open", open)
 	}

@@ -147,13 +147,13 @@ func (l *recordLine) by() string {
 // action returns what an action of the audit log is in words.
 func (l language) action(name string) string {
 	words := map[string][2]string{
-		"campaign.create": {"캠페인을 만들었습니다", "made the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},
+		"campaign.create": {"캠페인을 만들었습니다", "created the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},
 		"campaign.pause": {"일시중지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
 		"campaign.rebuild": {"게이트를 원장에서 다시 만들었습니다", "rebuilt the gate"}, "campaign.reconcile": {"복원된 원장을 게이트에 맞췄습니다", "reconciled a restored ledger with the gate"},
 		"campaign.retire": {"보관으로 옮겼습니다", "retired it"}, "coupon.void": {"쿠폰을 회수했습니다", "voided a coupon"}, ledger.CouponIssue: {"직접 발급했습니다", "issued directly"},
 		"coupon.lost":        {"이전 Redis에서 발급되어 무효가 된 번호입니다", "lost: a gate gave it whose epoch had ended"},
 		"dead_letter.replay": {"기록 실패 건을 다시 기록했습니다", "replayed a dead letter"}, "dead_letter.void": {"기록 실패 건을 회수했습니다", "voided a dead letter"},
-		"key.create": {"키를 만들었습니다", "made a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},
+		"key.create": {"키를 만들었습니다", "created a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},
 	}
 	if w, ok := words[name]; ok {
 		return l.say(w[0], w[1])

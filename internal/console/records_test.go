@@ -22,7 +22,7 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 	stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), actor, "spring", 0, func(terms *firstcome.Terms) { terms.Quantity = 12345 })))
 	for _, path := range []string{"/console/audit-log?campaign=spring", "/console/campaigns/spring/changes"} {
 		got := b.get(path).text()
-		for _, want := range []string{key.Name, actor, "changed the terms", "quantity 10 → 12,345", "made the campaign"} {
+		for _, want := range []string{key.Name, actor, "changed the terms", "quantity 10 → 12,345", "created the campaign"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in %s", path, want, got)
 			}
@@ -45,11 +45,11 @@ func TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm(t *testing.T) {
 		"campaign=%EC%84%A4%EB%82%A0": "“설날” is no campaign's id. Choose one from the list, or write its id.", "campaign=spring&user_id=%01": "a user id",
 	} {
 		got := b.get("/console/audit-log?" + query)
-		if got.status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(got.text()), said) || !strings.Contains(got.body, `name="user_id"`) || strings.Contains(got.text(), "Nothing is recorded") || strings.Contains(got.text(), "made the campaign") {
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(got.text()), said) || !strings.Contains(got.body, `name="user_id"`) || strings.Contains(got.text(), "Nothing is recorded") || strings.Contains(got.text(), "created the campaign") {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}
 	}
-	if got := b.get("/console/audit-log?campaign=" + url.QueryEscape("추석 spr")); got.status != http.StatusOK || !strings.Contains(got.text(), "made the campaign") {
+	if got := b.get("/console/audit-log?campaign=" + url.QueryEscape("추석 spr")); got.status != http.StatusOK || !strings.Contains(got.text(), "created the campaign") {
 		t.Errorf("by a part of its name: %d %s", got.status, got.text())
 	}
 	if got := b.get("/console/audit-log?campaign=forgotten"); got.status != http.StatusOK || !strings.Contains(got.text(), "Nothing is recorded for this.") {
@@ -99,7 +99,7 @@ func TestAKeyIsShownOnceAndRefusedOnceItIsRevoked(t *testing.T) {
 	}
 	stage.Must(t, h.auth.Reload(t.Context()))
 	jun := h.login(found)
-	if got := b.post("/console/keys/"+found[3:15]+"/revoke", url.Values{}); got.status != http.StatusOK || !strings.Contains(got.text(), "The key is revoked") {
+	if got := b.post("/console/keys/"+found[3:15]+"/revoke", url.Values{}); got.status != http.StatusOK || !strings.Contains(got.text(), "Key revoked") {
 		t.Errorf("revoked: %d %s", got.status, got.text())
 	}
 	stage.Must(t, h.auth.Reload(t.Context()))

@@ -135,7 +135,7 @@ func (p *newPage) validFor(v *view, f *newForm) time.Duration {
 	n, err := strconv.ParseInt(f.ValidFor, 10, 64)
 	at := slices.IndexFunc(validUnits, func(u unit) bool { return u.name == f.ValidUnit })
 	if err != nil || n < 1 || at < 0 || n > int64(math.MaxInt64/validUnits[at].of) {
-		p.Wrong["valid_for"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 on.")
+		p.Wrong["valid_for"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 up.")
 		return 0
 	}
 	return time.Duration(n) * validUnits[at].of

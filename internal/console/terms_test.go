@@ -21,14 +21,14 @@ func TestTheTermsPageChangesWhatWasTypedAndNothingElse(t *testing.T) {
 	p, check := h.reader(), "form[action$='/terms'] button"
 	p.Go("/console/campaigns/spring/terms")
 	p.Press(check)
-	p.Await("Nothing is different.")
+	p.Await("Nothing would change.")
 	p.Type("[name=quantity]", "50000")
 	p.Press(check)
 	p.Await("quantity 5,000 → 50,000")
 	stage.Same(t, "the terms before it was confirmed", want, h.status("spring").Terms)
 	p.Type("[name=typed]", "spring")
 	p.Press(".card.danger button")
-	p.Await("It is changed.")
+	p.Await("Changed.")
 	want.Quantity = 50000
 	stage.Same(t, "the terms", want, h.status("spring").Terms)
 	p.Go("/console/campaigns/spring/terms")
@@ -92,7 +92,7 @@ func TestACloneHasAllTermsButTheTimes(t *testing.T) {
 		p.Type("[name=id]", "autumn")
 		p.Press("button[value=check]")
 		p.Press("button[value=create]")
-		p.Await("The campaign is made.")
+		p.Await("Campaign created.")
 		stage.Same(t, valid, terms, h.status("autumn").Terms)
 	}
 }

@@ -39,7 +39,7 @@ func (c *campaignHandlers) showNew(v *view) error {
 		page.Form = formOf(s.Terms)
 		page.Form.OpensAt, page.Form.ClosesAt = "", "" // when it opens is for people to say
 	}
-	return v.render(http.StatusOK, "new", v.say("새 캠페인", "A new campaign"), page)
+	return v.render(http.StatusOK, "new", v.say("새 캠페인", "Create a campaign"), page)
 }
 
 // create shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
@@ -61,7 +61,7 @@ func (c *campaignHandlers) create(v *view) error {
 		page.Form.ID = string(id) // the form makes this one, also if it is sent twice
 		page.Checked = c.checkList(v, &page)
 	}
-	return v.render(status, "new", v.say("새 캠페인", "A new campaign"), page)
+	return v.render(status, "new", v.say("새 캠페인", "Create a campaign"), page)
 }
 
 // taken returns why a campaign cannot have an id; empty: that is not what an error says.
@@ -116,9 +116,9 @@ func (p *newPage) refuse(v *view, err error) {
 func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings) {
 	t, now := &p.Terms, c.Clock()
 	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각을 확인하세요.", "Check the time."), "%s", c.opening(v, t.OpensAt, now))
-	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("한 장도 나가지 않습니다.", "Nobody will get one."), "%s", v.lang.quantity(t.Quantity))
+	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("한 장도 나가지 않습니다.", "No coupon will be issued."), "%s", v.lang.quantity(t.Quantity))
 	if !t.ClosesAt.IsZero() {
-		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "That is over already."), "%s", v.lang.both(t.ClosesAt))
+		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "This time has passed."), "%s", v.lang.both(t.ClosesAt))
 	}
 	if t.Pace != nil && t.Pace.PerSecond > 0 && t.Quantity != firstcome.Unlimited {
 		takes := time.Duration(float64(t.Quantity) / float64(t.Pace.PerSecond) * float64(time.Second))
@@ -127,13 +127,13 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 			from = t.OpensAt
 		}
 		fits := t.ClosesAt.IsZero() || !from.Add(takes).After(t.ClosesAt)
-		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 다 나가지 않습니다.", "Not all are served before it closes."), "%s: %s", v.lang.pace(t.Pace), v.lang.span(takes))
+		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 다 나가지 않습니다.", "The line is not fully served before the campaign closes."), "%s: %s", v.lang.pace(t.Pace), v.lang.span(takes))
 	}
 	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("쿠폰이 무엇을 주는지 비어 있습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
 	if t.Answer == firstcome.Decided && c.Gate == nil {
 		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("원장이 직접 결정하므로 결정과 기록이 같은 순간입니다.", "The ledger decides here, so decided and recorded are the same instant."))
 	}
-	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Make a key and start again."), "%s", c.credentials(v))
+	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Create a key and restart."), "%s", c.credentials(v))
 	return found
 }
 
@@ -148,11 +148,11 @@ func (c *campaignHandlers) credentials(v *view) string {
 func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 	switch {
 	case at.IsZero():
-		return v.say("만드는 즉시 열립니다.", "It opens as soon as it is made.")
+		return v.say("만드는 즉시 열립니다.", "It opens as soon as it is created.")
 	case at.After(now):
 		return v.lang.both(at) + " · " + v.say("%s 뒤", "in %s", v.lang.span(at.Sub(now)))
 	}
-	return v.lang.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "That is over: it opens as soon as it is made.")
+	return v.lang.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "This time has passed: it opens as soon as it is created.")
 }
 
 // both returns an instant in Seoul and in UTC.
@@ -221,7 +221,7 @@ func (c *campaignHandlers) changeTerms(v *view) error {
 	}
 	if version == s.Version && !v.typed(&s) {
 		if page.Changes = v.lang.differences(&s.Terms, &asked); len(page.Changes) == 0 {
-			page.Note = v.say("바뀐 것이 없습니다.", "Nothing is different.")
+			page.Note = v.say("바뀐 것이 없습니다.", "Nothing would change.")
 			return c.renderTerms(v, http.StatusOK, &s, &page)
 		}
 		page.Typed, page.NotTyped = typedFields(v.form), v.notTyped()

@@ -245,25 +245,25 @@ func (v *view) done() string {
 func (v *view) doneWords(done string) string {
 	switch done {
 	case "paused":
-		return v.say("일시중지했습니다.", "It is paused.")
+		return v.say("일시중지했습니다.", "Paused.")
 	case "resumed":
-		return v.say("재개했습니다.", "It goes on.")
+		return v.say("재개했습니다.", "Resumed.")
 	case "closed":
-		return v.say("종료했습니다.", "It is closed.")
+		return v.say("종료했습니다.", "Closed.")
 	case "changed":
-		return v.say("바꿨습니다.", "It is changed.")
+		return v.say("바꿨습니다.", "Changed.")
 	case "created":
-		return v.say("캠페인을 만들었습니다.", "The campaign is made.")
+		return v.say("캠페인을 만들었습니다.", "Campaign created.")
 	case "issued":
-		return v.say("쿠폰을 발급했습니다.", "The coupon is issued.")
+		return v.say("쿠폰을 발급했습니다.", "Coupon issued.")
 	case "voided":
-		return v.say("회수했습니다.", "It is voided.")
+		return v.say("회수했습니다.", "Voided.")
 	case "replayed":
-		return v.say("다시 기록했습니다.", "It is recorded.")
+		return v.say("다시 기록했습니다.", "Recorded.")
 	case "rebuilt":
 		return v.say("게이트를 다시 만들었습니다. 다시 발급합니다.", "The gate is rebuilt, and decides again.")
 	case "revoked":
-		return v.say("키를 폐기했습니다.", "The key is revoked.")
+		return v.say("키를 폐기했습니다.", "Key revoked.")
 	}
 	return ""
 }

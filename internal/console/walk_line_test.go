@@ -161,8 +161,8 @@ func (w *walk) servesAll() {
 var (
 	waitingOnLive = regexp.MustCompile(`<dd data-f="waiting">([^<]*)<`)
 	waitingInList = regexp.MustCompile(`<td class="number" data-name="(?:대기|waiting)">([^<]*)<`)
-	waitingAtForm = regexp.MustCompile(`(?:순번대로 먼저 받습니다|is served first, in order): ([^<]*?)(?:명)?<`)
-	waitingInPlay = regexp.MustCompile(`(?:순번이 유지됩니다|keeps their place): ([^<]*?)(?:명)?<`)
+	waitingAtForm = regexp.MustCompile(`(?:순번대로 먼저 받습니다|are served first, in order): ([^<]*?)(?:명)?<`)
+	waitingInPlay = regexp.MustCompile(`(?:순번이 유지됩니다|keep their places): ([^<]*?)(?:명)?<`)
 )
 
 // inLine holds how many people a page says are in line against those that the test has there.

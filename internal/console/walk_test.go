@@ -139,7 +139,7 @@ var stops = map[error]stop{
 		"lost", "gate_unavailable",
 		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
 		[2]string{"문제가 있습니다.", "is out of order"},
-		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 이름이", "Redis was emptied or replaced, or lost keys. Where"},
+		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 이름이", "Redis was emptied or replaced, or lost keys. If"},
 	},
 	errRolledBack: {
 		"ahead", "ledger_rolled_back",
@@ -436,7 +436,7 @@ func (w *walk) readAll(step walked) {
 		for _, path := range []string{"", "/campaigns/spring", "/campaigns/spring/steer", "/campaigns/spring/terms", "/campaigns/spring/coupons", "/campaigns/spring/proof", "/campaigns/spring/report"} {
 			got := b.get("/console" + path)
 			if w.dark && path != "/campaigns/spring" {
-				if got.status != http.StatusServiceUnavailable || !strings.Contains(got.text(), say("지금은 알 수 없습니다", "This cannot be told now")) {
+				if got.status != http.StatusServiceUnavailable || !strings.Contains(got.text(), say("지금은 알 수 없습니다", "This is not known now")) {
 					w.t.Errorf("%s, %s, %q: %d %s", step.name, lang, path, got.status, got.text())
 				}
 				continue
@@ -537,7 +537,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		firstcome.NotOpen: say("에 열립니다.", "It opens at "),
 		firstcome.Issued:  fmt.Sprintf(say("지금 %d장이 남아 있습니다.", "Coupons left now: %d."), w.terms.Quantity-int64(len(w.held))),
 		firstcome.Waiting: say("대기열에 들어오실 수 있습니다.", "You may join the line."),
-		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They were gone for the first time at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
+		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They first sold out at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
 		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
 		0:                 say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon."),
