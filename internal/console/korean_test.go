@@ -62,7 +62,7 @@ func inCode(t *testing.T, pattern string, code ...string) (all []string) {
 // language.
 func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	whats := inCode(t, `(?:const what(?:, \w+)*|what) :?= "([^"]+)"|(?:OK|Warn|Fail|grade), "([^"%]+)", |want\(s, "([^"]+)"|unknown\("([^"]+)"`,
-		"../redis/examine*.go", "../ledger/doctor*.go", "../kafka/examine.go", "../doctor/*.go")
+		"../redis/examine*.go", "../sqldb/doctor*.go", "../kafka/examine.go", "../doctor/*.go")
 	var found doctor.Findings
 	for _, what := range whats {
 		uses := []string{""}
