@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Backup writes a snapshot of SQLite's ledger into a new file. Others may write to the ledger meanwhile. The
-// new file is a ledger, too.
+// Backup writes a snapshot of SQLite's ledger into a new file, which is also a ledger. Other processes may write to
+// the ledger while Backup runs.
 func (d *DB) Backup(ctx context.Context, file string) error {
 	if d.Dialect.backup != "" {
 		return fmt.Errorf("a ledger on a server is backed up by the server's own tool: %s", d.Dialect.backup)
@@ -28,8 +28,8 @@ func (d *DB) Backup(ctx context.Context, file string) error {
 	return nil
 }
 
-// Verify has SQLite check the file's pages, indexes and constraints, and returns what SQLite found wrong. It
-// does not check a ledger on a server and returns nothing: the server has its own tools for that.
+// Verify runs SQLite's check of the file's pages, indexes and constraints, and returns its findings. For a ledger on a
+// server it checks nothing and returns nil, because the server has its own tools.
 func (d *DB) Verify(ctx context.Context) ([]string, error) {
 	if d.Dialect.Shared {
 		return nil, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// A ledger keeps the checksum of each migration that made it. Until the first release, migrations are edited
-// in place, so a version alone does not say whether a ledger has the tables that a binary knows.
+// A ledger stores the checksum of each migration that created it. Until the first release, migrations are edited in
+// place, so a version alone does not show whether a ledger has the tables that a binary knows.
 
 // A summed file system appends to each migration the statements that store its checksum. So a migration and
 // its checksum share a transaction, on databases whose transactions cover changes of tables.
@@ -60,14 +60,14 @@ func checksum(dir fs.FS, name string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// errDevelopment says that the ledger was made by other migrations than this binary's.
+// errDevelopment means that other migrations than this binary's created the ledger.
 var errDevelopment = errors.New("the ledger was made by a development build of firstcome, with other tables than this one's")
 
 const adviceDevelopment = "make a new ledger: give serve another file or an empty database, and make its campaigns under new ids. " +
 	"What is to be kept, export first, with the build that made it. If a backup was restored, restore all of its tables"
 
-// checkSums returns an error that says what to do if other migrations than this binary's made the ledger's
-// tables. has is the version of the ledger's schema.
+// checkSums returns an error that says what to do if other migrations than this binary's created the ledger's tables.
+// has is the version of the ledger's schema.
 func checkSums(ctx context.Context, d *Dialect, db *sql.DB, m *goose.Provider, has int64) error {
 	kept, err := keptSums(ctx, d, db)
 	if err != nil {
@@ -89,8 +89,8 @@ func checkSums(ctx context.Context, d *Dialect, db *sql.DB, m *goose.Provider, h
 	return nil
 }
 
-// keptSums returns the checksums that the ledger keeps, by version. It returns none if the ledger has no
-// table for them.
+// keptSums returns the checksums that the ledger stores, by version. It returns none if the ledger has no table for
+// them.
 func keptSums(ctx context.Context, d *Dialect, db *sql.DB) (map[int64]string, error) {
 	there, err := tablesOf(ctx, d, db)
 	if err != nil || !slices.Contains(there, "schema_checksums") {

@@ -12,13 +12,13 @@ import (
 
 // A patience is how long connections wait.
 type patience struct {
-	// answer is how long the server may take to answer, or between two parts of an answer. 0: there is no
-	// limit besides the caller's.
+	// answer is how long the server may take to answer, or between two parts of an answer. If it is 0, only the
+	// caller's limit applies.
 	answer time.Duration
-	// idle is how long a transaction may do nothing before the server ends it. So a node that is frozen in a
-	// transaction does not keep a campaign from the other nodes. 0: the server's own setting.
+	// idle is how long a transaction may do nothing before the server ends it. So a node that stalls in a
+	// transaction does not block a campaign for the other nodes. If it is 0, the server's own setting applies.
 	idle time.Duration
-	// primary is true if only a primary will do, and no server that is read-only.
+	// primary is true if the connection must be to a primary, not to a read-only server.
 	primary bool
 }
 
@@ -29,7 +29,7 @@ var (
 	migrating  = patience{primary: true}            // a statement may rewrite a table
 )
 
-// errStandby says that a server must not be asked, because it may lack what was written to the primary.
+// errStandby means that a server must not be used, because it may lack writes to the primary.
 var errStandby = errors.New("the server is a standby, or takes no writes for another reason: name the primary, or wait until there is one")
 
 // An impatient connection fails if the next part of an answer takes too long. It is for a driver that only
@@ -38,7 +38,7 @@ type impatient struct {
 	net.Conn
 	answer time.Duration
 
-	mu      sync.Mutex // guards what follows, and the connection's deadline
+	mu      sync.Mutex // guards driving and the connection's deadline
 	driving bool       // the driver has set a deadline
 }
 
@@ -56,7 +56,7 @@ func (c *impatient) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// SetDeadline sets the driver's deadline; the zero time removes it.
+// SetDeadline sets the driver's deadline. The zero time removes it.
 func (c *impatient) SetDeadline(at time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *impatient) SetDeadline(at time.Time) error {
 	return c.Conn.SetDeadline(at)
 }
 
-// openServer opens the ledger on a server, and migrates it if migrates is set. concludes and reads say how
-// long the connections of these pools wait, and which servers they accept.
+// openServer opens the ledger on a server, and migrates it if migrates is set. concludes and reads set how long the
+// connections of these pools wait, and which servers they accept.
 func openServer(ctx context.Context, name string, migrates bool, concludes, reads patience) (*DB, error) {
 	d, err := connectServer(name, concludes, reads)
 	if err != nil {
@@ -90,7 +90,7 @@ func openServer(ctx context.Context, name string, migrates bool, concludes, read
 	return d, nil
 }
 
-// reach connects before anything else. So a start waits for another node that migrates, but not for a server
+// reach connects before anything else. So a starting node waits for another node's migration, but not for a server
 // that hangs.
 func reach(ctx context.Context, db *sql.DB) error {
 	within, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -112,7 +112,7 @@ const (
 	// serverReaders bounds all other concurrent reads, exports included, so that they never take a connection
 	// from decisions.
 	serverReaders = 8
-	// serverAuditors bounds the checks of an audit, of which one may take minutes.
+	// serverAuditors bounds the concurrent checks of an audit. One check may take minutes.
 	serverAuditors = 2
 	// serverConnections is how many connections a node takes at most.
 	serverConnections = serverWriters + serverConcluders + serverReaders + serverAuditors

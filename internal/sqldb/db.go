@@ -1,6 +1,7 @@
-// Package sqldb is the database of a ledger: SQLite in a file, or MariaDB, MySQL or PostgreSQL on a server. It opens, migrates, examines and copies
-// the database, and runs transactions in it. It knows no campaigns: what transactions remember of rows is a Local, and what several callers
-// do in one transaction is Shared. Each kind of database is a Dialect, with a file of its own.
+// Package sqldb is the database of a ledger: SQLite in a file, or MariaDB, MySQL or PostgreSQL on a server. It opens,
+// migrates, examines and copies the database, and runs transactions in it. It knows nothing of campaigns: a Local
+// holds the rows that transactions remember, and a Shared is work that shares a transaction. Each kind of database is
+// a Dialect, in a file of its own.
 package sqldb
 
 import (
@@ -18,30 +19,32 @@ import (
 // A DB is the database of a ledger: its connections, and the transactions in it.
 type DB struct {
 	Dialect *Dialect
-	path    string  // of SQLite's file
+	path    string  // SQLite's file
 	Write   *sql.DB // on SQLite one connection
-	// Conclude reads what somebody concludes something from, where writes go; read lists and
-	// exports, perhaps from a standby that lags; audits runs the checks of an audit, as read, and waits for them. On SQLite they are the same.
+	// Conclude is for reads on which decisions depend, from the server that takes the writes. Read is for lists and
+	// exports, perhaps from a standby that lags. Audits is for the checks of an audit: it reads as Read does, and has
+	// no limit of time. On SQLite the three are the same.
 	Conclude, Read, Audits *Pool
-	// checkpoints copies the log of Write to the database; nil on a server.
+	// checkpoints copies the log of Write to the database. Nil on a server.
 	checkpoints *sql.DB
 	lock        *flock.Flock
-	Clock       func() time.Time // nil: the database server's
-	Identity    string           // see Identity
+	Clock       func() time.Time // nil if the database server's clock is used
+	Identity    string           // the ledger's random name: see ledger.Ledger.Identity
 	jobs        chan *job
-	// Local returns what transactions remember: of this one, or on SQLite of all.
+	// Local returns the Local of a transaction. On SQLite all transactions have the same one.
 	Local func() Local
 	// Together does the work of several callers in one transaction.
 	Together func(*Tx, []Shared) error
-	// Watch looks, where nodes share the database, for what other nodes did, until ctx ends.
+	// Watch watches for changes by other nodes until ctx ends. It is for databases that nodes share.
 	Watch func(ctx context.Context) error
 
-	OnCommit func(jobs int, took time.Duration, err error) // nil: nobody is told
+	OnCommit func(jobs int, took time.Duration, err error) // called after a transaction that wrote or failed. May be nil
 
 	done chan struct{} // closed when run has returned
 }
 
-// Open opens the database of a ledger to decide in it, and migrates it: see Open.
+// Open opens the database of a ledger for a node that decides, and migrates it. On SQLite it takes the ledger's lock
+// for owner.
 func Open(ctx context.Context, name, owner string) (*DB, error) {
 	if OnServer(name) {
 		return openServer(ctx, name, true, concluding, reading)
@@ -59,12 +62,14 @@ func Open(ctx context.Context, name, owner string) (*DB, error) {
 	return d, nil
 }
 
-// OpenShared opens the database beside the processes that decide in it: see OpenShared.
+// OpenShared opens the database while other processes may decide in it. It takes no lock and migrates nothing. On a
+// server all its reads are from the primary.
 func OpenShared(ctx context.Context, name string) (*DB, error) {
 	return openBeside(ctx, name, patience{answer: reading.answer, primary: true})
 }
 
-// OpenCopy opens the database for a reader who wants it as it was at some instant: see OpenCopy.
+// OpenCopy opens the database for reading. It takes no lock and migrates nothing. On a server it may read from a
+// standby that lags.
 func OpenCopy(ctx context.Context, name string) (*DB, error) {
 	return openBeside(ctx, name, reading)
 }
@@ -136,12 +141,11 @@ func newDB(d *Dialect) *DB {
 	}
 }
 
-// Close closes the connections and lets another process have the ledger. run
-// must have returned.
+// Close closes the connections and releases the ledger's lock. Run must have returned.
 func (d *DB) Close() error {
 	err := d.Read.Close()
 	if d.Dialect.Shared {
-		// A connection that is gone cannot be closed in order, and need not: what was answered is committed.
+		// A lost connection cannot be closed cleanly. Its error does not matter: answered work is committed.
 		_ = d.Write.Close()
 		_ = d.Conclude.Close()
 		_ = d.Audits.Close()
@@ -153,7 +157,7 @@ func (d *DB) Close() error {
 	return errors.Join(err, d.Write.Close(), release(d.lock))
 }
 
-// acquire takes the lock file beside the ledger and writes into it who has it.
+// acquire locks the lock file beside the ledger, and writes into it which process has the lock.
 func acquire(path, owner string) (*flock.Flock, error) {
 	name := path + ".lock"
 	lock := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
@@ -166,8 +170,7 @@ func acquire(path, owner string) (*flock.Flock, error) {
 		return nil, fmt.Errorf("another firstcome has the ledger %s: %s. Stop it first, or give this one a ledger of its own with --ledger sqlite:FILE", path, who)
 	}
 	text := fmt.Sprintf("process %d since %s, %s", os.Getpid(), time.Now().UTC().Format(time.RFC3339), owner)
-	// A read-only disk does not hinder a ledger that is only asked: what is written
-	// here is for people.
+	// The text is only for people, so a read-only disk must not stop a ledger that is only read.
 	_ = os.WriteFile(name, []byte(text), 0o600)
 	return lock, nil
 }
@@ -179,8 +182,8 @@ func release(lock *flock.Flock) error {
 	return lock.Unlock()
 }
 
-// Now returns the clock's instant: that of the server where there is one, by a
-// statement of its own, because the one that waits for a lock tells the time before it had it.
+// Now returns the time by the server's clock, or by the process's clock on SQLite. It uses a statement of its own,
+// because a statement that waits for a lock may return the time before it got the lock.
 func (d *DB) Now(t *Tx) (time.Time, error) {
 	if d.Clock != nil {
 		return d.Clock().UTC().Truncate(time.Microsecond), nil
@@ -190,7 +193,7 @@ func (d *DB) Now(t *Tx) (time.Time, error) {
 	return time.UnixMicro(at).UTC(), err
 }
 
-// ReadNow is now without a transaction.
+// ReadNow is Now without a transaction.
 func (d *DB) ReadNow(ctx context.Context) (time.Time, error) {
 	if d.Clock != nil {
 		return d.Clock().UTC(), nil
@@ -200,8 +203,8 @@ func (d *DB) ReadNow(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(at).UTC(), err
 }
 
-// Wall returns the time by the gate's clock if that is in this process, and else by this machine's clock,
-// which is good enough for choosing what to show.
+// Wall returns the time by the gate's clock if that is in this process, and otherwise by this machine's clock. It is
+// accurate enough to choose what to display.
 func (d *DB) Wall() time.Time {
 	if d.Clock == nil {
 		return time.Now()

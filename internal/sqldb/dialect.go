@@ -13,38 +13,38 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// A Dialect is what one kind of database wants otherwise than the others. All
-// SQL elsewhere is the same for all of them, with ? where an argument stands.
+// A Dialect describes how one kind of database differs from the others. All other SQL is the same for all of them,
+// with ? for each argument.
 type Dialect struct {
-	name string // of the directory of its migrations
-	// Shared tells that other nodes decide in the same database: nothing of a
-	// campaign is known from an earlier transaction, or for longer than one.
+	name string // the directory of its migrations
+	// Shared is true if other nodes decide in the same database. Then no transaction may use rows that an earlier
+	// transaction read.
 	Shared   bool
 	numbered bool // arguments are $1, $2, … instead of ?
-	// ForUpdate has a SELECT wait for the rows and keep them until the transaction ends.
+	// ForUpdate makes a SELECT lock its rows until the transaction ends.
 	ForUpdate string
-	// Limit is a LIMIT by an argument.
+	// Limit is a LIMIT clause with an argument.
 	Limit string
-	// Clock is an expression: the server's clock, in microseconds. NULL: the process's
-	// clock is the gate's.
+	// Clock is the expression of the server's clock, in microseconds. It is NULL if the process's clock is the
+	// gate's clock.
 	Clock string
-	// Classify says what an error of the driver means, by its code.
+	// Classify returns the verdict on an error of the driver, by its code.
 	Classify func(error) verdict
-	// code returns that of an error of the database; empty: it is none.
+	// code returns the code of an error of the database, or an empty string for any other error.
 	code func(error) string
-	// These are codes of errors: a row or a page is there and cannot be read; another transaction
-	// kept a lock for too long; the user lacks a right.
+	// These are codes of errors: a row or a page exists and cannot be read; another transaction held a lock for
+	// too long; the user lacks a right.
 	damagedCodes, lockedCodes, deniedCodes []string
 
-	// advise returns what to do about an error of logging in, and nothing for any other.
-	// Nil: nobody logs in.
+	// advise returns what to do about a login error, and an empty string for any other error. It is nil for a
+	// file, which needs no login.
 	advise func(error) string
 
-	// connector makes connections to the database that a URL names. Nil: it is a file.
+	// connector returns a connector to the database that a URL names. It is nil for a file.
 	connector func(*url.URL, patience) (driver.Connector, error)
 	schema    schema
-	examine   func(*exam) // adds what Examine finds that only this database has
-	backup    string      // the command that copies the ledger as it is at one instant; empty: Backup does
+	examine   func(*exam) // adds the findings of Examine that concern only this kind of database
+	backup    string      // the command that copies a snapshot of the ledger. Empty if Backup does that
 }
 
 // open returns connections to the database that a URL names, which open when first used.
@@ -56,7 +56,7 @@ func (d *Dialect) open(u *url.URL, p patience) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// advised adds to an error of opening a ledger what to do about it.
+// advised adds advice to an error of opening a ledger.
 func (d *Dialect) advised(err error) error {
 	if advice := d.advice(err); advice != "" {
 		return fmt.Errorf("%w: %s", err, advice)
@@ -70,24 +70,23 @@ func (d *Dialect) denied(err error) bool    { return slices.Contains(d.deniedCod
 
 func (d *Dialect) advice(err error) string { return cmp.Or(trust.Advice(err), d.advise(err)) }
 
-// A verdict says what an error of a statement means for its transaction.
+// A verdict is the meaning of a statement's error for its transaction.
 type verdict int
 
 const (
-	// notOurs: it is no error of the database, but what a job answers.
+	// NotOurs means that the error is the job's own, not the database's.
 	NotOurs verdict = iota
-	// refused: the schema does not take what was written.
+	// Refused means that the schema refused a row.
 	Refused
-	// again: the server has rolled the transaction back, or will; run it again.
+	// again means that the server has rolled the transaction back, or will. Run it again.
 	again
-	// unreachable: the connection or the server is in trouble. If COMMIT was sent,
-	// nobody knows whether it was done.
+	// unreachable means that the connection or the server failed. If COMMIT was sent, its outcome is unknown.
 	unreachable
-	// broken: the server will not do it, now or later: no right, no room, no such table.
+	// broken means that a repeat will fail too: a missing right or table, for example.
 	broken
 )
 
-// Rebind returns the query as the database wants its arguments marked.
+// Rebind returns the query with the dialect's placeholders instead of ?.
 func (d *Dialect) Rebind(query string) string {
 	if !d.numbered {
 		return query

@@ -115,8 +115,7 @@ func (e *exam) settings(query string) (map[string]string, error) {
 	})
 }
 
-// want compares a setting with the value that it has to have. It skips a setting that the server does not
-// have.
+// want compares a setting with its required value. It skips a setting that the server does not have.
 func (e *exam) want(settings map[string]string, name, value string, otherwise doctor.Grade, fix string) {
 	has, there := settings[name]
 	if !there {
@@ -214,7 +213,7 @@ func (e *exam) rights() {
 	e.Add(doctor.OK, what, "", "the user may read and write the ledger's rows; only firstcome migrate makes tables")
 }
 
-// A right is one that serving needs, with a statement that needs it and touches no row.
+// A right is a right that a serving node needs, with a statement that needs it and touches no row.
 type right struct{ name, try string }
 
 func rightsTried() []right {

@@ -14,7 +14,7 @@ var (
 	leastMySQL   = []int{8, 0, 16}
 )
 
-// examineMySQL is dialect.examine. None of its queries needs a privilege.
+// examineMySQL implements Dialect.examine. None of its queries needs a privilege.
 func examineMySQL(e *exam) {
 	const what = "server"
 	s, err := e.settings(`SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'log_bin', 'binlog_format', 'sync_binlog',

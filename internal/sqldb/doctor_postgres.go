@@ -11,7 +11,7 @@ import (
 // leastPostgreSQL is the oldest version that the ledger is tested on, as in server_version_num.
 const leastPostgreSQL = 130000
 
-// examinePostgreSQL is dialect.examine. None of its queries needs a privilege.
+// examinePostgreSQL implements Dialect.examine. None of its queries needs a privilege.
 func examinePostgreSQL(e *exam) {
 	const what = "server"
 	s, err := e.settings(`SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'server_version_num', 'fsync',
@@ -44,7 +44,7 @@ func examinePostgreSQL(e *exam) {
 	e.connections(most, used, fix)
 }
 
-// session checks that what the ledger sets for its sessions stays set.
+// session checks that the ledger's settings of a session stay set.
 func (e *exam) session() {
 	const what = "settings"
 	s, err := e.settings(`SELECT name, setting FROM pg_settings WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout', 'enable_bitmapscan')
@@ -56,8 +56,8 @@ func (e *exam) session() {
 	e.Hold(len(s) == 0, doctor.Fail, what, "let nothing between firstcome and the server drop SET", "of what a session sets, %d settings are not in force: %v", len(s), s)
 }
 
-// pooler checks that a session keeps a server process to itself. Behind a pooler of transactions, one that begins in another
-// session takes this session's process.
+// pooler checks that a session always uses the same server process. Behind a pooler that assigns a process per
+// transaction, another session's transaction may take this session's process.
 func (e *exam) pooler() {
 	const what = "sessions"
 	const fix = "have the pooler pool sessions, not transactions: pool_mode = session, for this database at least"
@@ -71,8 +71,8 @@ func (e *exam) pooler() {
 	e.Hold(before == after && before != others, doctor.Fail, what, fix, "the server process of one session was %d and then %d, and that of another %d", before, after, others)
 }
 
-// processes returns the server processes of a session before and while another session is in a transaction, and that of
-// the transaction.
+// processes returns the server process of a session before and during a transaction of another session, and the process
+// of that transaction.
 func (e *exam) processes() (before, others, after int64, err error) {
 	const process = `SELECT pg_backend_pid()`
 	ctx, cancel := context.WithTimeout(e.ctx, connectTimeout)

@@ -18,28 +18,28 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// A schema is how a dialect's tables are made and checked.
+// A schema describes how a dialect's tables are created and checked.
 type schema struct {
 	goose  goose.Dialect
-	tables string // query: the names of the tables that are there
-	// What follows is for servers.
-	// One of these has one node migrate at a time; a lock ends with its connection. locker is goose's own, and
-	// alone is held around all that goose does: on MySQL it looks for what is pending, and makes its table for
-	// that, before it takes a lock, and of two that do so at once each would note version 0.
+	tables string // query that returns the names of the existing tables
+	// The following fields are for servers.
+	// A server sets locker or alone, so that one node migrates at a time. A lock ends with its connection.
+	// locker is goose's own lock. alone is held during all of goose's work: on MySQL, goose creates its version
+	// table before it takes its own lock, and two nodes that do so at once would each insert version 0.
 	locker func() (lock.SessionLocker, error)
 	alone  func(context.Context, *sql.DB) (release func(), err error)
-	// check returns an error that says what to do if the tables would not keep ids
-	// byte by byte.
+	// check returns an error that says what to do if the tables do not compare IDs byte by byte.
 	check func(context.Context, *sql.DB) error
 }
 
-// migrateTimeout is how long a node waits for another one that migrates.
+// migrateTimeout is how long a node waits for another node's migration.
 const migrateTimeout = 5 * time.Minute
 
-// A table is a table of the ledger: its name, a column of it, and the rights that serving needs to its rows besides SELECT.
+// A table is a table of the ledger: its name, one of its columns, and the rights to its rows that a serving node
+// needs in addition to SELECT.
 type table struct{ name, column, rights string }
 
-// tables are those of the ledger and of goose.
+// tables are the tables of the ledger and of goose.
 var tables = []table{
 	{"campaigns", "id", "INSERT UPDATE"},
 	{"coupons", "number", "INSERT UPDATE"},
@@ -63,7 +63,7 @@ var tables = []table{
 	{versionTable, "version_id", ""},
 }
 
-// versionTable is goose's: it has the versions of the schema.
+// versionTable is goose's table of the schema's versions.
 const versionTable = "goose_db_version"
 
 func migrationsOf(d *Dialect) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+d.name) }
@@ -84,7 +84,7 @@ func migrator(d *Dialect, db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(d.schema.goose, db, summed{dir}, options...)
 }
 
-// migrateServer is migrate with connections of its own.
+// migrateServer runs migrate with connections of its own.
 func migrateServer(ctx context.Context, d *Dialect, name string) error {
 	u, err := parseServer(name)
 	if err != nil {
@@ -101,10 +101,10 @@ func migrateServer(ctx context.Context, d *Dialect, name string) error {
 	return migrate(ctx, d, db)
 }
 
-// migrate brings the schema up to this binary's, or checks that the binary may serve on a newer one. If the
-// database is current, no right but to read is needed. It refuses a database that is somebody else's. On SQLite and
-// PostgreSQL each step is one transaction, on MySQL its statements may run again: so one that is killed goes on
-// where it was.
+// migrate upgrades the schema to this binary's version, or checks that the binary may serve on a newer schema. It
+// refuses a database that belongs to another application. If the schema is current, migrate needs only the right to
+// read. A migration that was killed continues at the next call: on SQLite and PostgreSQL each step is one
+// transaction, and on MySQL the statements of a step may run again.
 func migrate(ctx context.Context, d *Dialect, db *sql.DB) error {
 	there, err := tablesOf(ctx, d, db)
 	if err != nil {
@@ -135,11 +135,11 @@ func migrate(ctx context.Context, d *Dialect, db *sql.DB) error {
 	case err != nil:
 		return err
 	}
-	return checkVersion(ctx, d, db) // tables that were there may be too old to be known as a ledger's
+	return checkVersion(ctx, d, db) // isLedger does not recognize the tables of a very old ledger
 }
 
-// isLedger tells whether tables are those of a ledger: others keep campaigns, too, and
-// also use goose.
+// isLedger reports whether tables are a ledger's tables. It needs several names, because other applications may also
+// use goose, or have a table of campaigns.
 func isLedger(there []string) bool {
 	for _, table := range []string{versionTable, "campaigns", "coupons", "compatibility"} {
 		if !slices.Contains(there, table) {
@@ -149,8 +149,9 @@ func isLedger(there []string) bool {
 	return true
 }
 
-// foreigners returns at most five tables that belong to no half-made ledger. A migration makes goose's table first; without
-// that table, tables with our names are somebody else's.
+// foreigners returns at most five tables that cannot belong to a ledger whose first migration was interrupted. A
+// migration creates goose's table first. Without that table, all tables belong to another application, even if they
+// have a ledger's names.
 func foreigners(there []string) []string {
 	begun := slices.Contains(there, versionTable)
 	foreign := slices.DeleteFunc(slices.Clone(there), func(name string) bool {
@@ -178,7 +179,7 @@ func checkVersion(ctx context.Context, d *Dialect, db *sql.DB) error {
 		case !d.Shared && !isOther(err):
 			return fmt.Errorf("read the ledger's schema: %w. The user needs the right to write the file and its directory, where SQLite keeps FILE-wal and FILE-shm: also to read", err)
 		case d.Shared && (d.Classify(err) != broken || d.advice(err) != "" || d.denied(err)):
-			return d.explain(`SELECT`, err) // the database was not reached, or not this far
+			return d.explain(`SELECT`, err) // the query did not get as far as the tables
 		}
 		return fmt.Errorf("this is not a ledger of firstcome, or an empty one: %w", err)
 	}
@@ -195,16 +196,15 @@ func checkVersion(ctx context.Context, d *Dialect, db *sql.DB) error {
 	return nil
 }
 
-// idColumns are those by which campaigns, users and coupons are told apart, with
-// the bytes that each must hold.
+// idColumns are the columns that identify campaigns, users and coupons, with the number of bytes that each must hold.
 var idColumns = map[string]int64{
 	"campaigns.id": 63, "coupons.campaign_id": 63, "coupons.user_id": 128, "coupons.code": 16,
 	"facts.campaign_id": 63, "tickets.campaign_id": 63, "tickets.user_id": 128, "past_lines.campaign_id": 63, "changes.campaign_id": 63, "lost.campaign_id": 63, "cursors.campaign_id": 63,
 	"dead_letters.campaign_id": 63, "dead_letters.user_id": 128, "audit_log.campaign_id": 63, "audit_log.user_id": 128,
 }
 
-// checkColumns holds the columns that a query lists (table, column, collation, length)
-// against idColumns: each must have the collation that compares bytes.
+// checkColumns checks the columns that a query lists (table, column, collation, length) against idColumns. Each must
+// be long enough, and must have the given collation, which compares bytes.
 func checkColumns(ctx context.Context, db *sql.DB, query, collation, advice string) error {
 	rows, err := db.QueryContext(ctx, query)
 	var errs []error
@@ -223,9 +223,8 @@ func checkColumns(ctx context.Context, db *sql.DB, query, collation, advice stri
 	return errors.Join(append(errs, err)...)
 }
 
-// checkNewer returns nil if a binary that knows the schema up to version wants may
-// serve on version has, which a newer one made: the ledger says from which version
-// on binaries may. A ledger that does not say so is not served.
+// checkNewer returns nil if a binary that knows the schema up to version wants may serve on the newer version has.
+// The ledger stores the lowest version that a binary must know. If that cannot be read, checkNewer returns an error.
 func checkNewer(ctx context.Context, db *sql.DB, has, wants int64) error {
 	var from int64
 	if err := db.QueryRowContext(ctx, `SELECT compatible_from FROM compatibility`).Scan(&from); err != nil {

@@ -19,11 +19,10 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// MySQL is the dialect of MariaDB from 10.6 on and MySQL from 8.0.16 on, which check
-// the CHECKs of a table.
+// MySQL is the dialect of MariaDB 10.6 and later, and MySQL 8.0.16 and later, which enforce CHECK constraints.
 var MySQL = Dialect{
 	name: "mysql", Limit: `LIMIT ?`, Shared: true, ForUpdate: ` FOR UPDATE`,
-	// Not now(6): that is the time at which the statement began.
+	// now(6) would be the time at which the statement began.
 	Clock:    `CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)`,
 	Classify: classifyMySQL, code: codeMySQL, advise: adviseMySQL,
 	damagedCodes: []string{"1034", "1194", "1712", "1877"},                 // ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT, ER_TABLE_CORRUPT
@@ -36,7 +35,7 @@ var MySQL = Dialect{
 	},
 }
 
-// adviseMySQL is dialect.advise.
+// adviseMySQL implements Dialect.advise.
 func adviseMySQL(err error) string {
 	if errors.Is(err, mysql.ErrNoTLS) {
 		return "have the server speak TLS (ssl_cert, ssl_key), or leave tls= out where nobody else is on the network"
@@ -50,8 +49,8 @@ func adviseMySQL(err error) string {
 	return ""
 }
 
-// connectorMySQL is dialect.connector. The URL's options are tls=true, preferred or
-// skip-verify, and package trust's, which mean tls=true.
+// connectorMySQL implements Dialect.connector. The URL's options are tls=true, tls=preferred, tls=skip-verify, and the
+// options of package trust, which imply tls=true.
 func connectorMySQL(u *url.URL, p patience) (driver.Connector, error) {
 	if strings.Contains(u.Host, ",") {
 		return nil, errors.New("the ledger's name has several hosts, of which MariaDB and MySQL take one: a name that leads to the primary")
@@ -87,7 +86,7 @@ func connectorMySQL(u *url.URL, p patience) (driver.Connector, error) {
 	return connector, err
 }
 
-// tlsMySQL reads the options of a name.
+// tlsMySQL reads the TLS options of a name.
 func tlsMySQL(c *mysql.Config, options url.Values) error {
 	files := trust.Take(options)
 	wanted := options.Get("tls")
@@ -108,8 +107,7 @@ func tlsMySQL(c *mysql.Config, options url.Values) error {
 	return nil
 }
 
-// classifyMySQL is dialect.classify. The numbers are those of the servers' lists of
-// errors.
+// classifyMySQL implements Dialect.Classify. The numbers are in the servers' lists of errors.
 func classifyMySQL(err error) verdict {
 	var e *mysql.MySQLError
 	switch {
@@ -123,7 +121,7 @@ func classifyMySQL(err error) verdict {
 	case 1205, // ER_LOCK_WAIT_TIMEOUT
 		1213,       // ER_LOCK_DEADLOCK
 		1020,       // ER_CHECKREAD: MariaDB's snapshot isolation found a newer row
-		1412,       // ER_TABLE_DEF_CHANGED: somebody migrates
+		1412,       // ER_TABLE_DEF_CHANGED: another node migrates
 		1615, 3101: // to be prepared again; rolled back in favour of another node of a group
 		return again
 	case 1022, 1062, 1169, 1586, // duplicate keys
@@ -141,7 +139,7 @@ func classifyMySQL(err error) verdict {
 	return broken
 }
 
-// codeMySQL is dialect.code.
+// codeMySQL implements Dialect.code.
 func codeMySQL(err error) string {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return fmt.Sprint(e.Number)
@@ -149,10 +147,10 @@ func codeMySQL(err error) string {
 	return ""
 }
 
-// lockNameMySQL is an expression. It has the database in it: such locks are the whole server's.
+// lockNameMySQL is an SQL expression. It includes the database's name, because such a lock is for the whole server.
 const lockNameMySQL = `left(sha2(concat('firstcome migrates ', database()), 256), 40)`
 
-// aloneMySQL is schema.alone. The lock ends with its connection.
+// aloneMySQL implements schema.alone. The lock ends with its connection.
 func aloneMySQL(ctx context.Context, db *sql.DB) (release func(), err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -174,9 +172,8 @@ func aloneMySQL(ctx context.Context, db *sql.DB) (release func(), err error) {
 	}, nil
 }
 
-// noteNoVersion notes version 0 in goose's table if it has none at all. goose makes the
-// table and notes that at once, and a table cannot be rolled back here: if it is killed in
-// between, it would refuse to go on.
+// noteNoVersion inserts version 0 into goose's table if the table is empty. goose creates the table and then inserts
+// version 0, and MySQL cannot roll back a new table. If goose is killed between the two, it refuses to continue.
 func noteNoVersion(ctx context.Context, conn *sql.Conn) error {
 	var tables int
 	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM information_schema.tables
@@ -189,7 +186,7 @@ func noteNoVersion(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// checkMySQL is schema.check.
+// checkMySQL implements schema.check.
 func checkMySQL(ctx context.Context, db *sql.DB) error {
 	return checkColumns(ctx, db, `SELECT table_name, column_name, coalesce(collation_name, ''), coalesce(character_octet_length, 2147483647)
 		FROM information_schema.columns WHERE table_schema = database()`, "",

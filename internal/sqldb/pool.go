@@ -6,24 +6,24 @@ import (
 	"fmt"
 )
 
-// An asked is what a sql.DB and a sql.Tx have in common for reading.
+// An asked has the methods for queries of sql.DB and sql.Tx.
 type asked interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A reader runs queries on what it wraps. Queries have a ? for each argument, in every dialect.
+// A reader runs queries on a sql.DB or a sql.Tx. Queries have a ? for each argument, in every dialect.
 type reader[A asked] struct {
 	DB A
 	d  *Dialect
 }
 
-// QueryContext is that of sql.DB and of sql.Tx.
+// QueryContext calls QueryContext of the sql.DB or sql.Tx.
 func (r *reader[A]) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return r.DB.QueryContext(ctx, r.d.Rebind(query), args...)
 }
 
-// QueryRowContext is that of sql.DB and of sql.Tx.
+// QueryRowContext calls QueryRowContext of the sql.DB or sql.Tx.
 func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	return r.DB.QueryRowContext(ctx, r.d.Rebind(query), args...)
 }
@@ -31,7 +31,7 @@ func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...a
 // A Pool holds the connections of one kind of reads.
 type Pool struct{ reader[*sql.DB] }
 
-// AtOnce calls read with a snapshot of what was committed at one instant.
+// AtOnce calls read with a snapshot of the committed data.
 func (p *Pool) AtOnce(ctx context.Context, read func(*Snapshot) error) error {
 	o := &sql.TxOptions{ReadOnly: true}
 	if p.d.Shared {
@@ -45,13 +45,13 @@ func (p *Pool) AtOnce(ctx context.Context, read func(*Snapshot) error) error {
 	return read(&Snapshot{tx, p.d})
 }
 
-// Close is that of sql.DB.
+// Close closes the pool's connections.
 func (p *Pool) Close() error { return p.DB.Close() }
 
 // A Snapshot is a read-only transaction of a pool.
 type Snapshot = reader[*sql.Tx]
 
-// Wrap adds to an error what was attempted. Nil stays nil.
+// Wrap adds a description of the attempted action to an error. It returns nil for nil.
 func Wrap(err error, what string, args ...any) error {
 	if err == nil {
 		return nil
@@ -77,7 +77,7 @@ func EachRow(rows *sql.Rows, err error, do func(Scan) error) error {
 	return rows.Err()
 }
 
-// AllRows returns what read returns for each row of a query's answer.
+// AllRows calls read for each row of a query's answer, and returns the results.
 func AllRows[V any](rows *sql.Rows, err error, read func(Scan) (V, error)) (all []V, _ error) {
 	err = EachRow(rows, err, func(take Scan) error {
 		v, err := read(take)

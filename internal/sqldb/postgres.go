@@ -22,10 +22,10 @@ import (
 	"github.com/firstcome/firstcome/internal/trust"
 )
 
-// PostgreSQL is the dialect of PostgreSQL from 13 on.
+// PostgreSQL is the dialect of PostgreSQL 13 and later.
 var PostgreSQL = Dialect{
 	name: "postgres", Limit: `LIMIT ?`, Shared: true, numbered: true, ForUpdate: ` FOR UPDATE`,
-	// Not now(): that is the time at which the transaction began, before it had its locks.
+	// now() would be the time at which the transaction began, before it had its locks.
 	Clock:    `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`,
 	Classify: classifyPostgreSQL, code: codePostgreSQL, advise: advisePostgreSQL,
 	damagedCodes: []string{"XX001", "XX002"}, // data_corrupted, index_corrupted
@@ -38,7 +38,7 @@ var PostgreSQL = Dialect{
 	},
 }
 
-// advisePostgreSQL is dialect.advise.
+// advisePostgreSQL implements Dialect.advise.
 func advisePostgreSQL(err error) string {
 	switch codePostgreSQL(err) {
 	case "28P01": // invalid_password
@@ -49,7 +49,7 @@ func advisePostgreSQL(err error) string {
 	return ""
 }
 
-// connectorPostgreSQL is dialect.connector. The URL is libpq's.
+// connectorPostgreSQL implements Dialect.connector. The URL is in libpq's format.
 func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	if err := checkFiles(u.Query()); err != nil {
 		return nil, fmt.Errorf("the ledger's name: %w", err)
@@ -83,8 +83,8 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	settings := map[string]string{
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(p.idle.Milliseconds()),
-		// A bitmap is in no order. Of a campaign of which there are no statistics yet, PostgreSQL made one of all coupons, and
-		// sorted them, for each page: 600 ms of a million.
+		// A bitmap scan returns rows in no order. If a campaign has no statistics yet, PostgreSQL scans and sorts all
+		// its coupons for each page. In a trial with a million coupons a page took 600 ms.
 		"enable_bitmapscan": "off",
 	}
 	if p.primary {
@@ -93,8 +93,8 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	return stdlib.GetConnector(*c, append(options, afterConnect(c, settings))...), nil
 }
 
-// afterConnect sets the settings of a session, or what the name asks for in their place. PgBouncer refuses a connection
-// that asks for them at its start, or drops them.
+// afterConnect sets the settings of a session after it connects. Values in the ledger's name take precedence.
+// PgBouncer refuses a connection that sends settings at its start, or drops them.
 func afterConnect(c *pgx.ConnConfig, settings map[string]string) stdlib.OptionOpenDB {
 	var all strings.Builder
 	for name, value := range settings {
@@ -109,8 +109,8 @@ func afterConnect(c *pgx.ConnConfig, settings map[string]string) stdlib.OptionOp
 	})
 }
 
-// hosts counts the hosts in a name. Each is tried for its share of the time, so the last is reached before the caller gives
-// up, even if the others hang.
+// hosts counts the hosts in a name. Each host gets an equal share of the connection timeout, so the driver tries the
+// last host before the caller gives up, even if the other hosts hang.
 func hosts(c *pgx.ConnConfig) int {
 	all := map[string]bool{fmt.Sprint(c.Host, ":", c.Port): true}
 	for _, other := range c.Fallbacks { // the same host again, without TLS, too
@@ -119,23 +119,24 @@ func hosts(c *pgx.ConnConfig) int {
 	return len(all)
 }
 
-// seeks are settings under which look-ups seek their rows in an index, however small the tables
-// were. The driver prepares each statement once, and the server then keeps a plan: one that was made
-// for a campaign of 60 coupons reads the whole table for each user, and goes on so while the table
-// grows, in a trial 52,000,000 rows for 10,240 claims. So where there is an index, to read the table is
-// no plan: planning each execution alone still read 13 rows a claim while it was small. And no plan is
-// kept, so that none is of an index which was as good as another only then; that costs some 15 µs a batch.
+// seeks are settings under which look-ups find their rows by an index, even if the tables were small at first.
 //
-// A look-up that names only users behind a fence (OFFSET 0) needs no such setting of the first kind, but
-// reads all the coupons of each user, of whatever campaign: this reads none of them.
+// The driver prepares each statement once, and the server may then keep its plan. A plan that was made for a campaign
+// of 60 coupons reads the whole table for each user, even after the table has grown: in a trial, 52,000,000 rows for
+// 10,240 claims. So the settings turn off sequential scans if there is an index. A new plan for each execution is not
+// enough: it still read 13 rows a claim while the table was small. No plan is kept either, because another index may
+// become the better one. Planning costs about 15 µs a batch.
+//
+// A look-up that selects only by user in a subquery with OFFSET 0 needs no setting against scans, but it reads each
+// user's coupons of all campaigns.
 var seeks = map[string]string{
 	"plan_cache_mode": "force_custom_plan",
 	"enable_seqscan":  "off",
-	"jit":             "off", // for what has no index the cost is past all bounds, and would be compiled
+	"jit":             "off", // a query without an index gets a huge cost, so the server would compile it
 }
 
-// onlyPrimary has connections be to the primary, whichever servers the name wants to be read, and
-// be bad when it is one no longer: see primary.go.
+// onlyPrimary makes connections accept only the primary, even if the name prefers other servers, and makes them bad
+// when their server is no longer the primary: see primary.go.
 func onlyPrimary(c *pgx.ConnConfig) []stdlib.OptionOpenDB {
 	c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		err := pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn)
@@ -156,8 +157,7 @@ func onlyPrimary(c *pgx.ConnConfig) []stdlib.OptionOpenDB {
 	})}
 }
 
-// checkFiles reads the files that options name, because the driver's own error may have
-// the password in it.
+// checkFiles reads the files that options name, because the driver's own error may contain the password.
 func checkFiles(options url.Values) error {
 	files, encrypted := trust.Take(options), options.Has("sslpassword")
 	if files.Root == "system" {
@@ -169,8 +169,8 @@ func checkFiles(options url.Values) error {
 	return files.Apply(&tls.Config{MinVersion: tls.VersionTLS12})
 }
 
-// classifyPostgreSQL is dialect.classify. The codes are those of PostgreSQL's
-// appendix A; their first two characters are the class.
+// classifyPostgreSQL implements Dialect.Classify. The codes are listed in PostgreSQL's appendix A. Their first two
+// characters are the class.
 func classifyPostgreSQL(err error) verdict {
 	var e *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -208,7 +208,7 @@ func classifyPostgreSQL(err error) verdict {
 	return broken
 }
 
-// codePostgreSQL is dialect.code.
+// codePostgreSQL implements Dialect.code.
 func codePostgreSQL(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -216,12 +216,12 @@ func codePostgreSQL(err error) string {
 	return ""
 }
 
-// lockPostgreSQL has one node migrate at a time: see schema.locker.
+// lockPostgreSQL returns the lock that lets one node migrate at a time: see schema.locker.
 func lockPostgreSQL() (lock.SessionLocker, error) {
 	return lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, uint64(migrateTimeout/time.Second)))
 }
 
-// checkPostgreSQL is schema.check.
+// checkPostgreSQL implements schema.check.
 func checkPostgreSQL(ctx context.Context, db *sql.DB) error {
 	var encoding string
 	if err := db.QueryRowContext(ctx, `SHOW server_encoding`).Scan(&encoding); err != nil {

@@ -17,12 +17,12 @@ import (
 //     when the standby is promoted, and still only serve lists.
 //   - A demoted primary keeps its connections on MySQL and MariaDB, and does not tell readers. So each
 //     transaction, and each query outside of one, first asks whether the server is the primary, in the same
-//     round trip. What is read after the answer includes all that was committed before it: until then no
-//     other server was the primary. PostgreSQL demotes by a restart; a PostgreSQL that is set to read-only
-//     reports this by itself.
+//     round trip. A read after the answer sees everything that was committed before the answer, because until
+//     then no other server was the primary. PostgreSQL restarts to be demoted. A PostgreSQL that is set to
+//     read-only reports this by itself.
 //
-// A statement that is refused for this reason was not run. database/sql tries it again on a new connection,
-// which leads to the new primary if the name does.
+// A statement that is refused for this reason was not run. database/sql tries it again on a new connection, which
+// leads to the new primary if the name does.
 
 // lookMySQLPrimary asks whether a server takes writes. On Aurora the second setting says so.
 const lookMySQLPrimary = `SELECT @@global.read_only, @@global.innodb_read_only`

@@ -15,18 +15,17 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second
-	// lockTimeout is how long a transaction waits for another's locks before it runs
-	// again: as long as an Issuer allows a batch by default.
+	// lockTimeout is how long a transaction waits for another transaction's locks before it runs again. It equals
+	// an Issuer's default time for a batch.
 	lockTimeout = 5 * time.Second
-	// transactionTimeout bounds a transaction with all its repeats where the caller
-	// sets no shorter time. It is twice what an Issuer allows a batch by default.
+	// transactionTimeout bounds a transaction with all its repeats, unless the caller sets a shorter time. It is
+	// twice an Issuer's default time for a batch.
 	transactionTimeout = 10 * time.Second
-	// maxBackoff bounds the pause before a transaction runs again: a batch of 512
-	// takes some 10 ms, so that the transaction that was in the way has ended by then.
+	// maxBackoff bounds the pause before a transaction runs again. A batch of 512 takes about 10 ms, so the
+	// conflicting transaction has ended by then.
 	maxBackoff = 64 * time.Millisecond
-	// reconnects is how often a transaction runs again because its connection was
-	// lost: once for a connection that was idle too long, once for luck. That a
-	// server is down is reported at once, so that callers hear it while they wait.
+	// reconnects is how often a transaction runs again because its connection was lost: once for a connection
+	// that was idle too long, and once in reserve. More would delay the error of a server that is down.
 	reconnects = 2
 )
 
@@ -37,7 +36,7 @@ type serverTx struct {
 	dialect *Dialect
 }
 
-// classifyConnection says what an error means that is not a message of the server.
+// classifyConnection returns the verdict on an error that is not a message of the server.
 func classifyConnection(err error) verdict {
 	var network net.Error
 	switch {
@@ -52,8 +51,8 @@ func classifyConnection(err error) verdict {
 	return NotOurs
 }
 
-// errDriver marks what a statement ended with, beside what the server sends, so
-// that it is not taken for a job's own answer.
+// errDriver marks an error of a statement that did not come from the server, so that it is not mistaken for a job's
+// own error.
 var errDriver = errors.New("the connection to the ledger failed")
 
 func (s *serverTx) Exec(query string, args ...any) (int64, error) {
@@ -76,7 +75,7 @@ func (s *serverTx) Query(query string, args ...any) (*sql.Rows, error) {
 	return rows, s.dialect.explain(query, err)
 }
 
-// explain says which right is missing, if that is what an error of a query is about.
+// explain adds to an error of a query which right the user lacks, if the error is about a right.
 func (d *Dialect) explain(query string, err error) error {
 	switch {
 	case err == nil || !d.Shared:
@@ -93,9 +92,9 @@ func (d *Dialect) explain(query string, err error) error {
 	return fmt.Errorf("the ledger's database user lacks the right to %s: grant SELECT, INSERT and UPDATE on all tables of the ledger: %w", verb, err)
 }
 
-// transact runs a job in a transaction of its own, and again as long as the server
-// says that it has rolled it back for another's sake. repeatable tells that the job, run again
-// after it was committed, finds what it did: then it is run again too where the outcome is unknown.
+// transact runs a job in a transaction of its own. It runs the job again as long as the server reports that it rolled
+// the transaction back because of another transaction. repeatable is true if a job that runs again after its commit
+// finds its work done. Then transact also runs it again if the outcome of the commit is unknown.
 func (d *DB) transact(ctx context.Context, repeatable bool, do func(*Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
 	defer cancel()
@@ -113,7 +112,7 @@ func (d *DB) transact(ctx context.Context, repeatable bool, do func(*Tx) error) 
 	return err
 }
 
-// attempts runs a job until it is committed, or refused for good, or ctx ends.
+// attempts runs a job until it is committed or finally fails, or ctx ends.
 func (d *DB) attempts(ctx context.Context, repeatable bool, do func(*Tx) error) (*Tx, error) {
 	lost, refusals := 0, 0
 	for backoff := time.Millisecond; ; backoff = min(2*backoff, maxBackoff) {
@@ -125,8 +124,7 @@ func (d *DB) attempts(ctx context.Context, repeatable bool, do func(*Tx) error) 
 		switch d.Dialect.Classify(err) {
 		case again:
 		case Refused:
-			// Another node's row may have come between what the job read and what it wrote:
-			// the second run reads that row.
+			// Another node may have written a row after the job read and before it wrote. The second run reads that row.
 			if refusals++; refusals > 1 {
 				return t, err
 			}
@@ -147,14 +145,14 @@ func (d *DB) attempts(ctx context.Context, repeatable bool, do func(*Tx) error) 
 	}
 }
 
-// ErrUnknown says that COMMIT was sent and not answered.
+// ErrUnknown means that COMMIT was sent and not answered.
 var ErrUnknown = errors.New("whether it was committed is unknown")
 
-// readCommitted begins every transaction that writes.
+// readCommitted returns the options of every transaction that writes.
 func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
 
-// attempt runs a job in one transaction. Isolation is the transaction's own, so that
-// no default of the server changes what it reads.
+// attempt runs a job in one transaction. It sets the isolation level, so that the server's default does not change
+// what the job reads.
 func (d *DB) attempt(ctx context.Context, do func(*Tx) error) (*Tx, error) {
 	began, err := d.Write.BeginTx(ctx, readCommitted())
 	if err != nil {

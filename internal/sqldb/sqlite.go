@@ -12,20 +12,20 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// SQLite is the dialect of SQLite: one process decides, and it has one writer. It prepares a statement anew whenever an argument that is
-// a LIMIT is bound anew, unless that is part of an expression.
+// SQLite is the dialect of SQLite: one process decides, and it has one writer. Limit is an expression, because SQLite
+// prepares a statement again each time a plain argument of LIMIT is bound.
 var SQLite = Dialect{
 	name: "sqlite", Limit: `LIMIT ? + 0`, Clock: `NULL`,
 	Classify: classifySQLite, code: codeSQLite, damagedCodes: []string{fmt.Sprint(sqlitelib.SQLITE_CORRUPT)},
 	schema: schema{goose: goose.DialectSQLite3, tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`},
 }
 
-// readers is the number of connections that read: enough for both cores of a
-// small machine while one waits for the disk.
+// readers is the number of connections that read. It keeps both cores of a small machine busy while one connection
+// waits for the disk.
 const readers = 4
 
-// openSQLite returns the one connection that writes, a pool that reads, and a
-// connection that copies the log to the database.
+// openSQLite returns the only connection that writes, a pool of connections that read, and a connection that copies
+// the log to the database.
 func openSQLite(path string) (write, read, checkpoints *sql.DB, err error) {
 	common := []string{
 		"busy_timeout(5000)",  // another process may be adding a key
@@ -59,14 +59,14 @@ func DSN(path string, options url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}).String()
 }
 
-// isOther tells whether an error says that the file is there to be read and is no
-// ledger's: it has no such table, or is no database.
+// isOther reports whether an error means that the file can be read but is not a ledger: it lacks the table, or is no
+// database.
 func isOther(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (e.Code()&0xff == sqlitelib.SQLITE_ERROR || e.Code()&0xff == sqlitelib.SQLITE_NOTADB)
 }
 
-// classifySQLite is dialect.classify.
+// classifySQLite implements Dialect.Classify.
 func classifySQLite(err error) verdict {
 	var e *sqlite.Error
 	switch {
@@ -82,7 +82,7 @@ func classifySQLite(err error) verdict {
 	return unreachable
 }
 
-// codeSQLite is dialect.code.
+// codeSQLite implements Dialect.code.
 func codeSQLite(err error) string {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return fmt.Sprint(e.Code() & 0xff)
@@ -90,6 +90,6 @@ func codeSQLite(err error) string {
 	return ""
 }
 
-// ErrRowMoved says that somebody else wrote a campaign's row: it is not the one that this process remembers. The
-// transaction is rolled back, and its claims are decided again by the row in the file.
+// ErrRowMoved means that a campaign's row differs from the row that this process remembers, because another process
+// wrote it. The transaction is rolled back, and its claims are decided again by the row in the file.
 var ErrRowMoved = errors.New("the campaign's row was changed by somebody else")

@@ -29,7 +29,7 @@ type checkpointer struct {
 	ended chan struct{} // has room for one
 }
 
-// startCheckpoints starts the writer's checkpointer; stop ends it.
+// startCheckpoints starts the writer's checkpointer. stop ends it.
 func (w *writer) startCheckpoints() (stop func()) {
 	w.checkpoints = checkpointer{w.db.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,8 +102,8 @@ func (w *writer) pagesWritten() (pages int) {
 	return pages
 }
 
-// extendLog gives the log's file its full length, because writing into blocks that a file has is twice as
-// fast here as growing the file. The transaction keeps other processes from writing to the log meanwhile.
+// extendLog extends the log's file to its full length, because writing into blocks that a file has is twice as fast
+// here as growing the file. The transaction keeps other processes from writing to the log at the same time.
 func extendLog(ctx context.Context, path string, write *sql.DB) error {
 	conn, err := write.Conn(ctx)
 	if err != nil {

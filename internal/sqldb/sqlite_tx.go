@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// unknown reports whether an error leaves open if the transaction was committed.
+// unknown reports whether it is unknown, after an error, if the transaction was committed.
 func (w *writer) unknown(err error) bool { return w.db.Dialect.Classify(err) == unreachable }
 
-// transaction runs do, which is the work of so many jobs, and commits all of it or nothing.
+// transaction runs do, which does the work of the given number of jobs, and commits all of it or nothing.
 func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 	started := time.Now()
 	err := w.Begin()
@@ -79,8 +79,8 @@ func (w *writer) disconnect() {
 	}
 }
 
-// A connection is the writer's connection with its prepared statements. Statements take no context: after a
-// statement that is cut short it would be unknown what happened, and every statement is short.
+// A connection is the writer's connection with its prepared statements. Statements take no context: every statement is
+// short, and the outcome of a cancelled statement would be unknown.
 type connection struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
@@ -125,7 +125,7 @@ func (c *connection) Query(query string, args ...any) (*sql.Rows, error) {
 	return s.Query(args...)
 }
 
-// Close closes the connection for good. A connection that is only returned to the pool would keep its state.
+// Close closes the connection permanently. A connection that is only returned to the pool would keep its state.
 func (c *connection) Close() {
 	for _, s := range c.prepared {
 		_ = s.Close()

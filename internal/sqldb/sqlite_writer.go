@@ -13,16 +13,16 @@ import (
 // once and must do the same each time.
 type job struct {
 	ctx  context.Context
-	work Shared          // done in one transaction with other callers' work; nil: do is
-	do   func(*Tx) error // other work, in a transaction of its own
+	work Shared          // runs in one transaction with other callers' work. If nil, do runs instead
+	do   func(*Tx) error // runs in a transaction of its own
 	err  error
 	done chan struct{}
 }
 
 // A Shared is work that one transaction may do for several callers.
 type Shared interface {
-	Key() string    // what it is about, such as a campaign: the work of one key keeps its order
-	Outcome() error // why nothing was done for this caller, though the transaction is committed
+	Key() string    // the subject, such as a campaign: work with the same key keeps its order
+	Outcome() error // why nothing was done for this caller although the transaction is committed, or nil
 }
 
 const (
@@ -45,13 +45,14 @@ func (d *DB) Update(ctx context.Context, do func(*Tx) error) error {
 	return d.await(&job{ctx: ctx, do: do, done: make(chan struct{})})
 }
 
-// Share has the writer do work in one transaction with that of other callers, and returns when the commit is on the disk.
+// Share passes work to the writer, which may do it in one transaction with other callers' work. Share returns when the
+// commit is on the disk.
 func (d *DB) Share(ctx context.Context, work Shared) error {
 	return d.await(&job{ctx: ctx, work: work, done: make(chan struct{})})
 }
 
-// Repeat is update for a do that may run again after it was committed and then finds that its work is done.
-// On a server it runs again if the outcome of a commit is unknown.
+// Repeat is like Update, for a do that may run again after its commit and then finds its work done. On a server do runs
+// again if the outcome of a commit is unknown.
 func (d *DB) Repeat(ctx context.Context, do func(*Tx) error) error {
 	if d.Dialect.Shared {
 		return d.transact(ctx, true, do)
@@ -105,7 +106,7 @@ func (d *DB) Run(ctx context.Context) error {
 	return nil
 }
 
-// A writer is the state of db.run.
+// A writer is the state of DB.Run.
 type writer struct {
 	db     *DB
 	tx     *Tx
@@ -115,7 +116,7 @@ type writer struct {
 	works  []Shared    // of a transaction
 	before int         // how many jobs the previous transaction gathered
 	late   *time.Timer // ends the wait for that many
-	// alone says until when a campaign's claims share no transaction.
+	// alone is the time until which a campaign's claims share no transaction.
 	alone map[string]time.Time
 
 	checkpoints checkpointer
@@ -251,7 +252,7 @@ func (w *writer) Change(j *job) {
 	answer([]*job{j}, err)
 }
 
-// answer tells the callers what became of the transaction.
+// answer sends the transaction's outcome to the callers.
 func answer(jobs []*job, err error) {
 	for _, j := range jobs {
 		j.err = cmp.Or(j.err, err)

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// A Tx is a transaction as a job sees it: the writer's, or on a server the job's own.
+// A Tx is the transaction in which a job runs. On SQLite it is the writer's, on a server it is the job's own.
 type Tx struct {
 	Statements
 	Dialect *Dialect
@@ -13,35 +13,35 @@ type Tx struct {
 	writes  int
 }
 
-// A Local is what transactions remember of rows besides what is in the database. On SQLite, where nobody else writes, it outlives a transaction; on a
-// server each transaction has its own.
+// A Local holds the rows that transactions remember. On SQLite no other process writes, so a Local outlives its
+// transaction. On a server each transaction has its own Local.
 type Local interface {
-	Begin()     // a transaction begins, perhaps again after it was undone
-	Committed() // what it wrote is on the disk
-	Undone()    // it was rolled back
-	Forget()    // nothing holds any more that was read
-	// Remembers tells whether something of a key is known from an earlier transaction; drop forgets it.
+	Begin()     // a transaction begins, perhaps again after a rollback
+	Committed() // the transaction's writes are on the disk
+	Undone()    // the transaction was rolled back
+	Forget()    // all remembered rows are out of date
+	// Remembers reports whether a row of a key is remembered from an earlier transaction. Drop removes it.
 	Remembers(key string) bool
 	Drop(key string)
 }
 
 // Statements are what a transaction runs.
 type Statements interface {
-	// Exec runs a statement that returns no rows, and returns how many it changed.
+	// Exec runs a statement that returns no rows, and returns the number of rows that it changed.
 	Exec(query string, args ...any) (int64, error)
-	// Row runs a query of at most one row; sql.ErrNoRows says that there is none.
+	// Row runs a query that returns at most one row. Scan returns sql.ErrNoRows if there is none.
 	Row(query string, args ...any) *row
-	// Query runs a query of many rows.
+	// Query runs a query that returns any number of rows.
 	Query(query string, args ...any) (*sql.Rows, error)
 }
 
-// Begin forgets what the transaction before wrote.
+// Begin prepares for a new transaction.
 func (t *Tx) Begin() {
 	t.writes = 0
 	t.Local.Begin()
 }
 
-// Change is exec for a statement that writes.
+// Change runs Exec for a statement that writes, and counts it.
 func (t *Tx) Change(query string, args ...any) (int64, error) {
 	t.writes++
 	return t.Exec(query, args...)
@@ -51,7 +51,7 @@ func (t *Tx) Change(query string, args ...any) (int64, error) {
 type row struct {
 	row     *sql.Row
 	err     error
-	explain func(error) error // nil: the error says it
+	explain func(error) error // adds advice to an error of the query. Nil if there is none to add
 }
 
 func (r *row) Scan(into ...any) error {
@@ -65,7 +65,7 @@ func (r *row) Scan(into ...any) error {
 	return err
 }
 
-// Exists tells whether a query, which counts rows, counts any.
+// Exists reports whether a query that counts rows returns more than 0.
 func (t *Tx) Exists(query string, args ...any) (bool, error) {
 	var n int64
 	err := t.Row(query, args...).Scan(&n)
