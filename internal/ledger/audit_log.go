@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// An entry says what a line of the audit log is about.
+// An entry has the subject of a line of the audit log, and its detail.
 type entry struct {
 	campaign firstcome.CampaignID
 	user     firstcome.UserID
@@ -25,10 +25,10 @@ func addLog(t *sqldb.Tx, at time.Time, actor, action string, e entry) error {
 	return err
 }
 
-// termsDetail returns the detail of an audit log line about terms: those before and those after.
+// termsDetail returns the detail of an audit log line about a change of terms. before and after are JSON.
 func termsDetail(before, after string) string { return `{"old":` + before + `,"new":` + after + `}` }
 
-// nullable returns a value for a column: NULL if it is the zero value.
+// nullable returns the column value of v: NULL if v is the zero value.
 func nullable[V comparable](v V) any {
 	var none V
 	if v == none {
@@ -37,13 +37,13 @@ func nullable[V comparable](v V) any {
 	return v
 }
 
-// addLogJSON is addLog with a detail that it encodes as JSON.
+// addLogJSON encodes a detail as JSON and calls addLog with it.
 func addLogJSON(t *sqldb.Tx, at time.Time, actor, action string, detail map[string]any, e entry) error {
 	e.detail = textOf(detail)
 	return addLog(t, at, actor, action, e)
 }
 
-// A LogEntry is a line of the audit log: who changed what.
+// A LogEntry is a line of the audit log: an actor changed something.
 type LogEntry struct {
 	ID       int64
 	At       time.Time
@@ -52,12 +52,11 @@ type LogEntry struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
 	Number   int64
-	Refused  bool // the gate refused the change: nothing changed
+	Refused  bool // the gate refused the change, so it had no effect
 	Detail   json.RawMessage
 }
 
-// TermsOf returns the terms before and after, as the line of the audit log has them; nil where the line has
-// none.
+// TermsOf returns the terms before and after the change, as the line's detail holds them. Each is nil if the line has none.
 func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	var detail struct{ Old, New json.RawMessage }
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
@@ -74,7 +73,7 @@ func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	return read(detail.Old), read(detail.New), err
 }
 
-// A LogFilter chooses lines of the audit log. A field with its zero value excludes nothing.
+// A LogFilter selects lines of the audit log. A Campaign, User or Before with its zero value excludes nothing.
 type LogFilter struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
@@ -82,7 +81,7 @@ type LogFilter struct {
 	Limit    int   // the most lines to return
 }
 
-// AuditLog returns the chosen lines of the audit log, the latest first.
+// AuditLog returns the selected lines of the audit log, latest first.
 func (rd *Reads) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) {
 	query, args := `SELECT id, at, actor, action, campaign_id, user_id, number, detail,
 		action = 'campaign.update' AND EXISTS (SELECT 1 FROM changes

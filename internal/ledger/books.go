@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Books are the ledger's tables as an audit reads them: row by row, whatever they hold. Each reading is at an instant of its own, unless it
-// is within AtOnce.
+// Books reads the ledger's tables for an audit, row by row, even if they contradict each other. Each call reads a snapshot of its
+// own. Within AtOnce, all calls read the same snapshot.
 type Books struct {
 	db interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -21,15 +21,15 @@ type Books struct {
 	dialect *sqldb.Dialect
 }
 
-// Books returns the tables.
+// Books returns a reader of the ledger's tables.
 func (l *Ledger) Books() *Books { return &Books{l.db.Audits, l.db.Dialect} }
 
-// AtOnce calls read with the tables as they are at one instant.
+// AtOnce calls read with Books that all read the same snapshot.
 func (l *Ledger) AtOnce(ctx context.Context, read func(*Books) error) error {
 	return l.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error { return read(&Books{s, l.db.Dialect}) })
 }
 
-// Source returns what an audit reads.
+// Source returns the functions through which an audit reads the tables.
 func (b *Books) Source() audit.Source {
 	return audit.Source{
 		Each: b.each, Campaign: b.campaign, Changes: b.changes, Coupons: b.coupons, Past: b.past,
@@ -50,7 +50,7 @@ func (b *Books) each(ctx context.Context, query string, args []any, each func(co
 	return sqldb.Wrap(err, "run a check of the audit")
 }
 
-// texts is each of rows.
+// texts calls each with every row, as text.
 func (b *Books) texts(rows *sql.Rows, each func(columns, values []string)) error {
 	columns, err := rows.Columns()
 	if err != nil {
@@ -72,9 +72,8 @@ func (b *Books) texts(rows *sql.Rows, each func(columns, values []string)) error
 	return rows.Err()
 }
 
-// Campaigns returns the ids of all campaigns that the ledger mentions, in order, including
-// those whose row is gone. audit.ErrUnreadable says that a table could not be read, and that
-// the ids are those of the others.
+// Campaigns returns the ids of all campaigns that a table names, in order, including campaigns whose row is gone. audit.ErrUnreadable
+// means that some tables could not be read; then the ids are from the other tables.
 func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	var ids []firstcome.CampaignID
 	var unreadable error
@@ -91,8 +90,9 @@ func (b *Books) Campaigns(ctx context.Context) ([]firstcome.CampaignID, error) {
 	return slices.Compact(ids), unreadable
 }
 
-// idsIn returns the ids of the campaigns that a table names. Those whose primary keys begin with the id may have millions of
-// rows of each, and are asked for the next one again and again: as one statement, MariaDB would read all of them.
+// idsIn returns the ids of the campaigns that a table names. A table whose primary key begins with the campaign's id may have
+// millions of rows for each campaign. From such a table idsIn reads one id per query. With a single query, MariaDB would read
+// all rows.
 func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.CampaignID, err error) {
 	read := func(query string, args ...any) error {
 		return every(ctx, b, "the campaigns' ids", func(id firstcome.CampaignID) { ids = append(ids, id) }, sqldb.One[firstcome.CampaignID], query, args...)
@@ -114,8 +114,8 @@ func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.Campai
 	}
 }
 
-// every calls each with what read makes of every row of a query. What a row says and a variable does not take, and
-// what the database finds to be damaged, is audit.ErrUnreadable.
+// every reads each row of a query with read, and calls each with the result. It returns audit.ErrUnreadable if read fails, for example
+// because a value does not fit its variable, or if the database reports damage.
 func every[V any](ctx context.Context, b *Books, what string, each func(V), read func(sqldb.Scan) (V, error), query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
@@ -178,5 +178,5 @@ func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(aud
 	}, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
-// errKind is about a change of a kind that there is not, or that holds what its kind does not.
-var errKind = errors.New("it holds what a change of its kind does not")
+// errKind means that the payload of a pause, resume or close is not empty.
+var errKind = errors.New("it is a pause, resume or close, and its payload is not empty")

@@ -15,8 +15,8 @@ import (
 // nothing is the payload of a change that neither sets terms nor voids a coupon.
 const nothing = "{}"
 
-// logDetail returns what the audit log says of a change with this payload. before is the payload of the
-// previous terms, empty if the change creates the campaign.
+// logDetail returns the detail of the audit log for a change with a payload. before is the payload of the previous terms, or empty if
+// the change creates the campaign.
 func logDetail(kind firstcome.ChangeKind, before, payload string) string {
 	switch kind {
 	case firstcome.ChangeTerms, firstcome.ChangeReconcile:
@@ -45,7 +45,7 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 	}, `SELECT version, kind, payload, changed_at, refused, quantity, opens_at, closes_at FROM changes WHERE campaign_id = ? ORDER BY version`, string(id))
 }
 
-// ofNone is true for rows whose campaign does not exist.
+// ofNone selects rows whose campaign does not exist.
 const ofNone = `campaign_id IS NULL OR NOT EXISTS (SELECT 1 FROM campaigns WHERE campaigns.id = campaign_id)`
 
 func (b *Books) letters(ctx context.Context, id firstcome.CampaignID, each func(audit.Letter)) error {
@@ -60,7 +60,7 @@ func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where
 	return every(ctx, b, "the dead letters", each, func(take sqldb.Scan) (audit.Letter, error) {
 		d, err := scanLetter(take)
 		var s storedCoupon
-		_ = json.Unmarshal([]byte(d.Payload), &s) // an entry that nobody can read says nothing of a ticket
+		_ = json.Unmarshal([]byte(d.Payload), &s) // an unreadable entry has no ticket
 		return audit.Letter{
 			Generation: s.Generation, Ticket: s.Ticket,
 			ID: d.ID, Number: d.Number, User: d.User, Open: d.ResolvedAt.IsZero(), Voided: d.ResolvedBy == Voided,
@@ -69,28 +69,28 @@ func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where
 	}, `SELECT `+letterColumns+` FROM dead_letters WHERE `+where+` ORDER BY dead_letters.id`, args...)
 }
 
-// contradiction says how the columns of a dead letter contradict each other. It is empty if they do not.
+// contradiction describes how the columns of a dead letter contradict each other. It is empty if they are consistent.
 func (d *DeadLetter) contradiction() string {
 	switch {
 	case d.ResolvedAt.IsZero() != (d.ResolvedBy == ""):
-		return "it says when it was resolved or how, and not both"
+		return "it has only one of resolved_at and resolved_by"
 	case strings.HasPrefix(d.Source, couponSource):
 		return d.ofCoupon()
 	case d.Number != 0 || d.User != "":
-		return "it has a number or a user, and its source is that of no coupon"
+		return "it has a number or a user, but its source is not a coupon"
 	}
 	return ""
 }
 
-// ofCoupon is contradiction for the dead letter of a coupon. It does not compare a payload or a user that was
-// cut, or that was changed to fit its column.
+// ofCoupon does the work of contradiction for a coupon's dead letter. It compares no payload or user that was shortened or changed to
+// fit its column.
 func (d *DeadLetter) ofCoupon() string {
 	var s storedCoupon
 	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {
 		if len(d.Payload) > maxPayload-utf8.UTFMax {
 			return ""
 		}
-		return "its payload is no coupon"
+		return "its payload is not a coupon"
 	}
 	number := int64(0)
 	if s.Campaign == d.Campaign && s.BuriedIn > 0 {
@@ -99,11 +99,11 @@ func (d *DeadLetter) ofCoupon() string {
 	changed := strings.ContainsRune(string(s.User)+s.Code+string(s.Campaign), utf8.RuneError)
 	switch {
 	case d.Number != number:
-		return "its payload has another number, or campaign"
+		return "its payload has another number or campaign"
 	case !changed && string(d.User) != storable(string(s.User), firstcome.MaxUserID):
 		return "its payload has another user"
 	case !changed && letterSource(s.coupon()) != d.Source:
-		return "its payload is not what its source was made of"
+		return "its source does not match its payload"
 	}
 	return ""
 }

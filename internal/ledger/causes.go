@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A refusal is a reason why the ledger refuses a coupon: a code that stays the same, and the sentence that follows the coupon's number. A dead
-// letter keeps the sentence as its cause, and its CauseCode is found by that.
+// A refusal is a reason why the ledger refuses a coupon. It has a stable code, and the text that follows the coupon's number. A dead
+// letter's cause contains this text. Its CauseCode is found by the text, so the texts must not change: old letters hold them.
 type refusal struct{ code, text string }
 
 var (
@@ -31,18 +31,18 @@ var (
 	directTicket   = refusal{"malformed", "is of the ticket %d.%d, and was issued directly"}
 )
 
-// The codes of causes that no refusal has.
+// The codes of causes that are no refusals.
 const (
-	unreadableCause = "unreadable" // an entry that cannot be read, so it holds no coupon
+	unreadableCause = "unreadable" // the entry cannot be read, so its coupon is unknown
 	otherCause      = "other"
 )
 
-// refuse returns an error that refuses a coupon.
+// refuse returns the error for a refused coupon.
 func refuse(c firstcome.Coupon, why refusal, args ...any) error {
 	return fmt.Errorf("%w: number %d %s", record.ErrRefused, c.Number, fmt.Sprintf(why.text, args...))
 }
 
-// CauseCodes returns every code that a cause of a dead letter may have.
+// CauseCodes returns all codes that a dead letter's cause may have.
 func CauseCodes() []string {
 	return []string{
 		twiceDifferent.code, ofOtherEpoch.code, unknownTerms.code, userHolds.code, overQuantity.code, aboveCeiling.code, belowOne.code, unreadableCause, otherCause,
@@ -51,7 +51,7 @@ func CauseCodes() []string {
 
 var verbs = regexp.MustCompile(`%[dqv]`)
 
-// causeCode is the code of a dead letter's cause, as an expression of SQL.
+// causeCode is the SQL expression for the code of a dead letter's cause.
 var causeCode = func() string {
 	var cases strings.Builder
 	cases.WriteString(`CASE WHEN user_id IS NULL THEN '` + unreadableCause + `'`)
@@ -61,18 +61,18 @@ var causeCode = func() string {
 	return cases.String() + ` ELSE '` + otherCause + `' END`
 }()
 
-// A LetterCause is what the open dead letters of one campaign and cause have in common.
+// A LetterCause counts the open dead letters of one campaign and cause.
 type LetterCause struct {
 	Campaign firstcome.CampaignID
 	Code     string
 	Open     int64
-	Through  int64 // the highest id of them
+	Through  int64 // the highest id of these letters
 }
 
-// maxCauses bounds the answer of LetterCauses: more than a hundred campaigns with every cause.
+// maxCauses bounds the answer of LetterCauses. It is enough for a hundred campaigns with all causes.
 const maxCauses = 1000
 
-// LetterCauses returns the campaigns and causes that have open dead letters; of one campaign if it is named.
+// LetterCauses returns the campaigns and causes that have open dead letters. If id is not empty, it returns those of this campaign.
 func (rd *Reads) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]LetterCause, error) {
 	where, args := Letters{Campaign: id}.where()
 	rows, err := rd.db.Read.QueryContext(ctx, `SELECT campaign_id, `+causeCode+`, count(*), max(id) FROM dead_letters
@@ -81,10 +81,11 @@ func (rd *Reads) LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]L
 		err = take(&c.Campaign, &c.Code, &c.Open, &c.Through)
 		return c, err
 	})
-	return all, sqldb.Wrap(err, "count the dead letters by their causes")
+	return all, sqldb.Wrap(err, "count the dead letters by cause")
 }
 
-// LettersToResolve returns a page of dead letters as DeadLetters does, and how many there are in all, from where writes go.
+// LettersToResolve returns a page of dead letters, as DeadLetters does, and the number of all letters that the page is part of. It
+// reads the server that gets the writes.
 func (rd *Reads) LettersToResolve(ctx context.Context, p Letters) (some []DeadLetter, all int64, err error) {
 	if some, err = deadLetters(ctx, rd.db.Conclude, p); err != nil {
 		return nil, 0, err

@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// appliedAt returns the last change that the gate has when the ledger takes change v: change v if the ledger
-// is the gate, else the one before it.
+// appliedAt returns the last change that the gate has when the ledger adds change v. This is v if the ledger is the gate, and otherwise
+// the change before v.
 func (r *rows) appliedAt(v int64) int64 {
 	if r.remote() {
 		return v - 1
@@ -21,8 +21,8 @@ func (r *rows) appliedAt(v int64) int64 {
 	return v
 }
 
-// addChange adds the next numbered change to a campaign in the state s, in which more may be issued already by the change. With a
-// remote gate the change is pending from then on.
+// addChange adds the next numbered change to a campaign, and writes the ceiling and the quarantine of s. In s, the caller has
+// already raised a quantity that the change raises. With a remote gate, the change is then pending.
 func (r *rows) addChange(t *sqldb.Tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
 	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: r.decidesAt(s)}
 	if err := insertChange(t, s.ID, made.Version, kind, payload, made.At); err != nil {
@@ -35,7 +35,7 @@ func (r *rows) addChange(t *sqldb.Tx, s stock, kind firstcome.ChangeKind, payloa
 	return made, err
 }
 
-// insertChange writes a change. That of terms has quantity and window in columns too, for the audit.
+// insertChange writes a change. For a change of terms it also writes the quantity and the window as columns, for the audit.
 func insertChange(t *sqldb.Tx, id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
 	var terms storedTerms
 	if kind == firstcome.ChangeTerms || kind == firstcome.ChangeReconcile {
@@ -48,29 +48,28 @@ func insertChange(t *sqldb.Tx, id firstcome.CampaignID, version int64, kind firs
 	return err
 }
 
-// notRecorded returns the error for a number that is not in the ledger of a remote gate. The gate may have
-// issued a number above drained_through.
+// notRecorded returns the error for a number of a remote gate that is not in the ledger. If the number is above drained_through, the
+// gate may have issued it.
 func notRecorded(t *sqldb.Tx, s stock, number int64) error {
 	letter, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
 	case err != nil:
 		return err
 	case letter:
-		return fmt.Errorf("%w: number %d is a dead letter, which is voided as such", firstcome.ErrNoCoupon, number)
+		return fmt.Errorf("%w: number %d is a dead letter; void the dead letter", firstcome.ErrNoCoupon, number)
 	case number > s.drained:
 		return firstcome.ErrNotRecorded
 	}
 	return firstcome.ErrNoCoupon
 }
 
-// maxPending bounds what Pending returns. A campaign has at most one pending change, and people change
-// campaigns.
+// maxPending bounds the answer of Pending. More are unlikely: a campaign has at most one pending change, and operators make the changes.
 const maxPending = 1000
 
-// Pending returns the changes that the gate lacks, at most 1,000, in the order of the campaigns' ids and of their
-// versions. If id is empty, these are the changes of all campaigns of this node's gate, else of one campaign. A
-// campaign of another gate is an error: see Decides. Changes that cannot be read are an error, too; Pending returns it
-// together with the changes that it could read.
+// Pending returns the changes that the gate lacks, at most 1,000, in the order of the campaigns' ids and of their versions. If id is
+// empty, it returns the changes of all campaigns of this node's gate, and otherwise the changes of one campaign. A campaign of another
+// gate is an error: see Decides. Unreadable changes are also an error, which Pending returns together with the changes that it
+// could read.
 func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Change, error) {
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.ceiling, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
@@ -104,8 +103,8 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 	return all, errors.Join(append(unreadable, sqldb.Wrap(err, "read the changes that the gate lacks"))...)
 }
 
-// Changes calls each for the changes of a campaign with versions above after, in order, and says which of
-// them the gate refused. It stops after limit changes, or when each returns an error.
+// Changes calls each for the changes of a campaign with versions above after, in order. refused reports whether the gate refused the
+// change. Changes stops after limit changes, or when each returns an error.
 func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(c firstcome.Change, refused bool) error) error {
 	rows, err := rd.db.Read.QueryContext(ctx, `SELECT version, kind, payload, changed_at, refused FROM changes
 		WHERE campaign_id = ? AND version > ? ORDER BY version LIMIT ?`, id, after, limit)
@@ -124,7 +123,7 @@ func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int
 	return sqldb.Wrap(err, "read the changes of %s", id)
 }
 
-// decodeChange sets the fields of a change that its payload holds.
+// decodeChange sets the fields of a change from its payload.
 func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) {
 	switch c.Kind {
 	case firstcome.ChangeTerms:
@@ -146,18 +145,18 @@ func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 	return err
 }
 
-// errRefusal says that a gate refused a change that it has to accept.
-var errRefusal = errors.New("the gate refused a change that is no lower quantity")
+// errRefusal means that a gate refused a change that it must accept.
+var errRefusal = errors.New("the gate refused a change that does not lower the quantity")
 
-// Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the
-// campaign's terms, unless the gate refused them. gate.ErrGap says that an earlier change is not noted yet.
+// Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the campaign's terms, unless the
+// gate refused them. gate.ErrGap means that an earlier change is not noted yet.
 func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
 	err := cs.rows.locked(ctx, change.Campaign, func(t *sqldb.Tx, s stock) error {
 		switch {
 		case change.Version <= s.applied:
 			return nil
 		case change.Version != s.applied+1 || change.Version > s.Version:
-			return fmt.Errorf("%w: the ledger has noted %d of %d", gate.ErrGap, s.applied, s.Version)
+			return fmt.Errorf("%w: the ledger has noted %d of %d changes", gate.ErrGap, s.applied, s.Version)
 		}
 		if err := concludeChange(t, s, change.Version, refused); err != nil {
 			return err

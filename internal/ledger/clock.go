@@ -7,11 +7,11 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// decidesAt returns the gate's time for a campaign: the clock, in whole
-// microseconds, unless the campaign has seen a later instant.
+// decidesAt returns the gate's time for a campaign, in whole microseconds. This is the clock's time, or the campaign's latest decision
+// time if that is later.
 func (r *rows) decidesAt(s stock) time.Time { return s.at(r.clockOf(s)) }
 
-// at returns the gate's time for a campaign by an instant of the clock.
+// at returns the gate's time for a campaign when the clock shows the given time.
 func (s *stock) at(clock time.Time) time.Time {
 	if clock.After(s.decidedAt) {
 		return clock
@@ -19,7 +19,7 @@ func (s *stock) at(clock time.Time) time.Time {
 	return s.decidedAt
 }
 
-// clockOf returns the clock as it was read for a campaign.
+// clockOf returns the clock's time that was read with a campaign's row. If none was read, it reads the clock now.
 func (r *rows) clockOf(s stock) time.Time {
 	if s.clock.IsZero() {
 		return r.db.Clock().UTC().Truncate(time.Microsecond)
@@ -27,7 +27,7 @@ func (r *rows) clockOf(s stock) time.Time {
 	return s.clock
 }
 
-// phase returns what the window alone answers at an instant.
+// phase returns the outcome of a claim at a time by the campaign's window alone.
 func phase(s stock, at time.Time) firstcome.Outcome {
 	c := s.seen()
 	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{

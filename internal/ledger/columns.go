@@ -7,10 +7,10 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Fields and columns differ: an instant is stored in microseconds since 1970. NULL is the zero value; for a quantity it is
-// unlimited, for a pace none.
+// These types and functions convert between fields and columns. A column holds a time in microseconds since 1970. NULL stands for the
+// zero value. In a column of a quantity, NULL means unlimited; in a column of a pace, it means no pace.
 
-// micros returns the column of an instant.
+// micros returns the column value of a time.
 func micros(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
 }
@@ -22,12 +22,12 @@ func instant(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64).UTC()
 }
 
-// An instantIn scans into an instant.
+// An instantIn scans a column into a time.
 type instantIn time.Time
 
 func when(into *time.Time) *instantIn { return (*instantIn)(into) }
 
-// Scan is a sql.Scanner's.
+// Scan implements sql.Scanner.
 func (i *instantIn) Scan(column any) error {
 	var n int64
 	err := orZero(&n).Scan(column)
@@ -37,14 +37,14 @@ func (i *instantIn) Scan(column any) error {
 	return err
 }
 
-// A maybe scans into what a column holds that may be NULL.
+// A maybe scans a column that may be NULL. NULL becomes the zero value.
 type maybe[T any] struct{ into *T }
 
 func orZero[T any](into *T) maybe[T] { return maybe[T]{into} }
 
-// Scan is a sql.Scanner's.
+// Scan implements sql.Scanner.
 func (m maybe[T]) Scan(column any) error {
-	if v, is := column.(T); is || column == nil { // what the general way would allocate adds up on the way of a claim
+	if v, is := column.(T); is || column == nil { // avoids the allocations of sql.Null, because claims scan many columns
 		*m.into = v
 		return nil
 	}
@@ -54,10 +54,10 @@ func (m maybe[T]) Scan(column any) error {
 	return err
 }
 
-// A quantityIn scans into a quantity.
+// A quantityIn scans a column into a quantity.
 type quantityIn int64
 
-// Scan is a sql.Scanner's.
+// Scan implements sql.Scanner.
 func (q *quantityIn) Scan(column any) error {
 	var n sql.NullInt64
 	err := n.Scan(column)
@@ -69,7 +69,7 @@ func quantityColumn(quantity int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
 }
 
-// unlimited returns the quantity that a column holds.
+// unlimited returns the quantity in a column. NULL becomes firstcome.Unlimited.
 func unlimited(quantity sql.NullInt64) int64 {
 	if !quantity.Valid {
 		return firstcome.Unlimited
@@ -77,10 +77,10 @@ func unlimited(quantity sql.NullInt64) int64 {
 	return quantity.Int64
 }
 
-// A paceIn scans into a pace.
+// A paceIn scans a column into a pace.
 type paceIn struct{ into **firstcome.Pace }
 
-// Scan is a sql.Scanner's.
+// Scan implements sql.Scanner.
 func (p paceIn) Scan(column any) error {
 	var n sql.NullInt64
 	err := n.Scan(column)

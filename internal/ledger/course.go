@@ -8,16 +8,16 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Step of a campaign's course: when the coupon with a number was issued, and when it was recorded.
+// A Step is one point of a campaign's course: when the coupon with a number was issued, and when it was recorded.
 type Step struct {
 	Number               int64
-	Nth                  int64 // how many numbers up to this one were given: those that a gate lost are none
+	Nth                  int64 // the count of numbers up to this one, without lost numbers
 	IssuedAt, RecordedAt time.Time
 }
 
-// Course returns how a campaign was issued: at most this many of its coupons, in number order, evenly spread between the first and the one
-// with the number last. Numbers are given in the order of time, so this draws the whole course, and costs as many look-ups however many
-// coupons there are. It skips numbers without a coupon.
+// Course returns how a campaign's coupons were issued over time: steps for at most most numbers, evenly spread from the first number to
+// last, in number order. Numbers are assigned in the order of time, so the steps show the whole course. The cost does not depend on
+// the number of coupons. Course skips numbers without a coupon.
 func (rd *Reads) Course(ctx context.Context, id firstcome.CampaignID, last int64, most int) ([]Step, error) {
 	lost, err := rd.Lost(ctx, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (rd *Reads) Course(ctx context.Context, id firstcome.CampaignID, last int64
 	return steps, err
 }
 
-// StepsAt returns the steps of these numbers, in number order, without Nth. It skips numbers without a coupon.
+// StepsAt returns the steps of the given numbers, in number order, without Nth. It skips numbers without a coupon.
 func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
 	err = rd.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take sqldb.Scan) error {
 		var s Step
@@ -42,7 +42,7 @@ func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers [
 	return steps, sqldb.Wrap(err, "read the course of %s", id)
 }
 
-// atNumbers reads from the coupons of these numbers, in the order of them.
+// atNumbers completes a query of coupons with the given numbers, and calls each with every row, in number order.
 func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(sqldb.Scan) error) error {
 	return inChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
@@ -54,19 +54,19 @@ func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers
 	})
 }
 
-// A VoidStep says when the nth coupon was voided, in the order in which coupons were.
+// A VoidStep has the time of a campaign's nth void.
 type VoidStep struct {
 	Nth int64
 	At  time.Time
 }
 
-// Voids returns how a campaign's coupons were voided: at most this many of those that were, in that order, evenly spread. The database counts
-// them: no more rows than those come from it.
+// Voids returns how a campaign's coupons were voided over time: at most most of its voids, evenly spread, in order. The database counts
+// the voids and only returns these rows.
 func (rd *Reads) Voids(ctx context.Context, id firstcome.CampaignID, most int) (steps []VoidStep, err error) {
 	var voided int64
 	err = rd.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided'`, string(id)).Scan(&voided)
 	if err != nil {
-		return nil, sqldb.Wrap(err, "count what of %s was voided", id)
+		return nil, sqldb.Wrap(err, "count the voids of %s", id)
 	}
 	err = inChunks(spread(voided, most), func(nth []int64) error {
 		args := []any{string(id)}
@@ -87,7 +87,7 @@ func (rd *Reads) Voids(ctx context.Context, id firstcome.CampaignID, most int) (
 	return steps, sqldb.Wrap(err, "read when coupons of %s were voided", id)
 }
 
-// spread returns at most this many numbers from 1 to last, both among them.
+// spread returns at most most numbers from 1 to last, evenly spread, including both ends.
 func spread(last int64, most int) (numbers []int64) {
 	if last <= int64(most) {
 		for n := range last {
@@ -101,7 +101,8 @@ func spread(last int64, most int) (numbers []int64) {
 	return numbers
 }
 
-// spreadAround is spread of the numbers that were not lost. It says for each how many of those there are up to it.
+// spreadAround is like spread, but leaves out lost numbers. nth has, for each number returned, the count of numbers up to it that are not
+// lost.
 func spreadAround(lost []Range, last int64, most int) (numbers []int64, nth map[int64]int64) {
 	given := last
 	for _, r := range lost {

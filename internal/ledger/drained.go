@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// count finds how far the campaign is drained now, and updates the campaign's row if anything changed.
+// count computes how far the campaign is drained now, and updates the campaign's row if a counter changed.
 func (r *recording) count() error {
 	after := r.stock
 	for _, c := range r.fresh {
@@ -18,7 +18,7 @@ func (r *recording) count() error {
 		after.issued++
 		after.lastNumber = max(after.lastNumber, c.Number)
 		if after.decidedAt.Before(c.IssuedAt) {
-			after.decidedAt = c.IssuedAt // later decisions of the ledger must have a later instant
+			after.decidedAt = c.IssuedAt // later decisions of the ledger must not be earlier than this coupon
 		}
 	}
 	for _, c := range r.Letters {
@@ -39,8 +39,8 @@ func (r *recording) count() error {
 	return err
 }
 
-// through returns the number up to which each number is a coupon, a dead letter or lost. lastNumber is the
-// highest number of the coupons and dead letters.
+// through returns the number up to which every number is a coupon, a dead letter or lost. lastNumber is the highest number of a coupon
+// or dead letter.
 func (r *recording) through(lastNumber int64) (int64, error) {
 	through := r.drained
 	for _, run := range runs(r.given) {
@@ -63,7 +63,7 @@ func (r *recording) through(lastNumber int64) (int64, error) {
 // throughLost advances through past the lost numbers that directly follow it.
 func (r *recording) throughLost(through *int64) error {
 	if r.epoch == firstEpoch {
-		return nil // numbers are lost between epochs only
+		return nil // numbers are lost only when an epoch ends
 	}
 	var end int64
 	err := r.Row(`SELECT number + count - 1 FROM lost WHERE campaign_id = ? AND number <= ? ORDER BY number DESC LIMIT 1`,
@@ -75,11 +75,11 @@ func (r *recording) throughLost(through *int64) error {
 	return err
 }
 
-// throughStep is how many numbers are read at once: some 10 kB.
+// throughStep is how many numbers one query reads, some 10 kB.
 const throughStep = 1000
 
-// throughKnown advances through past the coupons and dead letters that directly follow it: they were recorded
-// before lower numbers.
+// throughKnown advances through past the coupons and dead letters that directly follow it. They were recorded earlier than lower
+// numbers.
 func (r *recording) throughKnown(through *int64) error {
 	for {
 		from := *through
@@ -113,8 +113,8 @@ func (rc *Recorder) DrainedThrough(ctx context.Context, id firstcome.CampaignID)
 	return through, sqldb.Wrap(err, "read how far %s is drained", id)
 }
 
-// Has reports for each of these coupons whether the ledger has it, voided or not: with the same number, user,
-// instant and terms.
+// Has reports for each coupon whether the ledger has it, voided or not. The ledger's coupon must have the same number, user, time of
+// issue and version of the terms.
 func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error) {
 	numbers := make([]int64, len(coupons))
 	for n, c := range coupons {
@@ -133,10 +133,11 @@ func (rc *Recorder) Has(ctx context.Context, id firstcome.CampaignID, coupons []
 	return has, sqldb.Wrap(err, "look for %d coupons of %s", len(coupons), id)
 }
 
-// A Range is Count consecutive numbers of a campaign from First on.
+// A Range is Count consecutive numbers, beginning with First.
 type Range struct{ First, Count int64 }
 
-// Lost returns the numbers of a campaign that were skipped because its gate lost its memory.
+// Lost returns the lost numbers of a campaign: numbers that its gate may have assigned before it was rebuilt, and that no coupon or dead
+// letter has.
 func (rd *Reads) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
 	rows, err := rd.db.Read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
 	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (r Range, err error) {

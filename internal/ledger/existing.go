@@ -8,14 +8,13 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// maxExisting bounds how many existing campaigns a node remembers: some 15 MB. For a campaign that it has
-// forgotten it asks the ledger again. A node does not remember that a campaign is missing, so it finds a
-// campaign of another node at once.
+// maxExisting bounds how many existing campaigns a node remembers, in some 15 MB. If it has forgotten a campaign, it asks the ledger
+// again. A node does not remember that a campaign is missing, so it finds a campaign that another node creates at once.
 const maxExisting = 100_000
 
-// isMadeUp reports whether there is certainly no such campaign. Anybody can ask for an id that does not
-// exist. So on a server a plain read looks first, and takes no connection from decisions. If that read fails,
-// the transaction that follows finds out.
+// isMadeUp reports whether a campaign certainly does not exist. Any user can claim with a made-up id. So on a server, isMadeUp first
+// does a plain read, which takes no connection from decisions. If the read fails, isMadeUp returns false, and the transaction that follows
+// checks the id.
 func (g *Gate) isMadeUp(ctx context.Context, id firstcome.CampaignID) bool {
 	if !g.db.Dialect.Shared || g.existing.Contains(id) {
 		return false

@@ -15,16 +15,15 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Facts calls each for the facts of a campaign with positions above after, in order. It stops after limit
-// facts, or when each returns an error. If the ledger has lost the coupon of a fact, which is a breach, the
-// fact only has the coupon's number.
+// Facts calls each for the facts of a campaign with positions above after, in order. It stops after limit facts, or when each returns
+// an error. If the ledger lacks the coupon of a fact, which is a breach, the fact only has the coupon's number.
 func (rd *Reads) Facts(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	err := rd.db.Read.AtOnce(ctx, func(s *sqldb.Snapshot) error { return facts(ctx, s, id, after, limit, each) })
 	return sqldb.Wrap(err, "read the facts of %s", id)
 }
 
-// A run is count facts of one kind with consecutive positions, from position on, about consecutive numbers,
-// from number on.
+// A run is a sequence of count facts of one kind. Their positions are consecutive and begin with position. The numbers of their coupons
+// are consecutive and begin with number.
 type run struct {
 	position, count, number int64
 	kind                    firstcome.FactKind
@@ -35,8 +34,8 @@ func (r run) possible() bool {
 	return min(r.position, r.count, r.number) >= 1 && max(r.position, r.number) <= math.MaxInt64-r.count
 }
 
-// openRun returns the run that follows the last position of a run in the ledger, up to the campaign's
-// position. Its facts are the latest issues, up to the last number. So issuing a coupon need not write a run.
+// openRun returns the run of the facts without a row: those after the last position of the runs in the ledger, up to the campaign's
+// position. They are the latest issues, up to the last number. So issuing a coupon writes no run.
 func openRun(last, position, lastNumber int64) run {
 	count := position - last
 	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
@@ -73,7 +72,7 @@ func runAt(ctx context.Context, snapshot *sqldb.Snapshot, id firstcome.CampaignI
 		return run{}, err
 	}
 	if err == nil && !r.possible() {
-		return run{}, fmt.Errorf("the run of facts at position %d cannot be", r.position)
+		return run{}, fmt.Errorf("the run of facts at position %d is out of range", r.position)
 	}
 	if err == nil && position < r.position+r.count {
 		return r, nil
@@ -90,13 +89,13 @@ func runAt(ctx context.Context, snapshot *sqldb.Snapshot, id firstcome.CampaignI
 	return openRun(last, top, lastNumber), err
 }
 
-// tell calls each for every fact of the run, until ctx ends. rows are the coupons of the run's numbers. If a
-// coupon is not among them, its fact only has the number.
+// tell calls each for every fact of the run, until ctx ends. rows has the coupons of the run's numbers. If a coupon is missing there,
+// its fact only has the number.
 func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, failed error, each func(firstcome.Fact) error) error {
 	told := int64(0)
-	until := func(number int64) error { // the numbers before number have no coupon
+	until := func(number int64) error { // the numbers from here to the one before number have no coupon
 		for ; r.number+told < number; told++ {
-			if err := ctx.Err(); err != nil { // no row is read here that would report it
+			if err := ctx.Err(); err != nil { // this loop reads no row, which would report it
 				return err
 			}
 			gone := firstcome.Coupon{Campaign: id, Number: r.number + told}
@@ -125,12 +124,12 @@ func addFacts(t *sqldb.Tx, id firstcome.CampaignID, r run) error {
 	return err
 }
 
-// News wakes those who wait for facts.
+// A news wakes readers that wait for new facts.
 type news struct {
 	read *sqldb.Pool
 
-	mu      sync.Mutex                                      // guards what follows
-	waiters map[firstcome.CampaignID]map[chan struct{}]bool // who waits for facts
+	mu      sync.Mutex                                      // guards waiters
+	waiters map[firstcome.CampaignID]map[chan struct{}]bool // the channels of waiting readers
 }
 
 // NewFacts returns a channel that is closed when the campaign has new facts. A reader that may have to wait
@@ -169,7 +168,7 @@ func (n *news) announce(touched map[firstcome.CampaignID]bool) {
 }
 
 const (
-	// watchEvery bounds how late a waiting reader learns of another node's facts.
+	// watchEvery is how often a node checks for another node's facts.
 	watchEvery = 100 * time.Millisecond
 	// watchTimeout bounds one read of the positions.
 	watchTimeout = 5 * time.Second
@@ -177,8 +176,7 @@ const (
 	watched = 500
 )
 
-// watch wakes waiting readers when other nodes have made facts, until ctx ends. It asks the database
-// only while a reader waits.
+// watch wakes waiting readers when other nodes have added facts, until ctx ends. It queries the database only while a reader waits.
 func (n *news) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -205,9 +203,9 @@ func (n *news) awaited() []firstcome.CampaignID {
 	return slices.Collect(maps.Keys(n.waiters))
 }
 
-// announceMoved announces the campaigns whose position is not the known one. It also announces a campaign
-// whose position was not known: the waiting reader may have read before the last facts. A position that
-// cannot be read now is read at the next tick.
+// announceMoved wakes the readers of campaigns whose position differs from the known position. It also wakes the readers of a campaign
+// whose position was not known, because they may have read before the last facts were added. If a position cannot be read, the next
+// tick reads it.
 func (n *news) announceMoved(ctx context.Context, ids []firstcome.CampaignID, known map[firstcome.CampaignID]int64) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Choice chooses coupons of a campaign. A User, Code or Number with its zero value excludes none.
+// A Choice selects coupons of a campaign. A User, Code or Number with its zero value excludes nothing.
 type Choice struct {
 	Page
 	User   firstcome.UserID
@@ -18,20 +18,19 @@ type Choice struct {
 	Number int64
 }
 
-// Chosen reports whether the Choice is more than a page.
+// Chosen reports whether the Choice selects by more than its page.
 func (c Choice) Chosen() bool { return c.User != "" || c.Code != "" || c.Number != 0 }
 
-// codesAtOnce is how many numbers one call of Find tries for a code: about a second's work. An index of the
-// codes would make every claim dearer; the search only costs the caller that asks.
+// codesAtOnce is how many numbers one call of Find tries for a code. This takes about a second. An index of codes would make each claim
+// more expensive, while a search only costs its caller.
 const codesAtOnce = 5_000_000
 
-// ErrSearching says that the caller's time was up before its turn to look for a code came.
-var ErrSearching = fmt.Errorf("%w: others are looking for codes, one at a time", firstcome.ErrBusy)
+// ErrSearching means that the caller's context ended while it waited for another search by code.
+var ErrSearching = fmt.Errorf("%w: another search by code is running, and only one runs at a time", firstcome.ErrBusy)
 
-// Find returns the coupons that a Choice chooses, in number order. If next is not 0, there may be more, and
-// the caller asks again with next as After. Searches by code take turns, because they take processor time that
-// claims need; see ErrSearching. Such a search is ErrGateMismatch if the campaign has another secret than this
-// node, which cannot tell whose code it is.
+// Find returns the coupons that a Choice selects, in number order. If next is not 0, there may be more: call Find again with next as
+// After. Only one search by code runs at a time, because it takes processor time that claims need: see ErrSearching. For such a search,
+// ErrGateMismatch means that the campaign has another secret than this node, so the node cannot compute its codes.
 func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (found []firstcome.Coupon, next int64, err error) {
 	numbers := []int64{c.Number}
 	switch {
@@ -60,8 +59,8 @@ func (c Choice) has(f firstcome.Coupon) bool {
 		(c.User == "" || c.User == f.User) && (c.Code == "" || c.Code == f.Code) && (c.Number == 0 || c.Number == f.Number)
 }
 
-// numbersOf returns the numbers of a user's coupons, in force or void. It finds the void ones in the audit
-// log, since an index of void coupons would make every claim dearer on MariaDB.
+// numbersOf returns the numbers of a user's coupons, and with Voided also of those that were voided. It finds these in the audit log,
+// because an index of voided coupons would make each claim more expensive on MariaDB.
 func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
 	held, err := rd.rows.couponOf(ctx, id, c.User)
 	switch {
@@ -76,15 +75,15 @@ func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	rows, err := rd.db.Conclude.QueryContext(ctx, voidsOfQuery, string(c.User), string(id), c.After, maxFound)
 	voided, err := sqldb.AllRows(rows, err, sqldb.One[int64])
 	numbers = append(numbers, voided...)
-	if len(voided) == maxFound { // the next page has the numbers after the last one
+	if len(voided) == maxFound { // the next page begins after the last number
 		next = voided[maxFound-1]
 		numbers = slices.DeleteFunc(numbers, func(number int64) bool { return number > next })
 	}
 	return numbers, next, err
 }
 
-// voidsOf finds a user's voids in a campaign. COALESCE keeps the planner from the index of the campaign,
-// by which it would read all of the campaign's lines.
+// voidsOf selects the numbers of a user's voided coupons in a campaign. COALESCE stops the planner from using the index by campaign, with
+// which it would read all of the campaign's lines.
 const voidsOf = `SELECT number FROM audit_log WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void'`
 
 const voidsOfQuery = voidsOf + ` AND number > ? ORDER BY number LIMIT ?`
@@ -92,7 +91,7 @@ const voidsOfQuery = voidsOf + ` AND number > ? ORDER BY number LIMIT ?`
 // maxFound bounds how many voids of a user one call of Find reads.
 const maxFound = 1000
 
-// numbersWith returns the number that has a code, if it is among the next codesAtOnce numbers.
+// numbersWith returns the number that has a code, if it is one of the next codesAtOnce numbers.
 func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
 	status, err := rd.rows.status(ctx, id)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Desk keeps what a deployment knows of itself, beside its campaigns: API keys, nodes, and the last proofs.
+// A Desk keeps a deployment's own data, apart from its campaigns: API keys, nodes, and the last proofs.
 type Desk struct{ db *sqldb.DB }
 
 // AddKey stores a key. Each node accepts the key as soon as it reads the keys again.
@@ -26,10 +26,10 @@ func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error 
 	return sqldb.Wrap(err, "add a key")
 }
 
-// ErrNoKey says that there is no such key.
+// ErrNoKey means that there is no such key.
 var ErrNoKey = errors.New("no such key")
 
-// RevokeKey revokes a key for good. It may be repeated.
+// RevokeKey revokes a key permanently. It may be repeated.
 func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
 	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
 		var revoked sql.NullInt64
@@ -52,7 +52,7 @@ func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
 	return sqldb.Wrap(err, "revoke the key %s", id)
 }
 
-// EndSessions ends the sessions of a key that began until an instant: see firstcome.Key.LoggedOutAt. It may be repeated.
+// EndSessions ends the sessions of a key that began at or before a time: see firstcome.Key.LoggedOutAt. It may be repeated.
 func (d *Desk) EndSessions(ctx context.Context, id string, until time.Time) error {
 	err := d.db.Update(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Change(`UPDATE api_keys SET logged_out_at = ? WHERE id = ? AND (logged_out_at IS NULL OR logged_out_at < ?)`, until.UnixMicro(), id, until.UnixMicro())
@@ -61,7 +61,7 @@ func (d *Desk) EndSessions(ctx context.Context, id string, until time.Time) erro
 	return sqldb.Wrap(err, "end the sessions of the key %s", id)
 }
 
-// Keys returns every key, revoked ones included, the oldest first.
+// Keys returns all keys, also revoked keys, oldest first.
 func (d *Desk) Keys(ctx context.Context) ([]firstcome.Key, error) {
 	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at, id`)
 	keys, err := sqldb.AllRows(rows, err, scanKey)

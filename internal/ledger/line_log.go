@@ -9,15 +9,16 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Where a line is logged stands in the changes of its campaign: in the terms that had it logged first, and in each rebuild, where its epoch begins.
+// The changes of a campaign hold where its line is logged. The terms that first set a log name it. Each rebuild names the log again,
+// and the offset at which its epoch begins.
 
-// LineHistory returns what the changes of a campaign say of the log of its line.
+// LineHistory returns the data of a campaign's changes about the log of its line.
 func (e *Epochs) LineHistory(ctx context.Context, id firstcome.CampaignID) (recovery.LineHistory, error) {
 	all, err := e.lineHistories(ctx, `c.id = ?`, string(id))
 	return all[id].LineHistory, sqldb.Wrap(err, "read where the line of %s is logged", id)
 }
 
-// LineLogs calls each with the campaigns of this node's gate whose lines are logged, unless they are closed for good.
+// LineLogs calls each with the campaigns of this node's gate whose lines have a log. It leaves out campaigns that an operator closed.
 func (e *Epochs) LineLogs(ctx context.Context, each func(firstcome.CampaignID, firstcome.LineLog)) error {
 	all, err := e.lineHistories(ctx, `NOT c.closed AND c.gate = ? AND c.secret = ? AND `+mayBeInLine, e.rows.gate, e.rows.fingerprint)
 	for id, history := range all {
@@ -28,13 +29,13 @@ func (e *Epochs) LineLogs(ctx context.Context, each func(firstcome.CampaignID, f
 	return sqldb.Wrap(err, "read which lines are logged")
 }
 
-// A lineHistory is a recovery.LineHistory, read up to a change of an epoch.
+// A lineHistory is a recovery.LineHistory while its changes are read. epoch is the epoch of the last change read.
 type lineHistory struct {
 	recovery.LineHistory
 	epoch int64
 }
 
-// lineHistories returns what the changes of some campaigns say of the logs of their lines.
+// lineHistories returns the data about line logs from the changes of the campaigns that a condition selects.
 func (e *Epochs) lineHistories(ctx context.Context, which string, args ...any) (map[firstcome.CampaignID]lineHistory, error) {
 	rows, err := e.db.Conclude.QueryContext(ctx, `SELECT h.campaign_id, h.payload FROM campaigns c JOIN changes h ON h.campaign_id = c.id
 		WHERE `+which+` AND h.kind IN ('terms', 'rebuild', 'reconcile') AND NOT h.refused ORDER BY h.campaign_id, h.version`, args...)
@@ -50,7 +51,7 @@ func (e *Epochs) lineHistories(ctx context.Context, which string, args ...any) (
 			Log   *storedLog `json:"line_log"`
 			Anew  bool       `json:"logged_anew"`
 		}
-		if json.Unmarshal([]byte(payload), &said) == nil { // terms that cannot be read are found by the audit
+		if json.Unmarshal([]byte(payload), &said) == nil { // the audit reports unreadable payloads
 			h := all[id]
 			h.hears(said.Epoch, (*firstcome.LineLog)(said.Log), said.Anew)
 			all[id] = h
@@ -60,7 +61,7 @@ func (e *Epochs) lineHistories(ctx context.Context, which string, args ...any) (
 	return all, err
 }
 
-// hears takes over what a change says: the epoch that it began, if it began one, and where the line was logged from then on.
+// hears adds the data of a change: the epoch that it began, or 0, and the log of the line from then on, or nil.
 func (h *lineHistory) hears(epoch int64, log *firstcome.LineLog, anew bool) {
 	h.epoch = max(h.epoch, epoch, firstEpoch)
 	switch {
@@ -69,9 +70,9 @@ func (h *lineHistory) hears(epoch int64, log *firstcome.LineLog, anew bool) {
 	case h.Log == nil || anew:
 		h.Log, h.Epochs = log, map[int64]int64{h.epoch: log.First}
 		return
-	case epoch == 0: // terms only repeat where the line was logged first
+	case epoch == 0: // terms only repeat the first log
 		return
-	case !log.Same(*h.Log): // by a reconcile: the ledger has forgotten that the line was logged again, elsewhere
+	case !log.Same(*h.Log): // from a reconcile: the ledger lost the change that began this log
 		h.Log, h.Epochs = &firstcome.LineLog{Topic: log.Topic, Partition: log.Partition}, map[int64]int64{}
 	}
 	if log.First >= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// Lines calls each with the campaigns that have people in line: see gate.Line.
+// Lines calls each with the campaigns that have users in line: see gate.Line.
 func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
 	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.rows.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
@@ -24,7 +24,7 @@ func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 	return sqldb.Wrap(err, "read which campaigns have people in line")
 }
 
-// Place returns where a user stands in line: see gate.Places.
+// Place returns a user's place in line: see gate.Places.
 func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
 		rows, err := at.QueryContext(ctx, g.rows.queries.couponOf, string(user), string(id))
@@ -42,7 +42,7 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 		switch {
 		case err != nil && !errors.Is(err, sql.ErrNoRows):
 			return err
-		case number == 0, s.sendsAway(now) != 0: // the window has passed, and nobody has written so
+		case number == 0, s.sendsAway(now) != 0: // the window has passed, and no write has ended the generation yet
 			return firstcome.ErrNoTicket
 		}
 		place = s.seen().Place(s.line, number, s.inForce, now)
@@ -51,7 +51,7 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return place, coupon, sqldb.Wrap(err, "read a place in the line of %s", id)
 }
 
-// seeLine returns what a campaign's row has at the gate's time now.
+// seeLine returns a campaign's state from its row, and the gate's time.
 func (g *Gate) seeLine(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
 	s, err = g.rows.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
 	if err == nil && g.db.Dialect.Shared {
@@ -77,7 +77,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.
 		}
 		state = gate.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
 		state.Campaign.Pace = s.Pace
-		if why := s.sendsAway(now); why != 0 && !g.rows.remote() { // the window has passed, and nobody has written so
+		if why := s.sendsAway(now); why != 0 && !g.rows.remote() { // the window has passed, and no write has ended the generation yet
 			state.Past, state.Line = []gate.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {
@@ -92,7 +92,8 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.
 	return state, sqldb.Wrap(err, "read the line of %s", id)
 }
 
-// nextJoined returns when who is next in line joined. The tickets of a line that another gate keeps are not here.
+// nextJoined returns when the next user in line joined, or the zero time. The ledger does not have the tickets of a line that a remote
+// gate keeps.
 func nextJoined(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID, l firstcome.Line) (joined time.Time, err error) {
 	if l.Waiting == 0 {
 		return joined, nil
@@ -105,7 +106,7 @@ func nextJoined(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID
 	return joined, err
 }
 
-// pastOf returns a line as one that ended.
+// pastOf returns the PastLine of a line that ended.
 func pastOf(l firstcome.Line, reason string, at time.Time) gate.PastLine {
 	return gate.PastLine{
 		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,

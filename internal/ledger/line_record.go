@@ -5,8 +5,8 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// lines notes what the batch says of a remote gate's line: the generations that ended and the ledger lacks, and the
-// line's counters, if they are later than those in the row. Who joined or left since is not in the ledger.
+// lines records a remote gate's report about its line. It adds ended generations that the ledger lacks. It updates the line's counters if
+// the report is later than the row. The ledger does not learn which users joined or left.
 func (r *recording) lines() error {
 	if r.epochGiven != r.epoch { // a rebuild ended that gate's line
 		return nil
@@ -23,7 +23,7 @@ func (r *recording) lines() error {
 	return setLine(r.Tx, r.ID, l)
 }
 
-// addPast keeps a generation that ended, once.
+// addPast adds a generation that ended, unless the ledger has it.
 func (r *recording) addPast(p gate.PastLine) error {
 	known, err := r.Exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
 	if err != nil || known {

@@ -249,7 +249,7 @@ var mutants = []mutant{
 	},
 	{
 		bug:  "a reconciled ledger looks for a line in the log of before",
-		file: "internal/ledger/line_log.go", old: "case !log.Same(*h.Log): // by", new: "case false: // by",
+		file: "internal/ledger/line_log.go", old: "case !log.Same(*h.Log): // from a reconcile", new: "case false: // from a reconcile",
 		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
 	},
 	{

@@ -173,7 +173,7 @@ func (l *Ledger) Applied(_ context.Context, change firstcome.Change, refused boo
 		case change.Version <= a.applied:
 			return nil
 		case change.Version != a.applied+1 || change.Version > a.Version:
-			return fmt.Errorf("%w: the ledger has noted %d of %d", gate.ErrGap, a.applied, a.Version)
+			return fmt.Errorf("%w: the ledger has noted %d of %d changes", gate.ErrGap, a.applied, a.Version)
 		}
 		return a.conclude(refused)
 	})
@@ -185,7 +185,7 @@ func (a *account) conclude(refused bool) error {
 	proposed := d.Kind == firstcome.ChangeTerms && d.Version > a.termsVersion
 	switch {
 	case refused && !proposed:
-		return errors.New("the gate refused a change that is no lower quantity")
+		return errors.New("the gate refused a change that does not lower the quantity")
 	case proposed && !refused:
 		a.Terms, a.termsVersion = d.Terms, d.Version
 	}
