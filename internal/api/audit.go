@@ -19,7 +19,7 @@ type Audited struct {
 }
 
 // ErrAuditRunning means that the node is already auditing a campaign. It audits one at a time.
-var ErrAuditRunning = errors.New("this node audits a campaign already, and does one at a time")
+var ErrAuditRunning = errors.New("this node is already auditing a campaign, and audits one at a time")
 
 // auditBeats is how many spaces an audit sends per Config.PartTime.
 const auditBeats = 3

@@ -81,7 +81,7 @@ func unreadable(err error) error {
 	if errors.As(err, &tooLarge) {
 		return newProblem(bodyTooLarge, "the body is too large")
 	}
-	return newProblem(malformedBody, "the body did not arrive whole")
+	return newProblem(malformedBody, "the body is incomplete")
 }
 
 func isIdentity(encoding []string) bool {
@@ -216,7 +216,7 @@ func checkJSON(text []byte) *client.FieldError {
 		case d.StackDepth() > maxDepth:
 			return &client.FieldError{Reason: fmt.Sprintf("it is nested deeper than %d", maxDepth), Offset: at}
 		case d.StackDepth() == 0 && len(rest) > 0:
-			return &client.FieldError{Reason: "it is not one JSON value: there is more behind it", Offset: int64(len(text)-len(rest)) + 1}
+			return &client.FieldError{Reason: "it is not one JSON value: more text follows it", Offset: int64(len(text)-len(rest)) + 1}
 		case d.StackDepth() == 0:
 			return nil
 		}

@@ -22,7 +22,7 @@ func TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn(t *testing.T) {
 		{firstcome.ErrTooMany, "busy", "too many claims are waiting"},
 		{firstcome.ErrGateUnavailable, "gate_unavailable", "the gate does not answer"},
 		{firstcome.ErrGateFull, "gate_full", "the gate has no room"},
-		{firstcome.ErrLineFull, "line_full", "as many people wait in line as may"},
+		{firstcome.ErrLineFull, "line_full", "the line is full"},
 		{firstcome.ErrStopping, "stopping", "this node is stopping"},
 		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), "gate_unavailable", "not verified yet"},
 		{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, record.ErrRebuilding), "gate_unavailable", "is being rebuilt"},

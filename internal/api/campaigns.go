@@ -66,7 +66,7 @@ func (o object) newID(wrong *mistakes) (firstcome.CampaignID, error) {
 func makeID() (firstcome.CampaignID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return "", fmt.Errorf("make an id: %w", err)
+		return "", fmt.Errorf("generate an id: %w", err)
 	}
 	return firstcome.ParseCampaignID(id.String())
 }

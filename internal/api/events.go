@@ -89,7 +89,7 @@ func (t *streams) placeOrEnd(ctx context.Context, f *follower, heard string) (an
 	case t.openings <- struct{}{}:
 		defer func() { <-t.openings }()
 	case <-ctx.Done():
-		return nil, unavailable(busy, "too many people begin to follow their places at this moment. Ask again")
+		return nil, unavailable(busy, "too many streams are being opened. Ask again")
 	}
 	f.place, answer, err = t.claims.claimOf(ctx, f.id, f.user)
 	at := ticketOf(heard)

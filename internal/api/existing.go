@@ -48,7 +48,7 @@ func newExisting(l Ledger) existing {
 }
 
 // errManyUnmet means that too many unknown ids are being looked up. Nothing was decided.
-var errManyUnmet = fmt.Errorf("%w: too many campaigns that this node has not met are asked for at this moment", firstcome.ErrBusy)
+var errManyUnmet = fmt.Errorf("%w: too many campaign ids that this node does not know are being looked up", firstcome.ErrBusy)
 
 // meetUnclosed reads the unclosed campaigns into the cache, at most once per unclosedEvery. All callers with an unknown id
 // share one read. So callers of an unclosed campaign do not queue with a flood of made-up ids.

@@ -46,7 +46,7 @@ func (s *coupons) export(w http.ResponseWriter, r *http.Request, actor string, o
 		return nil // the answer has no body
 	}
 	if !s.exports.Enter(actor) {
-		return unavailable(busy, "you export a campaign already, or others export as many as may be at once. Ask again: it is safe")
+		return unavailable(busy, "this caller is already exporting a campaign, or too many exports are running. Ask again: it is safe")
 	}
 	defer s.exports.Leave(actor)
 	if as.excel {

@@ -35,7 +35,7 @@ func (s *facts) list(w http.ResponseWriter, r *http.Request, c auth.Caller, id f
 	}
 	if wait > 0 {
 		if !s.follows.Enter(c.Name) {
-			return unavailable(busy, "this key waits for facts as often as it may at once. Ask again")
+			return unavailable(busy, "too many requests of this key are waiting for facts. Ask again")
 		}
 		defer s.follows.Leave(c.Name)
 	}

@@ -91,7 +91,7 @@ func (f *front) lost(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeProblem(w, newProblem(methodNotAllowed, "this is not done with "+r.Method))
+	writeProblem(w, newProblem(methodNotAllowed, "this path does not support "+r.Method))
 }
 
 func setCommonHeaders(w http.ResponseWriter) {

@@ -109,7 +109,7 @@ func (g *guard) admitUnnamed(r *http.Request) error {
 		return newProblem(notLoopback, "in development mode this server answers to localhost and loopback addresses only")
 	}
 	if auth.IsProxied(r) {
-		return newProblem(notLoopback, "in development mode this server answers to no proxy, because everybody behind it would be admin: make an API key with firstcome key create")
+		return newProblem(notLoopback, "in development mode this server answers to no proxy, because every client of the proxy would be admin: create an API key with firstcome key create")
 	}
 	if err := g.origins.Check(r); err != nil {
 		return newProblem(crossSite, "in development mode another site's page may not ask for this: name its origin with --cors-origin, or configure users' tokens")
@@ -196,7 +196,7 @@ func unauthorized(err error) *client.Problem {
 	if refused.Why == auth.Expired {
 		code = tokenExpired
 	}
-	p := newProblem(code, "the credentials are not good: "+why)
+	p := newProblem(code, "the credentials are not valid: "+why)
 	p.Challenge = challenge + `, error="invalid_token", error_description="` + why + `"`
 	return p
 }

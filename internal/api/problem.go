@@ -104,7 +104,7 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, gate.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
 		return unavailable(wrongNode, gate.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
 	case errors.Is(err, firstcome.ErrLineLogLost):
-		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: the place is kept. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line anew")
+		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: the place is kept. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line again")
 	case errors.Is(err, firstcome.ErrLineLogAway):
 		return unavailable(lineUnavailable, firstcome.ErrLineLogAway.Error()+", and nothing was told: the place is kept. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):
@@ -116,11 +116,11 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, gate.ErrUnfinished):
 		return unavailable(changeUnfinished, gate.ErrUnfinished.Error())
 	case errors.Is(err, firstcome.ErrNotRecorded):
-		return unavailable(notRecorded, "the number is issued and not in the ledger yet, so nothing was changed. Ask again")
+		return unavailable(notRecorded, "the number is issued but not in the ledger yet, so nothing was changed. Ask again")
 	case errors.Is(err, issue.ErrNotRecordedYet):
-		return unavailable(notRecorded, "the claim was decided, and its coupon not recorded in time. Ask again: it is safe")
+		return unavailable(notRecorded, "the claim was decided, but its coupon was not recorded in time. Ask again: it is safe")
 	case errors.Is(err, issue.ErrUnrecorded):
-		return unavailable(unrecorded, "the coupon was issued and the ledger did not take it: an operator has to look at it. Ask again: it is safe")
+		return unavailable(unrecorded, "the coupon was issued, but is not in the ledger: an operator must look at it. Ask again: it is safe")
 	case errors.Is(err, record.ErrRebuilding):
 		return unavailable(gateUnavailable, "the gate is being rebuilt from the ledger, and nothing was decided. Ask again: it is safe")
 	case errors.Is(err, gate.ErrUnverified):
@@ -130,11 +130,11 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, recovery.ErrOutdone):
 		return unavailable(gateUnavailable, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, errManyUnmet):
-		return unavailable(busy, "too many campaigns that this node has not met are asked for at this moment. Ask again: it is safe")
+		return unavailable(busy, "too many campaign ids that this node does not know are being looked up. Ask again: it is safe")
 	case errors.Is(err, ErrAuditRunning):
 		return unavailable(auditRunning, ErrAuditRunning.Error()+". Ask again")
 	case errors.Is(err, ledger.ErrSearching):
-		return unavailable(busy, "others are looking for codes, one at a time. Ask again: it is safe")
+		return unavailable(busy, "another search for a code is running, and the ledger does one at a time. Ask again: it is safe")
 	}
 	if cause := firstcome.CauseOf(err); cause != "" {
 		return unavailable(code(cause), busyDetails[cause]+". Ask again: it is safe")
@@ -147,8 +147,8 @@ var busyDetails = map[firstcome.Cause]string{
 	firstcome.Busy:            "too many claims are waiting, and nothing was decided",
 	firstcome.GateUnavailable: "the gate does not answer, or cannot decide this campaign at the moment: nothing was decided",
 	firstcome.GateFull:        "the gate has no room: too many of its coupons are not recorded yet, or its memory is full: nothing was decided",
-	firstcome.LineFull:        "as many people wait in line as may, and nothing was decided",
-	firstcome.Stopping:        "this node is stopping, and nothing was decided: another one answers",
+	firstcome.LineFull:        "the line is full, and nothing was decided",
+	firstcome.Stopping:        "this node is stopping, and nothing was decided: another node answers",
 }
 
 // fieldErrors returns the field errors in an error's tree.

@@ -118,17 +118,17 @@ type answerRead struct {
 func (t *streams) enter(f *follower) error {
 	select {
 	case <-t.draining:
-		return unavailable(stopping, "this node is stopping. Ask again: another one answers")
+		return unavailable(stopping, "this node is stopping. Ask again: another node answers")
 	default:
 	}
 	if f.addr != "" && !t.addresses.Enter(f.addr) {
 		t.refused.Add(1)
-		return unavailable(busy, "as many people follow their places from your network as may. Read the campaign's line instead, or ask again later")
+		return unavailable(busy, "too many streams are open from your network. Read the campaign's line instead, or ask again later")
 	}
 	if t.open.Add(1) > int64(t.MaxStreams) {
 		t.leave(f)
 		t.refused.Add(1)
-		return unavailable(busy, "as many people follow their places here as may. Read the campaign's line instead, or ask again later")
+		return unavailable(busy, "too many streams are open on this node. Read the campaign's line instead, or ask again later")
 	}
 	f.nth = t.entered.Add(1)
 	return nil
