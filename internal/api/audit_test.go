@@ -25,12 +25,12 @@ func (s *shop) auditBooks(ctx context.Context, id firstcome.CampaignID) (found a
 	return found, err
 }
 
-// audits has a shop audit so.
+// audits returns a change of open: the shop audits with do.
 func audits(do func(context.Context, firstcome.CampaignID) (api.Audited, error)) func(*shop, *api.Config) {
 	return func(_ *shop, c *api.Config) { c.Audit = do }
 }
 
-// TestTheClientKnowsAllThatAnAuditFinds has an audit that finds something in every field.
+// TestTheClientKnowsAllThatAnAuditFinds decodes an audit with a value in every field.
 func TestTheClientKnowsAllThatAnAuditFinds(t *testing.T) {
 	breaches := audit.Breaches{Total: 2, Count: map[string]int64{"P4": 2}, Shown: []audit.Breach{{Promise: "P4", Query: "missing", Text: "number 2 is missing"}}}
 	s := open(t, audits(func(_ context.Context, id firstcome.CampaignID) (api.Audited, error) {
@@ -69,7 +69,7 @@ func TestANodeThatAuditsAlreadySaysWhenToAskAgain(t *testing.T) {
 	s.call("GET", "/v1/campaigns/none/audit", "").want(t, 404, "")
 }
 
-// TestAnAuditOfARowThatCannotBeRead says so: it is a breach, and no error.
+// TestAnAuditOfARowThatCannotBeRead expects a breach instead of an error.
 func TestAnAuditOfARowThatCannotBeRead(t *testing.T) {
 	s := open(t)
 	s.createInLedger("c")
@@ -79,7 +79,7 @@ func TestAnAuditOfARowThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// heardOf tells when the first part of an answer is written.
+// heardOf signals when the first part of an answer is written.
 type heardOf struct {
 	*httptest.ResponseRecorder
 	first chan struct{}
@@ -93,7 +93,8 @@ func (h *heardOf) Write(part []byte) (int, error) {
 	return n, err
 }
 
-// TestALongAuditSendsSpacesMeanwhile, so that no proxy takes the node for dead. If it fails after one, the connection is cut.
+// TestALongAuditSendsSpacesMeanwhile, so that no proxy mistakes the node for dead. If the audit fails after a space, the node
+// cuts the connection.
 func TestALongAuditSendsSpacesMeanwhile(t *testing.T) {
 	for name, fails := range map[string]error{"it ends": nil, "it fails": errors.New("the ledger is gone")} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 			}
 		}
 	}
-	// What the log says is new can be sent as a PATCH.
+	// The new values in the log can be sent as a PATCH.
 	again, err := json.Marshal(items[1]["new"])
 	stage.Must(t, err)
 	s.call("POST", "/v1/campaigns", `{"id":"d","name":"n","quantity":1}`, operator...).want(t, 201, "")
@@ -72,7 +72,7 @@ func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 	}
 }
 
-// TestALineThatCannotBeReadHidesNoOther has somebody write into the ledger what it never writes.
+// TestALineThatCannotBeReadHidesNoOther edits the ledger's rows so that one entry cannot be read.
 func TestALineThatCannotBeReadHidesNoOther(t *testing.T) {
 	for _, detail := range []string{"x", "[]", "null", "", `{"old":null,"new":7}`, `{"old":{"quantity":"many"},"new":{}}`, `{"old":{"benefit":1},"new":[]}`} {
 		s := open(t)

@@ -201,8 +201,8 @@ func TestCampaignsAreListedInPages(t *testing.T) {
 	}
 }
 
-// TestACampaignWhoseTermsCannotBeReadHidesNoOther spoils the terms of one campaign behind the server's back, and takes
-// those of another away.
+// TestACampaignWhoseTermsCannotBeReadHidesNoOther corrupts the terms of one campaign in the ledger, and deletes the terms of
+// another.
 func TestACampaignWhoseTermsCannotBeReadHidesNoOther(t *testing.T) {
 	s := open(t)
 	for _, id := range []string{"gone", "good", "spoiled"} {

@@ -87,8 +87,8 @@ func TestAnExportThatFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	}
 }
 
-// TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd has a client that reads all the time:
-// what it gets would end well if the server did not see to it.
+// TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd uses a client that reads everything. The answer would end cleanly if the
+// server did not cut the connection.
 func TestAnExportWhoseLedgerFailsHalfWayHasNoCleanEnd(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":null,"coupon":{"benefit":"` + strings.Repeat("b", 1000) + `"}}`)

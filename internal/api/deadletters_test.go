@@ -9,8 +9,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// openDead opens a shop with the campaign "winter" of three coupons, of which the
-// ledger has number 1, of "user-1", and refused number 2, of "user-2".
+// openDead opens a shop with the campaign "winter" of three coupons. The ledger has number 1, of "user-1", and refused
+// number 2, of "user-2".
 func openDead(t *testing.T) *farShop {
 	t.Helper()
 	f := openFar(t)
@@ -137,7 +137,8 @@ func TestALedgerThatDecidesHasNoDeadLetters(t *testing.T) {
 	s.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 404, "")
 }
 
-// openManyDead opens a shop whose campaign "winter" has five open letters: three of one cause, one of another, and one that came after somebody looked.
+// openManyDead opens a shop whose campaign "winter" has five open dead letters: three with one cause, one with another, and
+// one that arrived after the operator listed them.
 func openManyDead(t *testing.T) (f *farShop, through string) {
 	t.Helper()
 	f = openDead(t)
@@ -190,7 +191,7 @@ func TestManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
 	f.call("GET", "/v1/dead-letters?cause=none", "").want(t, 422, "")
 }
 
-// TestManyDeadLettersAreVoidedByTheirCause has one that cannot be replayed, and a gate that goes away.
+// TestManyDeadLettersAreVoidedByTheirCause includes a dead letter that cannot be replayed, and a gate that stops answering.
 func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 	f, through := openManyDead(t)
 	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through

@@ -68,7 +68,7 @@ func (s *shop) askStream(user string, header ...string) *http.Response {
 	return response
 }
 
-// next returns the next event; of no kind: the stream has ended.
+// next returns the next event, or an event without a kind if the stream has ended.
 func (l *listener) next() (e toldEvent) {
 	l.t.Helper()
 	for l.lines.Scan() {
@@ -224,7 +224,7 @@ func TestF76AThousandFollowAtOnceAndOneMoreIsRefused(t *testing.T) {
 	s.follow("more").want("place", "1.1001.999", `{`)
 }
 
-// TestF76WhoDoesNotReadIsDroppedAndHurtsNobody: of those who follow, some read nothing. The others hear every place.
+// TestF76WhoDoesNotReadIsDroppedAndHurtsNobody opens streams of which some are never read. The others receive every place.
 func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 	const deaf, readers = 10, 10
 	flicker := &flickeringPlaces{told: make(chan struct{}, 1)}
@@ -267,8 +267,8 @@ func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 	}
 }
 
-// flickeringPlaces are a ledger's, of a line that is paused whenever it was not when it was read before. A place is told
-// only once every reader has heard the one that was told 100 times before.
+// flickeringPlaces reads a ledger's line that alternates between paused and not paused at each read. It returns a new place
+// only when every reader has received the place of 100 reads before.
 type flickeringPlaces struct {
 	*ledger.Gate
 	heard  []chan struct{}
@@ -369,7 +369,7 @@ func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 	places.failing.Store(3)
 	s.serve()
 	s.later(time.Second)
-	s.serve() // the ticket behind the one that left
+	s.serve() // the ticket after the ticket that left
 	for e := left.next(); ; e = left.next() {
 		if e.kind == "outcome" && e.data == `{"outcome":"left"}` {
 			break
@@ -439,7 +439,7 @@ func TestStreamsGoByTLSAndHTTP2(t *testing.T) {
 	}
 }
 
-// secure has the shop serve with TLS besides, and the test's client ask there.
+// secure also serves the shop with TLS, and makes the test's client use it.
 func (s *shop) secure(http2 bool) {
 	s.t.Helper()
 	lender := httptest.NewUnstartedServer(nil) // for its certificate

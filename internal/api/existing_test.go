@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A slowLedger answers of made-up ids only when the test lets it.
+// A slowLedger answers for made-up ids only when the test releases it.
 type slowLedger struct {
 	*ledger.Reads
 	*ledger.Gate
@@ -61,8 +61,9 @@ type undecided struct {
 
 func (o *undecided) Undecided(_ context.Context, _ firstcome.CampaignID, err error) { o.errs <- err }
 
-// TestMadeUpCampaignsDoNotOccupyTheLedger has strangers ask for 200 ids that do not exist, on a ledger that takes its time. At most two
-// of them read at once, and a real campaign is answered that nobody asked this node for before, and one that is made during the flood. A claim that is turned away is known to be undecided.
+// TestMadeUpCampaignsDoNotOccupyTheLedger requests 200 ids that do not exist from a slow ledger. At most two lookups run at
+// once. The node still answers for an existing campaign that it has not cached, and for one created during the flood. A claim
+// that is turned away is known to be undecided.
 func TestMadeUpCampaignsDoNotOccupyTheLedger(t *testing.T) {
 	slow := &slowLedger{reading: make(chan struct{}), let: make(chan struct{})}
 	seen := &undecided{errs: make(chan error, 200)}

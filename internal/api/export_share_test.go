@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// slowExports are a ledger's that end when the test lets them.
+// slowExports makes a ledger's exports end only when the test releases them.
 type slowExports struct {
 	*ledger.Reads
 	begun chan struct{}

@@ -51,17 +51,17 @@ func (f *farShop) record(id firstcome.CampaignID) {
 	f.gate.Record(f.t, f.ledger.Recorder, id)
 }
 
-// bury does what a recorder does with what the ledger refuses: here without a
-// reason, so that it may be replayed.
+// bury makes a dead letter as a recorder does for a coupon that the ledger refuses. The coupon has no fault, so that the
+// dead letter can be replayed.
 func (f *farShop) bury(id firstcome.CampaignID, cause string) {
 	f.t.Helper()
 	f.gate.Bury(f.t, f.ledger.Recorder, id, cause)
 }
 
-// away has changes get an error, or none.
+// away sets the error that the gate returns for changes, or nil.
 func (f *farShop) away(err error) { f.gate.Set(func() { f.gate.Changes = err }) }
 
-// hold has the gate tell when a batch comes, and decide it once it is let go.
+// hold makes the gate signal when a batch arrives, and decide it only when released.
 func (f *farShop) hold() (came <-chan struct{}, letGo func()) {
 	at, held := make(chan struct{}, 100), make(chan struct{})
 	f.gate.Before = func(ctx context.Context, _ firstcome.CampaignID) error {

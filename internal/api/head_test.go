@@ -51,7 +51,7 @@ func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
 	}
 }
 
-// TestAHeadOfAnExportReadsNoCoupon has a ledger that cannot be streamed: whoever tries is cut off.
+// TestAHeadOfAnExportReadsNoCoupon uses a ledger whose exports fail, which would cut the connection.
 func TestAHeadOfAnExportReadsNoCoupon(t *testing.T) {
 	s := open(t)
 	s.createInLedger("c")
@@ -71,7 +71,7 @@ func TestAHeadOfAnExportReadsNoCoupon(t *testing.T) {
 	}
 }
 
-// TestWhoHasNoKeyDoesNotHaveTheLedgerAsked asks /readyz?verbose as those who have a key and as those who have none.
+// TestWhoHasNoKeyDoesNotHaveTheLedgerAsked requests /readyz?verbose with and without a key.
 func TestWhoHasNoKeyDoesNotHaveTheLedgerAsked(t *testing.T) {
 	s := open(t, guarded)
 	for _, role := range []firstcome.Role{firstcome.Admin, firstcome.Service, firstcome.Viewer} {

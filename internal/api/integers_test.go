@@ -20,7 +20,7 @@ var edges = []string{
 	strings.Repeat("9", 1000),
 }
 
-// isCanonical tells whether a text is an integer in canonical form.
+// isCanonical reports whether a text is an integer in canonical form.
 func isCanonical(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && strconv.FormatInt(n, 10) == text
@@ -32,7 +32,7 @@ type integer struct {
 	*openapi3.Parameter
 }
 
-// allows tells what the contract says of a text.
+// allows reports whether the contract allows a text.
 func (i integer) allows(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	s := i.Schema.Value
@@ -63,9 +63,9 @@ func integers(t *testing.T) (found []integer) {
 	return found
 }
 
-// TestEveryIntegerOfARequestIsBoundedAndDocumented sends the edges of integers in each
-// parameter. What the contract allows is answered, with 404 if nothing has that number. Anything else is 404 in a
-// path and 422 in a query. A request that hangs ends by the client's time-out.
+// TestEveryIntegerOfARequestIsBoundedAndDocumented sends the edges of integers in each parameter. A value that the contract
+// allows is answered, with 404 if nothing has that number. Any other value is 404 in a path and 422 in a query. A request
+// that hangs ends by the client's time-out.
 func TestEveryIntegerOfARequestIsBoundedAndDocumented(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)

@@ -189,7 +189,7 @@ func TestAnAddressReadsTheLineNoOftenerThanItMay(t *testing.T) {
 	s.call("GET", "/livez", "").want(t, 200, "")
 }
 
-// TestF73LeavingIsToldApartFromBeingServed: one of the two, whoever comes first, and the answer says which.
+// TestF73LeavingIsToldApartFromBeingServed races leaving with being served. One of them wins, and the answer says which.
 func TestF73LeavingIsToldApartFromBeingServed(t *testing.T) {
 	s := openAtNoon(t)
 	s.create(`{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`)
@@ -307,7 +307,7 @@ func TestPaceAndWaitlistAreRefusedWithTheirField(t *testing.T) {
 	}
 }
 
-// TestALineOfARemoteGateIsToldAsTheLedgers has a gate beside the ledger serve, and a coupon of the line that is not recorded yet.
+// TestALineOfARemoteGateIsToldAsTheLedgers serves a line at a gate other than the ledger, with a coupon that is not recorded yet.
 func TestALineOfARemoteGateIsToldAsTheLedgers(t *testing.T) {
 	f := openFar(t, func(s *shop, _ *api.Config) { s.claims.Wait = time.Millisecond })
 	f.create(`{"id":"c","name":"n","quantity":3,"pace":{}}`)

@@ -73,8 +73,8 @@ func openLogged(t *testing.T) (*shop, *lineLog) {
 	return s, log
 }
 
-// TestAPlaceIsNotToldBeforeTheLogHasIt has the log not answer, and lack records. The place is told once it is there, and a stream of who was
-// told before goes on.
+// TestAPlaceIsNotToldBeforeTheLogHasIt uses a log that does not answer, and one that lacks records. The place is returned once
+// the log has it. The stream of a user who already has a place continues.
 func TestAPlaceIsNotToldBeforeTheLogHasIt(t *testing.T) {
 	s, log := openLogged(t)
 	s.create(`{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`)

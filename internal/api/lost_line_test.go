@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// served has the gate serve one of those in line, and records what it says.
+// served makes the gate serve one user in line, and records the coupon.
 func (f *farShop) served() {
 	f.t.Helper()
 	ctx := context.Background()
@@ -25,7 +25,8 @@ func (f *farShop) served() {
 	f.gate.Settle("c", drained)
 }
 
-// TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed has the ledger know of the line, and not.
+// TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed runs with a line that the ledger knows, and with one that it
+// does not.
 func TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed(t *testing.T) {
 	for what, known := range map[string]bool{"a line that the ledger knows": true, "a line that nobody was served of": false} {
 		t.Run(what, func(t *testing.T) {

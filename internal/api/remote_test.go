@@ -29,8 +29,8 @@ func (f *farShop) later(id, user string) <-chan reply {
 	return answer
 }
 
-// TestARefusalNeverNamesTermsThatTheGateRefused has a node read the terms while a change that
-// the gate refused is not noted as refused in the ledger yet.
+// TestARefusalNeverNamesTermsThatTheGateRefused reads the terms after the gate refused a change, and before the ledger has
+// the change marked as refused.
 func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f := openFar(t)
 	ctx := t.Context()
@@ -167,7 +167,7 @@ func TestF20WhileTheGateIsAwayAChangeIs503AndWillBeDone(t *testing.T) {
 		t.Errorf("the next one is answered %s", r.body)
 	}
 	f.away(nil)
-	// Whoever asks for the same again finishes it, and finds it done.
+	// Repeating the request finishes the change.
 	if s := f.call("POST", "/v1/campaigns/c/close", "").want(t, 200, ""); s.number("version") != 2 {
 		t.Errorf("the campaign is %s", s.body)
 	}

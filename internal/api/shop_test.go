@@ -148,7 +148,7 @@ func (s *shop) now() time.Time {
 	return time.Now()
 }
 
-// A reply is an answer, read and held against openapi.yaml.
+// A reply is an answer that was read and checked against openapi.yaml.
 type reply struct {
 	status int
 	header http.Header

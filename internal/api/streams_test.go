@@ -88,7 +88,7 @@ func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	}
 }
 
-// TestAFifthStreamOfAUserEndsTheFirst, whose client is told to come back, and nobody else's.
+// TestAFifthStreamOfAUserEndsTheFirst, whose client is told to reconnect. No other stream ends.
 func TestAFifthStreamOfAUserEndsTheFirst(t *testing.T) {
 	s := openAtNoon(t, guarded)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`, s.key(firstcome.Admin)...).want(t, 201, "")
@@ -140,7 +140,7 @@ func TestAnAddressHasAShareOfTheStreams(t *testing.T) {
 	}
 }
 
-// heldPlaces are a ledger's, which are found only once they are let.
+// heldPlaces reads a ledger's places, and returns them only when released.
 type heldPlaces struct {
 	*ledger.Gate
 	let          chan struct{}
@@ -283,7 +283,7 @@ func TestASilentStreamIsKeptAliveAndEndsInTime(t *testing.T) {
 	})
 }
 
-// An unsure line takes a second to fail at finding a coupon, for as long as asked has room.
+// An unsure line fails to find a coupon after a second, while asked has room.
 type unsure struct {
 	*stage.Gate
 	asked chan time.Time

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// blindPlaces are a ledger's, whose lines nobody reads while the lock is held.
+// blindPlaces reads a ledger's places. Reads of lines block while the lock is held.
 type blindPlaces struct {
 	*ledger.Gate
 	sync.Mutex
