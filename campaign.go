@@ -211,8 +211,8 @@ type Decision struct {
 	Place     Place     // zero unless the outcome is Waiting
 	At        time.Time // the time of the decision, by the gate's clock
 	Version   int64     // the campaign's version under which it was decided
-	// TermsVersion is the version of the last change of terms that the gate had applied: the gate has refused any later change of terms up to
-	// Version. It is zero if a node repeats a coupon.
+	// TermsVersion is the version of the terms under which it was decided. It is below Version if other changes came later, or if the gate
+	// refused later terms. It is zero if a node repeats a coupon.
 	TermsVersion int64
 	// InForce is how many coupons the gate had in force after the decision. It is zero if a node repeats a coupon.
 	InForce int64

@@ -8,7 +8,7 @@ type ending struct {
 	kind    string // as figures.Kind has it
 	words   sentence
 	refused bool     // the claim was asked in vain
-	told    sentence // what support tells customers of a campaign in this state, where it takes no time or number
+	told    sentence // what support tells a customer while the campaign is in this state; empty if the sentence has a time or a number: see chance
 }
 
 // outcomeEndings are the outcomes, in the order in which plots stack them.

@@ -82,8 +82,8 @@ func (v *view) typedForm() newForm {
 	}
 }
 
-// readInto puts into terms what the form says otherwise than they do, of those that may be changed while people claim. A form has less than
-// terms may: it has no microseconds.
+// readInto changes the terms in which the form differs from them, of those that may change while people claim. Other terms stay: a form cannot
+// hold all that they may have, such as microseconds.
 func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 	f, was := &p.Form, formOf(*t)
 	t.Name = f.Name

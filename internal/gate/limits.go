@@ -2,8 +2,8 @@ package gate
 
 import "time"
 
-// MaxBatch is the most coupons that one call of a gate issues. A journal's source therefore takes a larger entry for garbage, and the entry becomes one
-// dead letter instead of as many as it has coupons.
+// MaxBatch is the most coupons that one call of a gate issues. So a larger entry of a journal was not written by a gate: it is
+// garbage, and becomes one dead letter.
 const MaxBatch = 10_000
 
 const (

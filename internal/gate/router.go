@@ -69,8 +69,8 @@ func (m may) stops(refusal error) bool {
 	return m == whole && refusal != nil || m == known && errors.Is(refusal, ErrStaleEpoch)
 }
 
-// route returns the gate's answer about a campaign, or the ledger's if the gate has deleted the campaign and the ledger has retired it. If the gate
-// has lost a campaign that is not retired, and lost is given, lost turns the error into the answer. Only route decides from a gate's error who
+// route returns the gate's answer about a campaign, or the ledger's if the gate has deleted the campaign and the ledger has retired it. lost, if given, makes
+// the answer where the gate has lost a campaign that is not retired. Only route decides from a gate's error who
 // answers. It caches nothing: each call asks the Watch.
 func route[T any](ctx context.Context, r *Router, id firstcome.CampaignID, m may, gate, ledger func() (T, error), lost ...func(error) (T, error)) (none T, err error) {
 	if err := r.refusal(id); m.stops(err) {

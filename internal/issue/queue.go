@@ -181,7 +181,7 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	return nil
 }
 
-// sameState reports whether certainly no coupon was issued between two refusals, so that the holders are the same. A gate that answered sold_out or
+// sameState reports whether two refusals prove that no coupon was issued between them. Then the holders are the same. A gate that answered sold_out or
 // closed does so until the campaign's version changes, and the clock goes from not_open to open but never back. If the number in force differs,
 // coupons were issued directly in between, or the gate lost some.
 func sameState(a, b firstcome.Decision) bool {

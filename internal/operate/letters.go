@@ -22,8 +22,8 @@ type Resolved struct {
 	After int64
 	// Remaining is how many open letters of the selection were above After when the call began.
 	Remaining int64
-	// Stopped is why the call ended early, or nil. If it is gate.ErrUnfinished, the letter After is voided in the ledger and not yet at the gate. Any
-	// other error was about the first letter above After.
+	// Stopped is why the call ended early, or nil. gate.ErrUnfinished means that the letter After is voided in the ledger and not
+	// yet at the gate. Any other error is about the next letter, which is unchanged.
 	Stopped error
 }
 

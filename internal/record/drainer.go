@@ -192,8 +192,9 @@ func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle f
 	}
 }
 
-// agrees checks that the ledger still has what the gate was told to be drained. before is the number that the gate knew. It may exceed through
-// because another recorder has told the gate more since the ledger answered. But if the ledger does not have those numbers now, it was rolled back.
+// agrees checks that the ledger still has what the gate was told to be drained. before is the number up to which the gate was told
+// so. It may exceed through: another recorder may have got a later answer of the ledger, and told the gate first. If the ledger lacks those numbers
+// now, it was rolled back.
 func (r *Recorder) agrees(ctx context.Context, b Batch, before, through int64) error {
 	if before <= through {
 		return nil

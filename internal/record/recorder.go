@@ -49,7 +49,8 @@ type Limits struct {
 }
 
 const (
-	// 512 coupons take milliseconds, so a call that takes this long has failed. A database's own lock time-out is shorter, so its error comes first.
+	// A batch takes some 20 ms (see the benchmarks of internal/ledger), so a call that takes this long has failed. A database's own lock time-out is
+	// shorter, so its error comes first.
 	defaultLedger = 30 * time.Second
 	// With these, each node probes a ledger that is down about once a second.
 	defaultFailures = 5

@@ -91,10 +91,11 @@ type Drained struct {
 	// Through is the highest number such that every number up to it is a coupon in the ledger, a dead letter or lost. It is lower if there are more
 	// dead letters below it than one answer holds.
 	Through int64
-	// Letters has two kinds of dead letters. The first are the coupons of the batch that are dead letters, resolved or not, and not in the ledger.
-	// The second are all dead letters of the campaign with numbers above Told and up to Through, of which only number and user are set.
+	// Letters has two kinds of dead letters: those coupons of the batch that are dead letters and not in the ledger, and every dead letter of the
+	// campaign with a number above Told and up to Through. Of the second kind only number and user are set.
 	Letters []firstcome.Coupon
-	Told    int64 // copied from the batch
+	// Told is the number up to which the gate knew all dead letters when it made the batch. It is copied from the batch.
+	Told int64
 	// Twice means that the ledger has a different coupon under a number of Letters: the gate issued the number twice.
 	Twice bool
 	// Lost is how many coupons of the batch are of an earlier epoch and have numbers that a rebuild declared lost. The ledger does not have them and
@@ -103,8 +104,9 @@ type Drained struct {
 	Grant
 }
 
-// A ToldError means that the gate refused a Drained, because its Letters begin above Told, and the gate knows dead letters only up to Through, which
-// is lower. The answer must be repeated with a batch whose Told is Through.
+// A ToldError means that the gate refused a Drained. The gate knows all dead letters up to the error's Through. The answer's Letters begin above its
+// Told, which is higher, so dead letters between the two would stay unknown to the gate. The answer must be repeated with a batch whose Told is the
+// error's Through.
 type ToldError struct{ Through int64 }
 
 func (e *ToldError) Error() string {

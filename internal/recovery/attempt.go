@@ -97,7 +97,7 @@ var errReload = errors.New("the ledger must be loaded again")
 // steps takes the steps in their order, which the package comment explains.
 func (a *attempt) steps(ctx context.Context) error {
 	point.Reach(point.Begun)
-	const again = 5 // the step at which a reload begins. The journal is still there, so a ledger that failed over gets it again
+	const again = 5 // the index of the step at which a reload begins. It reads the journal again, which is still there, for a ledger that failed over
 	steps := []func(context.Context) error{
 		a.room,
 		a.freeze,
@@ -168,7 +168,8 @@ func (a *attempt) adopt(ctx context.Context) error {
 	}
 	if whole {
 		a.frozen.Through = s.LastNumber
-		a.WithoutLog = true // the gate's line is right: a fold of the log needs the coupons that have been voided, and the ledger has forgotten some
+		// The line comes from the gate, which lost nothing. The log would need every voided coupon, and a restored ledger lacks some.
+		a.WithoutLog = true
 	}
 	absent, err := a.absent(ctx, at, s)
 	if err == nil {

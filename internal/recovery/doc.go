@@ -10,7 +10,7 @@
 //	fine      the server's run differs, or        the server has the gate's name      note it                     –                                    503                                   suspect
 //	          keys are missing
 //	suspect   a look at the campaign              both runs durable, all agrees       verify                      run, epoch, version, last number     503                                   fine
-//	suspect   a look at the campaign              the gate is not ahead               begin                       attempt in the ledger's row, 10 s    the gate may decide; none recorded    begun
+//	suspect   a look at the campaign              the gate is not ahead               begin                       attempt in the ledger's row, 10 s    decided, perhaps; not recorded        begun
 //	begun     –                                   memory for a second copy of keys    freeze                      attempt                              503                                   frozen
 //	frozen    the gate is ahead                   still so in a later ledger read     refuse                      –                                    503                                   older
 //	frozen    –                                   –                                   empty, load, carry          attempt, also in the keys' names     503                                   loaded
@@ -36,10 +36,10 @@
 //	250 ms before end                 a node repeats "sold out" although stock of lost numbers has returned
 //	same Mark in end                  a recording, a void or a dead letter happens between load and end
 //	end before put                    a gate is in an epoch that the ledger does not have
-//	note as created before put        an id is used twice after a restored backup
+//	note the id as used before put    after a restored backup, the id is given to another campaign
 //	attempt, run and counts in put    a stalled owner resumes; the keys are on another server; half is loaded
-//	two seconds before verified       Redis lost the last writes of its file, yet agrees with the ledger, and only another node was told
-//	                                  a higher number
+//	two seconds before verified       Redis lost its last writes and agrees with the ledger; only another node knows a higher number, and
+//	                                  had no time to begin a rebuild
 //
 // Planted bugs in test/sim and test/mutants break each of these orders, and tests find them. Two orders cannot be broken: a freeze needs the number
 // of its attempt, and a gate empties only a journal that this attempt has frozen.

@@ -142,9 +142,9 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 	_, _ = r.run(ctx, attempt, why, nil)
 }
 
-// needless checks the gate again, now that no other node can begin a rebuild, and reports whether it decides the campaign. Another node's rebuild may
-// have ended in the ledger just before the look, and switched the gate just after it. The look between the two found the gate lost, or found the
-// attempt of another node whose look had found that.
+// needless checks the gate again, now that no other node can begin a rebuild, and reports whether it decides the campaign. The look that
+// found it lost may have come between two steps of another node's rebuild: after the ledger ended the epoch, and before the gate was switched. Then
+// the gate is right by now.
 //
 // A frozen gate gets switchTime to be switched. A rebuild of it while its owner lives would end an epoch in which no coupon was issued. If the
 // attempt before was abandoned, no rebuild is needless: its owner may have died before it froze the gate.

@@ -114,12 +114,18 @@ type Holders interface {
 
 // Steps are the steps of a rebuild at a gate, in their order.
 type Steps interface {
+	// Room returns an error if the gate has no memory for a second copy of the campaign's keys.
 	Room(ctx context.Context, r Rebuild) error
+	// Freeze has the gate decide nothing more of the campaign, and returns the state in which it stopped.
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	// Empty passes the campaign's coupons in the journal to a sink. ErrOutdone means that this attempt has not frozen the campaign at the server that
 	// answers.
 	Empty(ctx context.Context, r Rebuild, to record.Sink) error
+	// Loading creates the new keys, beside those in use. put adds a coupon: its holder or, if it is voided, its ticket. end, called last, writes what put has
+	// gathered. The new keys are not used before Switch.
 	Loading(ctx context.Context, r Rebuild) (put func(firstcome.Coupon) error, end func() error, err error)
+	// Switch replaces the campaign's keys by the new keys, in one step, and the gate decides again. It does nothing and returns an error if another
+	// attempt owns the campaign, or if the new keys lack holders.
 	Switch(ctx context.Context, r Rebuild, f Frozen, loaded Loaded, fill Refill) error
 }
 
@@ -187,8 +193,8 @@ const (
 	// runsEvery is how often a node checks whether the gate's server is another run. wholeLook is how often it checks each campaign.
 	runsEvery = time.Second
 	wholeLook = time.Minute
-	// reportEvery is how often a node reports the run that it reaches. If no node has reported another run for agreeTime, all nodes reach one server:
-	// a node that reaches another one would have missed three reports.
+	// reportEvery is how often a node reports the run that it reaches. All nodes reach one server if none has reported another run for agreeTime: in
+	// that time each node reports three times.
 	reportEvery = 3 * time.Second
 	agreeTime   = 10 * time.Second
 	// signEvery is how often a rebuild sends a heartbeat.

@@ -50,9 +50,9 @@ const (
 	// A closed campaign may issue again, after its window was extended or the gate's clock went back. Its coupons
 	// wait at most so long if a message is lost and the ledger has no new revision.
 	defaultSlow = time.Minute
-	// maxEntries bounds the entries in work at once, pageEntries those that one command reads: at 512 claims
-	// each, a page is some 50,000 coupons, or 20 MB. Two thousand entries of single coupons take twenty
-	// commands, about a millisecond.
+	// maxEntries is the most entries of a campaign in work at once. pageEntries is the most that one command
+	// reads. A page of entries of 512 claims is some 50,000 coupons, or 20 MB. Two thousand entries of one
+	// coupon take twenty commands, about a millisecond.
 	maxEntries  = 2000
 	pageEntries = 100
 )

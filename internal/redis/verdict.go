@@ -157,9 +157,9 @@ func (v *verdict) decisions(secret firstcome.Secret, k *keys, users []firstcome.
 	return decisions, nil
 }
 
-// lease returns how long a decision may be repeated: no coupon, because another node
-// may void it; none while stock is quarantined; a refusal not past the instant at which the
-// window answers otherwise, and a pause not at all.
+// lease returns how long a node may repeat a decision. A coupon is never repeated, because another
+// node may void it, and a pause is not either. Nothing is repeated while stock is quarantined. A refusal
+// is repeated at most until the campaign opens or closes.
 func (c *course) lease(o firstcome.Outcome) time.Duration {
 	if c.inQuarantine || o == firstcome.NotOpen && c.Waiting > 0 { // users in line would get not_open too
 		return 0

@@ -31,8 +31,8 @@ const (
 	maxJobs = 1024
 	// gatherFor bounds how long a transaction waits for jobs that it expects.
 	gatherFor = time.Millisecond
-	// aloneFor is how long the claims of a campaign share no transaction after the schema refused one of
-	// them. Finding the refused claims costs other campaigns' claims some ten transactions.
+	// After the schema has refused a claim of a campaign, that campaign's claims have transactions of their
+	// own for this long. Finding the refused claims costs other campaigns' claims some ten transactions.
 	aloneFor = time.Second
 )
 

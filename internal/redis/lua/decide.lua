@@ -100,7 +100,7 @@ local function stop(line, batch, user, ticket, got_coupon)
   line.stop(got_coupon)
 end
 
--- write writes all that the script decided. It returns an error if nothing that was decided counts. opens is true if the campaign is open and
+-- write writes all that the script decided. If it returns an error, nothing was written and no decision counts. opens is true if the campaign is open and
 -- users asked for its coupons.
 local function write(g, batch, opens)
   local line, won, joined, fields = g.line, #batch.winners, #batch.joined, {}

@@ -49,16 +49,17 @@ end
 
 local replication = redis.call('INFO', 'replication')
 
--- this_run returns the name of the server's run: the time for which it is a primary without a break. The name is master_replid, of 40
--- digits. Redis makes a new one when it starts, when it becomes a primary, when its first replica connects, and when it has had no replica
--- for repl-backlog-ttl. (run_id would not do: a server keeps it while it follows another one and leads again.)
+-- this_run returns the name of the server's run. A run is the time for which a server is the primary without a break. Its name is
+-- master_replid, of 40 digits. Redis makes a new name when it starts and when it becomes a primary. It also makes one when its first
+-- replica connects, and when it has had no replica for repl-backlog-ttl. (run_id is not enough: it stays the same if a server follows
+-- another and becomes the primary again.)
 local function this_run()
   local _, before = string.find(replication, 'master_replid:', 1, true)
   return string.sub(replication, before + 1, before + 40)
 end
 
--- unverified returns why the keys of a campaign may be older than its last decision: 'rebuilding' or 'unverified'. It returns false if they
--- are not.
+-- unverified returns why the script must not trust the campaign's keys, or false. 'rebuilding': a rebuild has frozen them. 'unverified':
+-- another run of the server wrote them, so they may be older than the last decision.
 local function unverified(c) return c.frozen and 'rebuilding' or c.run ~= this_run() and 'unverified' end
 
 -- unflagged reports whether a holder's entry is not flagged as a dead letter.

@@ -12,14 +12,14 @@
 -- Returns one of
 --   {'set', through}  the number up to which the campaign was drained before. If there is no campaign, the entries are removed all the same
 --   {'other'}         the campaign is in another epoch, so these are not entries of this journal. Nothing was done
---   {'unknown_letters', through}  the gate knows all dead letters up to through only, so there may be some up to above that it has no flag
---                     for. Nothing was done
+--   {'unknown_letters', through}  the gate knows all dead letters up to through, which is below above. It may lack flags of those in
+--                     between. Nothing was done
 --
 -- A holder whose number is drained and who has no flag is surely in the ledger (has.lua relies on it), because of three rules:
 --   1. Each dead letter up to drained_through has a flag at its holder. A caller that raises through sends all dead letters up to it that the
 --      gate was not told. A flag is never removed: what has become of a dead letter only the ledger knows.
---   2. drained_through is below each number that the journal has. Recorders may answer in another order than the ledger's numbers, so what the
---      ledger said of numbers from the oldest entry on is kept in told_through until that entry is gone.
+--   2. drained_through is below each number that the journal has. Recorders may report in any order. So told_through keeps how far the
+--      ledger is, until the entries below are gone.
 --   3. If the ledger has numbers that this gate never issued, the gate has lost its latest decisions. drained_through is then raised at once. It
 --      is above last_number, and scripts decide nothing and are sure of nothing.
 --
