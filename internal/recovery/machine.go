@@ -116,7 +116,7 @@ type Holders interface {
 type Steps interface {
 	// Room returns an error if the gate has no memory for a second copy of the campaign's keys.
 	Room(ctx context.Context, r Rebuild) error
-	// Freeze has the gate decide nothing more of the campaign, and returns the state in which it stopped.
+	// Freeze stops the gate deciding about the campaign, and returns the state in which it stopped.
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
 	// Empty passes the campaign's coupons in the journal to a sink. ErrOutdone means that this attempt has not frozen the campaign at the server that
 	// answers.
