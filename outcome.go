@@ -79,7 +79,7 @@ func ParseOutcome(word string) (Outcome, error) {
 func (o Outcome) HasCoupon() bool { return o == Issued || o == AlreadyIssued }
 
 // Lasts returns for how long from now on, and at most most, a refusal holds for all users who have no coupon, if the campaign opens at opensAt and
-// closes at closesAt, of which a zero time means that it does not. A pause may end at any time, so for Paused it returns 0.
+// closes at closesAt. A zero time means never. A pause may end at any time, so for Paused it returns 0.
 func (o Outcome) Lasts(now, opensAt, closesAt time.Time, most time.Duration) time.Duration {
 	switch {
 	case o == NotOpen:

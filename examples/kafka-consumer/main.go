@@ -3,7 +3,7 @@
 //	firstcome serve --facts kafka://127.0.0.1:9092/coupons &
 //	go run ./examples/kafka-consumer
 //
-// docs/events.md says what the topic has, and what whoever reads it must do.
+// docs/events.md has the contents of the topic, and what a consumer must do.
 package main
 
 import (
@@ -60,8 +60,8 @@ func (g group) join(ctx context.Context, s *shop) (*kgo.Client, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(strings.Split(g.brokers, ",")...), kgo.ConsumeTopics(g.topic), kgo.ConsumerGroup(g.name),
 		kgo.InstanceID(g.instance),                        // so that a process that was killed is back at once, and not when Kafka misses it
-		kgo.AdjustFetchOffsetsFn(s.offsets),               // the database says where to go on, not Kafka
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // where that is not in the topic any more, all comes again
+		kgo.AdjustFetchOffsetsFn(s.offsets),               // the database has the offsets, not Kafka
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // an offset that is no longer in the topic: read from the start
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(), // a partition goes to another process when its records are taken, not before
 		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelWarn, nil)),
@@ -73,7 +73,7 @@ func (g group) join(ctx context.Context, s *shop) (*kgo.Client, error) {
 	defer cancel()
 	topics, err := kadm.NewClient(client).ListTopics(ctx, g.topic)
 	if err == nil {
-		err = topics[g.topic].Err // else a topic that does not exist is waited for in silence
+		err = topics[g.topic].Err // without this, a missing topic is waited for in silence
 	}
 	if err != nil {
 		client.Close()
@@ -85,8 +85,8 @@ func (g group) join(ctx context.Context, s *shop) (*kgo.Client, error) {
 // atOnce bounds the records of a transaction. With more, a record is hardly cheaper.
 const atOnce = 500
 
-// consume has take keep records until ctx ends, and then tells Kafka of them. An error of take ends it: nothing is passed over, and
-// whoever starts it again gets the same records.
+// consume passes records to take until ctx ends, and commits the offsets of each batch to Kafka after take has kept it. An error of take ends it. It
+// skips nothing: the next start gets the same records.
 func consume(ctx context.Context, client *kgo.Client, take func(context.Context, []*kgo.Record) error) error {
 	for {
 		fetches := client.PollRecords(ctx, atOnce)

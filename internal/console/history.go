@@ -14,11 +14,11 @@ import (
 const (
 	// courseSteps is how many points the ledger's course of a campaign is drawn with.
 	courseSteps = 240
-	// narrowest is the shortest span, in seconds, of which a rate is told: below it stands what one batch gave.
+	// narrowest is the shortest span, in seconds, for which a rate is shown. A shorter span has the coupons of one batch only.
 	narrowest = 1
 )
 
-// A history is how a campaign was issued, recorded and voided, as the ledger has it, for ever.
+// A history is how a campaign was issued, recorded and voided, as the ledger has it. The ledger never forgets it.
 type history struct {
 	Steps                    []ledger.Step
 	Issued, Recorded, Voided []point
@@ -30,7 +30,7 @@ type point [2]float64
 // A tempo says from when to when so many came a second.
 type tempo [3]float64
 
-// historyOf reads a campaign's history. What it costs does not grow with the coupons, but with the batches that they were issued in.
+// historyOf reads a campaign's history. Its cost grows with the number of batches, not of coupons.
 func (c *core) historyOf(ctx context.Context, s *ledger.Status) (h history, err error) {
 	if h.Steps, err = c.Ledger.Course(ctx, s.ID, lastNumber(s), courseSteps); err != nil {
 		return h, err
@@ -49,8 +49,8 @@ func (c *core) historyOf(ctx context.Context, s *ledger.Status) (h history, err 
 	return h, err
 }
 
-// rates returns how many came a second between points, over spans that are no shorter than narrowest. What was lost within a span, or came
-// at one instant with its end, counts in the next: over all spans nothing is missing.
+// rates returns how many came a second between points, over spans that are no shorter than narrowest. Coupons that were
+// lost within a span, or came at the instant of its end, count in the next span. So all spans together have all coupons.
 func rates(points []point) (all []tempo) {
 	all = []tempo{}
 	if len(points) == 0 {

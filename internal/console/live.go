@@ -143,8 +143,8 @@ type courseRates struct {
 	Voided   []tempo `json:"voided"`
 }
 
-// streamLasts is how long a stream lasts at most. The browser comes again then, and a viewer's session begins anew: a wall screen on which
-// nobody clicks is used, too. See session.use.
+// streamLasts is how long a stream lasts at most. Then the browser connects again, which renews a viewer's session: a wall screen without
+// clicks counts as used. See session.use.
 const streamLasts = idle / 2
 
 // follow sends a campaign's samples as server-sent events, as long as somebody looks.
@@ -182,7 +182,7 @@ func (c *liveHandlers) follow(v *view) error {
 	}
 }
 
-// stillMay tells whether the person may still look: a key that was revoked may not.
+// stillMay reports whether the person may still look. A revoked key may not.
 func (c *liveHandlers) stillMay(v *view) bool {
 	who, err := v.person(v.w, v.r)
 	return err == nil && see.HasRole(who.Role)
@@ -233,7 +233,7 @@ func (c *liveHandlers) courseOf(ctx context.Context, s *ledger.Status) (courseEv
 	ctx, done := context.WithTimeout(ctx, readWait)
 	defer done()
 	h := history{Issued: []point{}, Recorded: []point{}}
-	if s.Version > 0 { // else the ledger does not answer
+	if s.Version > 0 { // 0: the ledger does not answer
 		var err error
 		if h, err = c.historyOf(ctx, s); err != nil {
 			return courseEvent{}, err

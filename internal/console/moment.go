@@ -38,8 +38,8 @@ func (l language) ago(now, t time.Time) template.HTML {
 	return l.moment(t, fmt.Sprintf(` data-age="%d"`, int(age.Seconds())), l.distance(age))
 }
 
-// moment returns an instant as an element that shows a text. Whoever points at it, or goes there by keyboard, is told the exact
-// instant in Seoul and in UTC, without script, too; a screen reader tells it behind the text. A zero time is unknown.
+// moment returns an instant as an element that shows a text. A pointer or keyboard focus on it shows the exact
+// time in Seoul and in UTC, also without script. A screen reader reads that time after the text. A zero time is unknown.
 func (l language) moment(t time.Time, attributes, text string) template.HTML {
 	if t.IsZero() {
 		return unknown

@@ -7,7 +7,7 @@ import "slices"
 type ending struct {
 	kind    string // as figures.Kind has it
 	words   sentence
-	refused bool     // the claim was asked in vain
+	refused bool     // the pages count it among the refused claims
 	told    sentence // what support tells a customer while the campaign is in this state; empty if the sentence has a time or a number: see chance
 }
 
@@ -47,7 +47,7 @@ func kindsIn(endings []ending) (kinds []string) {
 	return kinds
 }
 
-// endingOf returns the ending of a kind; unknown of what is none.
+// endingOf returns the ending of a kind, or that of unknown if there is no such kind.
 func endingOf(kind string) ending {
 	all := slices.Concat(outcomeEndings, otherEndings)
 	at := slices.IndexFunc(all, func(e ending) bool { return e.kind == kind })

@@ -79,7 +79,7 @@ type proving struct {
 	ID       firstcome.CampaignID
 	By       string // who asked for it
 	Began    time.Time
-	Ended    time.Time // zero: it is under way
+	Ended    time.Time // zero while the verification runs
 	Read     atomic.Int64
 	Proof    Proof
 	Failed   error
@@ -118,7 +118,7 @@ func (p *prover) stop(id firstcome.CampaignID) {
 	}
 }
 
-// state returns what this node keeps of the last proof of a campaign, and what is under way, of whichever campaign.
+// state returns the last verification of a campaign that this node keeps, and the verification of any campaign that runs now. Either may be nil.
 func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[fir
 	all := map[firstcome.CampaignID]*proving{}
 	for _, k := range kept {
 		one := &proving{ID: k.Campaign, By: k.By, Began: k.Began, Ended: k.Ended}
-		if json.Unmarshal(k.Found, &one.Proof) == nil { // else another version's
+		if json.Unmarshal(k.Found, &one.Proof) == nil { // another version's row cannot be read
 			one.Read.Store(k.Read)
 			all[k.Campaign] = one
 		}
@@ -198,9 +198,9 @@ func (p *prover) put(ctx context.Context, done *proving) error {
 // A proofPage shows what was proved of a campaign.
 type proofPage struct {
 	Row      campaignRow
-	Last     *proving // nil: it was never proved
-	Running  *proving // nil: nothing is under way
-	Here     bool     // what is under way is this campaign's
+	Last     *proving // nil if the campaign was never verified
+	Running  *proving // nil if no verification runs
+	Here     bool     // the verification that runs is this campaign's
 	Failure  string   // why the last one failed
 	Promises []promiseRow
 	Other    []promiseRow // what the promises rest on
@@ -221,7 +221,7 @@ type proofPage struct {
 // tableRows is about how many rows stand for a drawing.
 const tableRows = 24
 
-// A promiseRow is a promise, what was held against it, and what was found.
+// A promiseRow is a promise, how it was checked, and the breaches that were found.
 type promiseRow struct {
 	ID, Promise, Checked string
 	Held                 bool  // it was checked
@@ -338,7 +338,7 @@ func (c *proofHandlers) stop(v *view) error {
 	return v.lead(Root + "/campaigns/" + string(id) + "/proof")
 }
 
-// promises returns what was found of each promise, and of what they rest on.
+// promises returns the result for each promise, and for the records that the checks rely on.
 func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 	r := &p.Ledger
 	numbers := v.say("1부터 빠진 번호가 없는지 봤습니다.", "Is each number from 1 up a coupon, a dead letter, lost or on its way?")

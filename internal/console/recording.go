@@ -21,9 +21,9 @@ type Journal struct {
 	Gate string // the name that campaigns have for it
 	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons, perhaps with record.ErrUnaged.
 	Lag func(context.Context) ([]record.Lag, error)
-	// Recorder returns this node's recorder; nil: it records nothing.
+	// Recorder returns the counters of this node's recorder. It is nil if the node records nothing.
 	Recorder func() record.Stats
-	// Relay returns this node's relay into a topic; nil: it has none.
+	// Relay returns the counters of this node's relay into a topic. It is nil if the node has none.
 	Relay func() record.Stats
 	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Machine. Nil: it does not look.
 	Troubles func() map[firstcome.CampaignID]error
@@ -49,17 +49,17 @@ type recordingPage struct {
 	Letters   []ledger.DeadLetter
 	Ask       *bulkResolve // what resolving all letters of a cause would do
 	Wrong     string
-	More      int64 // where the next letters begin; 0: there are none
+	More      int64 // where the next letters begin, or 0 if these are the last
 	Resolved  bool
 	Lost      []lostNumbers
-	Gates     []stoppedGate // of which nothing is decided
+	Gates     []stoppedGate // campaigns whose gate decides nothing
 	Unread    bool          // the ledger does not answer
 }
 
 // alarmed is the backlog from which it is shown as an alarm.
 const alarmed = 10_000
 
-// Behind tells whether the backlog is known to be long.
+// Behind reports whether the backlog is known to be long.
 func (p recordingPage) Behind() bool { return p.Backlog != nil && *p.Backlog > alarmed }
 
 // LostNumbers are numbers of a campaign that its gate lost, and what the last rebuild came to.

@@ -111,7 +111,7 @@ func (c *core) cookieName() string {
 	return cookieName
 }
 
-// keep has the browser keep a session; an empty text has it forget.
+// keep sets the session's cookie. An empty text removes it.
 func (c *core) keep(w http.ResponseWriter, text string) {
 	cookie := http.Cookie{
 		Name: c.cookieName(), Value: text, Path: "/", MaxAge: int(idle / time.Second),
@@ -155,8 +155,8 @@ func (c *core) session(r *http.Request, now time.Time) (s session, key firstcome
 	return s, key, nil
 }
 
-// use notes that a session was used, and tells whether it was. A stream that reconnects does not show that somebody is at the desk, so it
-// renews only a viewer's session: a screen on the wall goes on for as long as its key is good, and a viewer can only look.
+// use renews a session, and reports whether it did. A stream that reconnects does not show that a person is there, so it renews only a viewer's
+// session: a screen on the wall works for as long as its key is valid, and a viewer can only look.
 func (s *session) use(now time.Time, role firstcome.Role, streams bool) bool {
 	if streams && role != firstcome.Viewer {
 		return false

@@ -20,7 +20,7 @@ import (
 type newPage struct {
 	Form    newForm
 	Wrong   map[string]string // by field
-	Checked []doctor.Finding  // nil: not checked yet
+	Checked []doctor.Finding  // nil if not checked yet
 	OpensAt time.Time         // as it was understood
 	Terms   firstcome.Terms
 }

@@ -44,7 +44,7 @@ func (c *core) newView(w http.ResponseWriter, r *http.Request) *view {
 // say returns the sentence of the person's language.
 func (v *view) say(ko, en string, args ...any) string { return v.lang.say(ko, en, args...) }
 
-// may tells whether the person is in a set.
+// may reports whether the person is in a set.
 func (v *view) may(w auth.Who) bool { return w.HasRole(v.who.Role) }
 
 // enter finds out who it is, and returns an error where they may not be here.
@@ -111,7 +111,7 @@ func (v *view) campaign() (firstcome.CampaignID, error) {
 	return id, nil
 }
 
-// lead has the browser go on to a page of the console.
+// lead redirects the browser to a page of the console.
 func (v *view) lead(path string) error {
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
 	return nil
@@ -138,7 +138,7 @@ type sheet struct {
 	Open     bool // development mode: nobody logs in
 	Path     string
 	Query    url.Values
-	Campaign *campaignTabs // nil: not a page of one campaign
+	Campaign *campaignTabs // nil if the page is not of one campaign
 	Notice   string        // what was just done
 	Now      time.Time
 	Page     any
@@ -175,7 +175,7 @@ type campaignTabs struct {
 	Tab  string // the one that is open, by the last part of its path; live's is empty
 }
 
-// A link leads to a page. Here tells that it is the page that is shown.
+// A link leads to a page. Here is set if that page is shown now.
 type link struct {
 	Path, Text string
 	Here       bool

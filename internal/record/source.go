@@ -92,7 +92,7 @@ type Drained struct {
 	// dead letters below it than one answer holds.
 	Through int64
 	// Letters has two kinds of dead letters: those coupons of the batch that are dead letters and not in the ledger, and every dead letter of the
-	// campaign with a number above Told and up to Through. Of the second kind only number and user are set.
+	// campaign with a number above Told and up to Through. Only number and user are set in the second kind.
 	Letters []firstcome.Coupon
 	// Told is the number up to which the gate knew all dead letters when it made the batch. It is copied from the batch.
 	Told int64
