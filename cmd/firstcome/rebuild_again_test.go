@@ -42,11 +42,11 @@ func TestF18StepsOfARebuildThatComeAgainChangeNothing(t *testing.T) {
 	e := &echo{Gate: d.remote.gate.recovery}
 	d.rebuilt(recovery.New(d.ledger.Recorder, d.ledger.Epochs, e, recovery.Events{}))
 	stage.Same(t, "the first claim", []string{"issued:101"}, d.claims("a"))
-	if err := e.freeze(); !errors.Is(err, recovery.ErrOutdone) {
-		t.Errorf("the freeze comes again: %v, want %v", err, recovery.ErrOutdone)
+	if err := e.freeze(); !errors.Is(err, recovery.ErrSuperseded) {
+		t.Errorf("the freeze comes again: %v, want %v", err, recovery.ErrSuperseded)
 	}
-	if err := e.change(); !errors.Is(err, recovery.ErrOutdone) {
-		t.Errorf("the switch comes again: %v, want %v", err, recovery.ErrOutdone)
+	if err := e.change(); !errors.Is(err, recovery.ErrSuperseded) {
+		t.Errorf("the switch comes again: %v, want %v", err, recovery.ErrSuperseded)
 	}
 	stage.Same(t, "claims", []string{"already_issued:101", "issued:102"}, d.claims("a", "b"))
 }

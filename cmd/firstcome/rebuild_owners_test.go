@@ -36,8 +36,8 @@ func (h *halt) at(step string) {
 	}
 }
 
-// GoesOn sends no heartbeat, because a stopped process cannot.
-func (h *halt) GoesOn(context.Context, recovery.Rebuild) error { return nil }
+// Heartbeat sends no heartbeat, because a stopped process cannot.
+func (h *halt) Heartbeat(context.Context, recovery.Rebuild) error { return nil }
 
 func (h *halt) Standing(ctx context.Context, r gate.Revision) error {
 	err := h.Gate.Standing(ctx, r)
@@ -103,7 +103,7 @@ func TestF18AnOwnerThatWasFrozenChangesNothingAfterAnotherHasRebuilt(t *testing.
 			}()
 			<-h.reached
 			if step != "switch" { // otherwise the rebuild has ended in the ledger, and sends no more heartbeats
-				if _, err := d.ledger.Epochs.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, recovery.ErrOutdone) {
+				if _, err := d.ledger.Epochs.BeginRebuild(t.Context(), "other", "c", 0); !errors.Is(err, recovery.ErrSuperseded) {
 					t.Errorf("while the owner lives another begins: %v", err)
 				}
 				d.outlive()
@@ -148,7 +148,7 @@ func TestF18ARebuildReadsTheJournalOfTheServerThatItFroze(t *testing.T) {
 		if frozen != "" {
 			d.do("HSET", d.key("campaign"), "frozen", frozen)
 		}
-		if coupons, err := read(); !errors.Is(err, recovery.ErrOutdone) || coupons > 0 {
+		if coupons, err := read(); !errors.Is(err, recovery.ErrSuperseded) || coupons > 0 {
 			t.Errorf("frozen by attempt %q: %d coupons, %v", frozen, coupons, err)
 		}
 	}
@@ -249,7 +249,7 @@ type quitter struct {
 
 func (b *quitter) BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (recovery.Rebuild, error) {
 	r, err := b.Ledger.BeginRebuild(ctx, actor, id, epoch)
-	if errors.Is(err, recovery.ErrOutdone) {
+	if errors.Is(err, recovery.ErrSuperseded) {
 		b.met++
 		err = errors.Join(err, b.GiveUpRebuild(ctx, b.other))
 	}
@@ -327,7 +327,7 @@ type failOver struct {
 	frozen, ends func()
 }
 
-func (f *failOver) GoesOn(context.Context, recovery.Rebuild) error { return nil }
+func (f *failOver) Heartbeat(context.Context, recovery.Rebuild) error { return nil }
 
 func (f *failOver) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f.frozen()

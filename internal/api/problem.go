@@ -127,7 +127,7 @@ func problemOf(err error) *client.Problem {
 		return unavailable(gateUnavailable, "the gate's server restarted, or another one took over, and its campaign is not verified yet: nothing was decided. Ask again: it is safe")
 	case errors.As(err, &full):
 		return unavailable(gateFull, full.Error())
-	case errors.Is(err, recovery.ErrOutdone):
+	case errors.Is(err, recovery.ErrSuperseded):
 		return unavailable(gateUnavailable, "another node is rebuilding this gate. Read the campaign to see when it is done")
 	case errors.Is(err, errManyUnmet):
 		return unavailable(busy, "too many campaign ids that this node does not know are being looked up. Ask again: it is safe")

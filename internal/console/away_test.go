@@ -175,7 +175,7 @@ var errings = []erring{
 	{operate.ErrNoRemoteGate, 409, "This cannot be done now", "there is no gate to rebuild", ""},
 	{gate.ErrRetired, 409, "This cannot be done now", "its gate has forgotten it", ""},
 	{&recovery.NoRoomError{Missing: 1_500 << 20}, 503, "Redis lacks memory", "about 1,500 MiB more", ""},
-	{recovery.ErrOutdone, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
+	{recovery.ErrSuperseded, 503, "The gate is being rebuilt", "Nothing was changed.", ""},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, record.ErrRebuilding), 503, "The gate is being rebuilt", "Nothing was changed.", "not verified"},
 	{fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified), 503, "The gate is not verified yet", "Nothing was changed.", ""},
 	{gate.ErrLost, 503, "The gate has lost this campaign", "Nothing was changed.", ""},

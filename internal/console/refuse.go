@@ -168,7 +168,7 @@ func (v *view) ofGate(err error) (refusal, bool) {
 		return refusal{Head: v.say("원장이 게이트보다 오래되었습니다", "The ledger is older than the gate"), Why: nothing + " " + v.say("백업을 되돌린 것 같습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "A backup may have been restored. Recording says what to do.")}, true
 	case errors.Is(err, gate.ErrStaleEpoch):
 		return refusal{Head: v.say("게이트가 원장보다 오래되었습니다", "The gate is older than the ledger"), Why: nothing + " " + v.say("이 노드가 닿는 Redis를 다른 Redis가 이어받았습니다. 무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Another Redis took the place of the one that this node reaches. Recording says what to do.")}, true
-	case errors.Is(err, recovery.ErrOutdone), errors.Is(err, record.ErrRebuilding):
+	case errors.Is(err, recovery.ErrSuperseded), errors.Is(err, record.ErrRebuilding):
 		return refusal{Head: v.say("게이트를 다시 만드는 중입니다", "The gate is being rebuilt"), Why: nothing + " " + v.say("끝나면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again when that is done: see Recording.")}, true
 	case errors.Is(err, gate.ErrUnverified):
 		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나 다른 서버가 맡았습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 해 주세요.", "Redis restarted, or another server took over. A node verifies it within seconds. Try again then.")}, true

@@ -27,7 +27,7 @@ type Epochs struct {
 const attemptTime = 10 * time.Second
 
 // BeginRebuild claims the campaign's row for a new attempt at a rebuild. Until FinishRebuild, only batches of
-// this attempt add coupons. recovery.ErrOutdone means that another attempt sent a heartbeat within the last ten
+// this attempt add coupons. recovery.ErrSuperseded means that another attempt sent a heartbeat within the last ten
 // seconds, or that the campaign has left the given epoch because another node was faster. Epoch 0 accepts any
 // epoch, and it moves a campaign of another Redis to this node's gate. With any other epoch, a campaign of
 // another Redis is refused with firstcome.ErrGateMismatch.
@@ -39,7 +39,7 @@ func (e *Epochs) BeginRebuild(ctx context.Context, actor string, id firstcome.Ca
 		case s.retiredAt.IsZero() && isUnmade(s.applied, s.lastNumber, s.drained):
 			return 0, fmt.Errorf("%w: it is being made", firstcome.ErrGateUnavailable)
 		case s.retiredAt.IsZero() && epoch != 0 && epoch != s.epoch:
-			return 0, recovery.ErrOutdone
+			return 0, recovery.ErrSuperseded
 		}
 		return nextAttempt(s.attempt), nil
 	})
@@ -78,7 +78,7 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 		case !s.retiredAt.IsZero():
 			return gate.ErrRetired
 		case !s.rebuildingAt.IsZero() && now.Before(s.rebuildingAt.Add(attemptTime)) && !now.Before(s.rebuildingAt):
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		}
 		r = recovery.Rebuild{Campaign: id, Marker: s.marker, Attempt: attempt, Epoch: s.epoch, Version: s.Version, Drained: s.drained, Actor: actor, InForce: s.inForce, Left: !s.rebuildingAt.IsZero()}
 		_, err = t.Change(`UPDATE campaigns SET attempt = ?, rebuilding_at = ?, gate = ? WHERE id = ?`, r.Attempt, now.UnixMicro(), e.rows.gate, string(id))
@@ -87,9 +87,9 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 	return r, err
 }
 
-// GoesOn records a heartbeat of a rebuild. recovery.ErrOutdone means that this attempt is over, as when another
+// Heartbeat records that the owner of a rebuild is alive. recovery.ErrSuperseded means that this attempt is over, as when another
 // attempt has begun.
-func (e *Epochs) GoesOn(ctx context.Context, r recovery.Rebuild) error {
+func (e *Epochs) Heartbeat(ctx context.Context, r recovery.Rebuild) error {
 	err := e.db.Update(ctx, func(t *sqldb.Tx) error {
 		now, err := e.db.Now(t)
 		if err != nil {
@@ -98,7 +98,7 @@ func (e *Epochs) GoesOn(ctx context.Context, r recovery.Rebuild) error {
 		n, err := t.Change(`UPDATE campaigns SET rebuilding_at = ? WHERE id = ? AND attempt = ? AND rebuilding_at IS NOT NULL`,
 			now.UnixMicro(), string(r.Campaign), r.Attempt)
 		if err == nil && n == 0 {
-			err = recovery.ErrOutdone
+			err = recovery.ErrSuperseded
 		}
 		return err
 	})

@@ -15,12 +15,12 @@ import (
 // FinishRebuild ends the campaign's epoch. Every number that its gate may have assigned is lost, unless it is a
 // coupon or a dead letter. FinishRebuild also concludes a change that has not reached the gate, as the gate
 // would have. It returns the state in which the gate begins the next epoch. recovery.ErrMoved means that the
-// ledger has changed since its state was loaded. recovery.ErrOutdone means that another attempt has begun.
+// ledger has changed since its state was loaded. recovery.ErrSuperseded means that another attempt has begun.
 // gate.ErrRetired means that the campaign is retired. After these errors nothing is written.
 func (e *Epochs) FinishRebuild(ctx context.Context, r recovery.Rebuild, loaded recovery.Loaded, frozen recovery.Frozen) (fill recovery.Refill, err error) {
 	err = e.rows.locked(ctx, r.Campaign, func(t *sqldb.Tx, s stock) error {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		}
 		if !s.retiredAt.IsZero() {
 			return gate.ErrRetired

@@ -35,10 +35,10 @@ func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 		b.Attempt = first.Attempt
 		stage.Must(t, s.a.Epochs.GiveUpRebuild(t.Context(), first))
 		for what, err := range map[string]error{
-			"a heartbeat": s.a.Epochs.GoesOn(t.Context(), first), "the end of the epoch": finish(first),
+			"a heartbeat": s.a.Epochs.Heartbeat(t.Context(), first), "the end of the epoch": finish(first),
 			"what is adopted": stage.Err(s.a.Epochs.Adopt(t.Context(), first, recovery.Stopped{}, nil, false)),
 		} {
-			if !errors.Is(err, recovery.ErrOutdone) {
+			if !errors.Is(err, recovery.ErrSuperseded) {
 				t.Errorf("%s of the first owner: %v", what, err)
 			}
 		}
@@ -46,7 +46,7 @@ func TestF18AnOwnerOfWhomTheLedgerDoesNotKnowChangesNothing(t *testing.T) {
 			t.Errorf("what the first owner records: %v", err)
 		}
 		s.pass(time.Second)
-		stage.Must(t, s.a.Epochs.GoesOn(t.Context(), second))
+		stage.Must(t, s.a.Epochs.Heartbeat(t.Context(), second))
 		stage.Must(t, finish(second))
 	})
 }

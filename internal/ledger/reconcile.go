@@ -50,11 +50,11 @@ type storedReconcile struct {
 // Followers stop publishing the campaign's facts until an operator replays them. The facts that were published
 // after the backup had positions that other facts get now.
 //
-// A second call does nothing. recovery.ErrOutdone means that another attempt has begun.
+// A second call does nothing. recovery.ErrSuperseded means that another attempt has begun.
 func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
 	err = e.rows.locked(ctx, r.Campaign, func(t *sqldb.Tx, s stock) (err error) {
 		if s.attempt != r.Attempt || s.rebuildingAt.IsZero() {
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		}
 		done, is, err := reconcilingOf(t, s)
 		if err != nil || is {

@@ -89,7 +89,7 @@ func (m *Monitor) Alarm(id firstcome.CampaignID, err error) {
 // Rebuilt logs the end of a rebuild of a campaign's gate.
 func (m *Monitor) Rebuilt(r recovery.Rebuilt) {
 	switch {
-	case errors.Is(r.Err, recovery.ErrOutdone):
+	case errors.Is(r.Err, recovery.ErrSuperseded):
 	case r.Err != nil:
 		m.Warn("a gate was not rebuilt, and it will be tried again", "campaign", r.Campaign, "err", r.Err)
 	default:

@@ -68,7 +68,7 @@ func (r *Machine) run(ctx context.Context, begun Rebuild, why error, reconciled 
 
 // giveUp lets another attempt begin at once. If that fails, another attempt can begin once this one's heartbeats are too old.
 func (r *Machine) giveUp(ctx context.Context, begun Rebuild) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signEvery)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatEvery)
 	defer cancel()
 	_ = r.book.GiveUpRebuild(ctx, begun)
 }
@@ -79,10 +79,10 @@ func (a *attempt) heartbeats(ctx context.Context, end func(error)) {
 	ctx, a.silence = context.WithCancel(ctx)
 	go func() {
 		defer a.silence()
-		for wait.Sleep(ctx, signEvery) == nil {
+		for wait.Sleep(ctx, heartbeatEvery) == nil {
 			a.turn <- struct{}{}
 			if ctx.Err() == nil {
-				if err := a.book.GoesOn(ctx, a.Rebuild); errors.Is(err, ErrOutdone) {
+				if err := a.book.Heartbeat(ctx, a.Rebuild); errors.Is(err, ErrSuperseded) {
 					end(err)
 				}
 			}

@@ -22,9 +22,9 @@ type lateBook struct {
 // answerTime is longer than a rebuild may go without a heartbeat.
 const answerTime = 3 * time.Second
 
-func (b *lateBook) GoesOn(context.Context, recovery.Rebuild) error {
+func (b *lateBook) Heartbeat(context.Context, recovery.Rebuild) error {
 	if b.ended {
-		return recovery.ErrOutdone
+		return recovery.ErrSuperseded
 	}
 	return nil
 }

@@ -42,8 +42,8 @@ type Attempts interface {
 	BeginRebuild(ctx context.Context, actor string, id firstcome.CampaignID, epoch int64) (Rebuild, error)
 	// BeginReconcile works like BeginRebuild, but its attempt is higher than last, the gate's last attempt.
 	BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (Rebuild, error)
-	// GoesOn sends a heartbeat of an attempt. ErrOutdone means that a newer attempt has superseded it.
-	GoesOn(ctx context.Context, r Rebuild) error
+	// Heartbeat records that the owner of an attempt is alive. ErrSuperseded means that a newer attempt has superseded it.
+	Heartbeat(ctx context.Context, r Rebuild) error
 	GiveUpRebuild(ctx context.Context, r Rebuild) error
 	FinishRebuild(ctx context.Context, r Rebuild, loaded Loaded, frozen Frozen) (Refill, error)
 	// LastRebuild returns the result of the last rebuild, without Took and Why.
@@ -118,7 +118,7 @@ type Steps interface {
 	Room(ctx context.Context, r Rebuild) error
 	// Freeze stops the gate deciding about the campaign, and returns the state in which it stopped.
 	Freeze(ctx context.Context, r Rebuild) (Frozen, error)
-	// Empty passes the campaign's coupons in the journal to a sink. ErrOutdone means that this attempt has not frozen the campaign at the server that
+	// Empty passes the campaign's coupons in the journal to a sink. ErrSuperseded means that this attempt has not frozen the campaign at the server that
 	// answers.
 	Empty(ctx context.Context, r Rebuild, to record.Sink) error
 	// Loading creates the new keys, beside those in use. put adds a coupon: its holder or, if it is voided, its ticket. end, called last, writes what put has
@@ -197,8 +197,8 @@ const (
 	// that time each node reports three times.
 	reportEvery = 3 * time.Second
 	agreeTime   = 10 * time.Second
-	// signEvery is how often a rebuild sends a heartbeat.
-	signEvery = 2 * time.Second
+	// heartbeatEvery is how often a rebuild sends a heartbeat.
+	heartbeatEvery = 2 * time.Second
 	// switchTime is how long a rebuild that has ended the epoch in the ledger has to switch the gate, before another node rebuilds the campaign.
 	// switchAsks is how many times the other node checks the gate during that time.
 	switchTime = 500 * time.Millisecond
@@ -244,14 +244,14 @@ type Order struct {
 func (r *Machine) Rebuild(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
 	for {
 		done, err := r.ordered(ctx, actor, id, order)
-		if !errors.Is(err, ErrOutdone) || wait.Sleep(ctx, leasesEnd) != nil {
+		if !errors.Is(err, ErrSuperseded) || wait.Sleep(ctx, leasesEnd) != nil {
 			return done, err
 		}
 		order.IfLost = true // a successful rebuild by another node is what the operator ordered; only if it fails is one more needed
 	}
 }
 
-// ordered is one try of Rebuild. ErrOutdone means that another attempt is under way.
+// ordered is one try of Rebuild. ErrSuperseded means that another attempt is under way.
 func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.CampaignID, order Order) (Rebuilt, error) {
 	before, _, err := r.revision(ctx, id) // nodes rebuild by themselves as soon as the server has its name again
 	if err != nil {

@@ -133,6 +133,6 @@ func (e *NoRoomError) Error() string {
 var (
 	// ErrMoved means that the ledger changed while it was loaded into a gate, so it must be loaded again.
 	ErrMoved = errors.New("the ledger changed while it was loaded")
-	// ErrOutdone means that a newer attempt at a rebuild has superseded this one, or is under way.
-	ErrOutdone = errors.New("another node rebuilds the gate")
+	// ErrSuperseded means that a newer attempt at a rebuild has superseded this one, or is under way.
+	ErrSuperseded = errors.New("another node rebuilds the gate")
 )

@@ -105,7 +105,7 @@ func (g *agingGate) Active(context.Context) (all []gate.Revision, err error) {
 
 func (g *agingGate) BeginRebuild(context.Context, string, firstcome.CampaignID, int64) (recovery.Rebuild, error) {
 	g.set(func() { g.begun++ })
-	return recovery.Rebuild{}, recovery.ErrOutdone
+	return recovery.Rebuild{}, recovery.ErrSuperseded
 }
 
 // Record implements record.Keeper. Coupons of an earlier epoch are lost.

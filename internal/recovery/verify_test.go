@@ -124,7 +124,7 @@ func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, in
 		b.begun <- b.node
 	}
 	b.gate.frozen = true
-	return recovery.Rebuild{}, recovery.ErrOutdone
+	return recovery.Rebuild{}, recovery.ErrSuperseded
 }
 
 // TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt restarts a gate of two nodes, one of which looks 0.9 seconds after the other. The gate

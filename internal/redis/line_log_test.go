@@ -132,7 +132,7 @@ func TestOnlyTheAttemptThatFrozeSeatsPeople(t *testing.T) {
 	later := r
 	later.Attempt = 2
 	stage.Must(t, stage.Err(s.gate.Freeze(t.Context(), later)))
-	if err := s.gate.Seat(t.Context(), r, 2, people); !errors.Is(err, recovery.ErrOutdone) {
+	if err := s.gate.Seat(t.Context(), r, 2, people); !errors.Is(err, recovery.ErrSuperseded) {
 		t.Errorf("the earlier attempt ends with %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func (rec *Recovery) Unrecorded(ctx context.Context, id firstcome.CampaignID, ea
 }
 
 // Freeze stops all decisions and settling of a campaign until Switch, or until a later attempt freezes it. It returns the campaign's last state,
-// and removes keys that earlier attempts left. recovery.ErrOutdone means that a later attempt has frozen the campaign.
+// and removes keys that earlier attempts left. recovery.ErrSuperseded means that a later attempt has frozen the campaign.
 func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.Frozen, error) {
 	f, err := rec.freezeCampaign(ctx, r)
 	if err == nil {
@@ -48,7 +48,7 @@ func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f 
 	case err != nil:
 		return f, err
 	case a.word == "superseded":
-		return f, recovery.ErrOutdone
+		return f, recovery.ErrSuperseded
 	case a.word != "frozen":
 		return f, a.unexpected()
 	}
@@ -69,7 +69,7 @@ func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f 
 	return f, nil
 }
 
-// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. recovery.ErrOutdone means that, on
+// frozenJournal returns what reads the journal of a campaign that an attempt has frozen. recovery.ErrSuperseded means that, on
 // the server that answers, this attempt has not frozen it.
 func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) pager {
 	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
@@ -80,7 +80,7 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 		case err != nil:
 			return nil, err
 		case a.word == "superseded":
-			return nil, recovery.ErrOutdone
+			return nil, recovery.ErrSuperseded
 		case a.word != "entries":
 			return nil, a.unexpected()
 		}
@@ -92,7 +92,7 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 	}
 }
 
-// Empty gives a sink all entries in the journal of a campaign that this attempt has frozen. recovery.ErrOutdone means that this attempt has not
+// Empty gives a sink all entries in the journal of a campaign that this attempt has frozen. recovery.ErrSuperseded means that this attempt has not
 // frozen it: the server is an older copy, or another attempt has begun. Entries of a newer firstcome are an error.
 func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	k := keysOf(r.Campaign, r.Marker)
@@ -123,7 +123,7 @@ func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Si
 	return wrap(err, "empty the journal of %s", r.Campaign)
 }
 
-// Switch puts what was loaded into the place of the frozen campaign. recovery.ErrOutdone and recovery.ErrMoved say that nothing was switched.
+// Switch puts what was loaded into the place of the frozen campaign. recovery.ErrSuperseded and recovery.ErrMoved say that nothing was switched.
 func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	k := rec.conn.keyring.renew(r.Campaign, r.Marker)
 	args := []string{
@@ -147,7 +147,7 @@ func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.
 		case "switched":
 			return nil
 		case "superseded":
-			err = recovery.ErrOutdone
+			err = recovery.ErrSuperseded
 		case "moved":
 			err = recovery.ErrMoved
 		default:

@@ -142,7 +142,7 @@ func (rec *Recovery) Loading(ctx context.Context, r recovery.Rebuild) (put func(
 const carryPage = 1000
 
 // Carry carries a frozen campaign's line over into an attempt's new keys, which have the holders by then: each ticket with its number, in
-// a generation that no ticket is of yet. recovery.ErrOutdone: a later attempt froze the campaign.
+// a generation that no ticket is of yet. recovery.ErrSuperseded: a later attempt froze the campaign.
 func (rec *Recovery) Carry(ctx context.Context, r recovery.Rebuild, generation int64) (c recovery.Carried, err error) {
 	for after, more := "", true; more; more = after != "" {
 		var page recovery.Carried
@@ -172,7 +172,7 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 	case err != nil:
 		return c, "", err
 	case a.word == "superseded":
-		return c, "", recovery.ErrOutdone
+		return c, "", recovery.ErrSuperseded
 	case a.word != "carried":
 		return c, "", a.unexpected()
 	}
@@ -182,7 +182,7 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 }
 
 // Seat loads people into an attempt's new line, who are in the order of their tickets, in a generation that no ticket is of yet.
-// recovery.ErrOutdone: a later attempt froze the campaign.
+// recovery.ErrSuperseded: a later attempt froze the campaign.
 func (rec *Recovery) Seat(ctx context.Context, r recovery.Rebuild, generation int64, people []recovery.Waiting) error {
 	k := keysOf(r.Campaign, r.Marker)
 	for page := range slices.Chunk(people, carryPage) {
@@ -205,7 +205,7 @@ func (rec *Recovery) seatPage(ctx context.Context, k *keys, keys, args []string)
 	case err != nil:
 		return err
 	case a.word == "superseded":
-		return recovery.ErrOutdone
+		return recovery.ErrSuperseded
 	case a.word != "seated":
 		return a.unexpected()
 	}

@@ -91,9 +91,9 @@ func (b books) Refills(ctx context.Context, id firstcome.CampaignID, each func(f
 	return mark, err
 }
 
-// GoesOn implements recovery.Ledger.
-func (b books) GoesOn(ctx context.Context, r recovery.Rebuild) error {
-	if err := b.Ledger.GoesOn(ctx, r); !b.goesOn {
+// Heartbeat implements recovery.Ledger.
+func (b books) Heartbeat(ctx context.Context, r recovery.Rebuild) error {
+	if err := b.Ledger.Heartbeat(ctx, r); !b.goesOn {
 		return err
 	}
 	return nil

@@ -189,7 +189,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.CampaignID, epoch int64) (r recovery.Rebuild, err error) {
 	err = l.of(id, func(a *account) error {
 		if epoch != 0 && epoch != a.epoch {
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		}
 		r, err = l.begin(a, actor)
 		return err
@@ -200,7 +200,7 @@ func (l *Ledger) BeginRebuild(_ context.Context, actor string, id firstcome.Camp
 // begin begins an attempt.
 func (l *Ledger) begin(a *account, actor string) (r recovery.Rebuild, err error) {
 	if a.underWay(l.Clock()) {
-		return r, recovery.ErrOutdone
+		return r, recovery.ErrSuperseded
 	}
 	left := !a.rebuildingAt.IsZero()
 	a.attempt, a.rebuildingAt = l.nextAttempt(a.attempt), l.Clock()
@@ -214,11 +214,11 @@ func (a *account) underWay(now time.Time) bool {
 	return !a.rebuildingAt.IsZero() && now.Before(a.rebuildingAt.Add(attemptTime))
 }
 
-// GoesOn implements recovery.Ledger.
-func (l *Ledger) GoesOn(_ context.Context, r recovery.Rebuild) error {
+// Heartbeat implements recovery.Ledger.
+func (l *Ledger) Heartbeat(_ context.Context, r recovery.Rebuild) error {
 	return l.of(r.Campaign, func(a *account) error {
 		if a.attempt != r.Attempt || a.rebuildingAt.IsZero() {
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		}
 		a.rebuildingAt = l.Clock()
 		return nil
@@ -249,7 +249,7 @@ func (l *Ledger) FinishRebuild(_ context.Context, r recovery.Rebuild, loaded rec
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {
 		case a.attempt != r.Attempt, a.rebuildingAt.IsZero():
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		case l.mark(a) != loaded.Mark:
 			return recovery.ErrMoved
 		}

@@ -187,7 +187,7 @@ func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen,
 		g.campaigns[r.Campaign] = c
 	}
 	if r.Attempt < c.frozen || r.Attempt <= c.attempt {
-		return f, recovery.ErrOutdone
+		return f, recovery.ErrSuperseded
 	}
 	c.frozen = r.Attempt
 	g.forget(r)
@@ -210,7 +210,7 @@ func (g *Gate) isFrozen(r recovery.Rebuild) bool {
 // Empty implements recovery.Gate.
 func (g *Gate) Empty(ctx context.Context, r recovery.Rebuild, to record.Sink) error {
 	if !g.isFrozen(r) {
-		return recovery.ErrOutdone
+		return recovery.ErrSuperseded
 	}
 	for _, e := range g.entriesOf(r.Campaign) {
 		e.Batch.Attempt = r.Attempt
@@ -260,7 +260,7 @@ func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried re
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil || c.frozen != r.Attempt {
-		return carried, recovery.ErrOutdone
+		return carried, recovery.ErrSuperseded
 	}
 	l := g.load(r)
 	l.people = nil
@@ -297,7 +297,7 @@ func (g *Gate) Seat(_ context.Context, r recovery.Rebuild, _ int64, people []rec
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.campaigns[r.Campaign]; c == nil || c.frozen != r.Attempt {
-		return recovery.ErrOutdone
+		return recovery.ErrSuperseded
 	}
 	l := g.load(r)
 	l.people = nil
@@ -317,7 +317,7 @@ func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, 
 	case c == nil:
 		return gate.ErrLost
 	case c.frozen != r.Attempt:
-		return recovery.ErrOutdone
+		return recovery.ErrSuperseded
 	case f.RunID != g.run.ID, n < loaded.Least, n > loaded.Most, int64(len(l.people)) != loaded.People:
 		return recovery.ErrMoved
 	}

@@ -91,7 +91,7 @@ func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {
 		case a.attempt != r.Attempt, a.rebuildingAt.IsZero():
-			return recovery.ErrOutdone
+			return recovery.ErrSuperseded
 		case a.reconciling() != nil:
 			adopted.Epoch = a.epoch
 			return nil

@@ -266,9 +266,9 @@ func (p paper) LineHistory(ctx context.Context, id firstcome.CampaignID) (recove
 	return ask(ctx, p.wire, "the ledger", "where the line is logged", func() (recovery.LineHistory, error) { return p.rebuilds.LineHistory(ctx, id) })
 }
 
-// GoesOn implements recovery.Ledger.
-func (p paper) GoesOn(ctx context.Context, r recovery.Rebuild) error {
-	return order(ctx, p.wire, "the ledger", show("to hear that attempt", r.Attempt, "goes on"), func() error { return p.rebuilds.GoesOn(ctx, r) })
+// Heartbeat implements recovery.Ledger.
+func (p paper) Heartbeat(ctx context.Context, r recovery.Rebuild) error {
+	return order(ctx, p.wire, "the ledger", show("to hear that attempt", r.Attempt, "goes on"), func() error { return p.rebuilds.Heartbeat(ctx, r) })
 }
 
 // GiveUpRebuild implements recovery.Ledger.
