@@ -41,7 +41,7 @@ func TestThePagesExportIsWhatExcelOpensInKorean(t *testing.T) {
 			t.Fatalf("%s claims: %s %s", user, w.Status, text)
 		}
 	}
-	on.wants(on.post("/campaigns/spring/coupons/2/void", url.Values{"reason": {"=1\t+2\r\n-3"}}), http.StatusOK, "It is voided.")
+	on.wants(on.post("/campaigns/spring/coupons/2/void", url.Values{"reason": {"=1\t+2\r\n-3"}}), http.StatusOK, "Voided.")
 	answer := on.export("spring")
 	file, err := io.ReadAll(answer.Body)
 	stage.Must(t, err)

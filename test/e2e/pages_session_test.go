@@ -69,7 +69,7 @@ func TestASessionHoldsOnEachNodeUntilItsKeyIsRevoked(t *testing.T) {
 	boss.wants(boss.post("/login", url.Values{"key": {service}}), http.StatusForbidden, "A key of the role service or shop is for systems and cannot log in.")
 	boss.wants(boss.get(""), http.StatusOK, "Log in with your API key.")
 	boss.wants(boss.post("/login", url.Values{"key": {admin}}), http.StatusOK, "mina of admin")
-	boss.wants(boss.post("/campaigns", url.Values{"id": {"spring"}, "name": {"Spring"}, "quantity": {"10"}, "answer": {"recorded"}, "step": {"create"}}), http.StatusOK, "The campaign is made.")
+	boss.wants(boss.post("/campaigns", url.Values{"id": {"spring"}, "name": {"Spring"}, "quantity": {"10"}, "answer": {"recorded"}, "step": {"create"}}), http.StatusOK, "Campaign created.")
 
 	jun := atConsole(one, trust, nil)
 	answer := jun.once(http.MethodPost, "/login", url.Values{"key": {operator}}, nil)
@@ -107,7 +107,7 @@ func TestASessionHoldsOnEachNodeUntilItsKeyIsRevoked(t *testing.T) {
 	if !lines.Scan() {
 		t.Fatalf("the live page has no events: %s %v", stream.Status, lines.Err())
 	}
-	boss.wants(boss.post("/keys/"+revoked+"/revoke", url.Values{}), http.StatusOK, "The key is revoked.")
+	boss.wants(boss.post("/keys/"+revoked+"/revoke", url.Values{}), http.StatusOK, "Key revoked.")
 	for lines.Scan() { // until the stream ends
 	}
 	for _, at := range []*person{there, jun} {

@@ -136,7 +136,7 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 	on := newPerson(d.node(0))
 	on.sees("/health", "recorder ") // it said what it is before its ledger goes away
 	claim(1, 3)
-	on.sees("/recording", "Backlog 0 ", "this node records nothing", "There is no dead letter.")
+	on.sees("/recording", "Backlog 0 ", "this node does not record", "There is no dead letter.")
 	on.sees("/campaigns/spring", "3 / 100 issued", "Unrecorded 0 ")
 
 	d.recordLedger.Cut()
@@ -149,7 +149,7 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 	on.sees("/customer?campaign=spring&user_id=user-9", "You got number 9 of “spring”", "is on its way to the ledger")
 	void := url.Values{"reason": {"a mistake"}}
 	on.wants(on.post("/campaigns/spring/coupons/9/void", void), http.StatusServiceUnavailable, "It is not in the ledger yet")
-	on.wants(on.post("/campaigns/spring/coupons/11/void", void), http.StatusNotFound, "There is no such thing")
+	on.wants(on.post("/campaigns/spring/coupons/11/void", void), http.StatusNotFound, "Not found")
 
 	// The ledger refuses two of them.
 	quantity := func(n int) {
@@ -167,9 +167,9 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 	on.sees("/customer?campaign=spring&user_id=user-"+again.number, "You got number "+again.number)
 	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "over the quantity of 8")
 	quantity(100)
-	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusOK, "It is recorded.")
+	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusOK, "Recorded.")
 	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "This cannot be done now")
-	on.wants(on.post(never.path+"/void", void), http.StatusOK, "It is voided.")
+	on.wants(on.post(never.path+"/void", void), http.StatusOK, "Voided.")
 	on.sees("/recording", "There is no dead letter.")
 	on.sees("/recording?resolved=yes", "replayed", "voided")
 	on.sees("/campaigns/spring", "9 / 100 issued", "Unrecorded 0 ")
@@ -200,7 +200,7 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 	stage.Must(t, lock.Rollback())
 	all.sees("/recording", "The ledger does not answer", "Breaker open")
 	all.sees("/health", "the ledger does not answer")
-	all.sees("/campaigns/spring", "The ledger does not answer. What stands here is only what this node knows.")
+	all.sees("/campaigns/spring", "The ledger does not answer. This page shows only what this node knows.")
 	d.toLedger.Heal()
 	all.sees("/recording", "Breaker closed", "Backlog 0 ")
 	all.sees("/campaigns/spring", "11 / 100 issued", "Unrecorded 0 ")
