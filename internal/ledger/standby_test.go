@@ -67,7 +67,7 @@ var concludes = map[string][]any{
 	"DurableRun":       {"run"},
 	"FinishRebuild":    {recovery.Rebuild{Campaign: "c", Attempt: 1}, recovery.Loaded{}, recovery.Frozen{}},
 	"GiveUpRebuild":    {recovery.Rebuild{Campaign: "c", Attempt: 1}},
-	"Heartbeat":           {recovery.Rebuild{Campaign: "c", Attempt: 1}},
+	"Heartbeat":        {recovery.Rebuild{Campaign: "c", Attempt: 1}},
 	"LastRebuild":      {firstcome.CampaignID("c")},
 	"LettersToResolve": {ledger.Letters{}},
 	"Numbered":         {"c", int64(0), func(int64) {}},

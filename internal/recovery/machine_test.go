@@ -176,7 +176,7 @@ func (b *plainBook) BeginRebuild(_ context.Context, _ string, id firstcome.Campa
 	return recovery.Rebuild{Campaign: id}, nil
 }
 
-func (b *plainBook) Heartbeat(context.Context, recovery.Rebuild) error        { return nil }
+func (b *plainBook) Heartbeat(context.Context, recovery.Rebuild) error     { return nil }
 func (b *plainBook) GiveUpRebuild(context.Context, recovery.Rebuild) error { return nil }
 
 func TestF05ARebuildThatIsUnderWayIsKnownAsOne(t *testing.T) {
