@@ -28,6 +28,9 @@ type mutant struct {
 	pkg, test string
 }
 
+// mutants are all bugs.
+var mutants = slices.Concat(claimsBugs, gatesBugs, recoveryBugs, pagesBugs)
+
 // TestEachBugCanBePlanted keeps the list true in every run: what each bug replaces is there, and so is its test. A soak
 // plants the bugs.
 func TestEachBugCanBePlanted(t *testing.T) {

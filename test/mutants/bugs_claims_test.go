@@ -1,0 +1,155 @@
+package mutants_test
+
+// claimsBugs are bugs in issuing, in recording and in lines, and at the ledger.
+var claimsBugs = []mutant{
+	{
+		bug:  "the rule ignores when a campaign closes",
+		file: "outcome.go", old: "c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt)", new: "c.Closed",
+		pkg: ".", test: "TestDecideGivesEachOutcome",
+	},
+	{
+		bug:  "the rule issues one more than the quantity",
+		file: "outcome.go", old: "inForce >= c.Quantity", new: "inForce > c.Quantity",
+		pkg: ".", test: "TestDecideGivesEachOutcome",
+	},
+	{
+		bug:  "a lease counts from the answer",
+		file: "internal/issue/drain.go", old: "i.learn(q, decisions, sent, changes)", new: "i.learn(q, decisions, i.now(), changes)",
+		pkg: "./internal/issue", test: "TestALeaseCountsFromTheSending",
+	},
+	{
+		bug:  "a voided coupon is repeated from memory",
+		file: "internal/issue/known.go", old: "now >= e.until || e.changes != q.changes.Load()", new: "now >= e.until",
+		pkg: "./internal/issue", test: "TestAVoidedCouponIsNotRepeated",
+	},
+	{
+		bug:  "what may be repeated is not forgotten when a change begins",
+		file: "internal/issue/queue.go", old: "	q.changes.Add(1)\n	q.local.Store(nil)\n", new: "	q.changes.Add(1)\n",
+		pkg: "./internal/issue", test: "TestALeaseEndsBeforeAChange",
+	},
+	{
+		bug:  "a place is told before the log has it",
+		file: "internal/line/teller.go", old: "if err := t.log.Append(ctx, id, records); err != nil {", new: "if err := error(nil); err != nil {",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a place is told in an epoch that has ended",
+		file: "internal/line/teller.go", old: "if err := t.Decides(ctx, id, records[0].Epoch); err != nil {", new: "if err := error(nil); err != nil {",
+		pkg: whole, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
+	},
+	{
+		bug:  "who left hears so before the log does",
+		file: "internal/line/teller.go", old: "if err == nil && left.Log != nil {", new: "if err != nil && left.Log != nil {",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a node without the log tells places that have one",
+		file: "internal/line/teller.go", old: "return fmt.Errorf(\"%w: start each node with the same --line\", firstcome.ErrLineLogAway)", new: "return nil",
+		pkg: "./internal/line", test: "TestANodeWithoutTheLogTellsNoPlaceThatHasOne",
+	},
+	{
+		bug:  "a place counts as told that was told in the epoch before",
+		file: "internal/line/teller.go", old: "l.epoch == p.Log.Epoch && ", new: "",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a place counts as told that somebody had in another generation",
+		file: "internal/line/teller.go", old: " && l.generation == p.Generation", new: "",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "a claim is told its place without the log",
+		file: "internal/issue/drain.go", old: "case decisions[n].Outcome == firstcome.Waiting && i.limits.Teller != nil", new: "case decisions[n].Outcome == 0 && i.limits.Teller != nil",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
+		bug:  "terms that are set again begin the log of a line anew",
+		file: "internal/ledger/line_log.go", old: "case epoch == 0: // terms", new: "case epoch < 0: // terms",
+		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
+	},
+	{
+		bug:  "a reconciled ledger looks for a line in the log of before",
+		file: "internal/ledger/line_log.go", old: "case !log.Same(*h.Log): // from a reconcile", new: "case false: // from a reconcile",
+		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
+	},
+	{
+		bug:  "a place in line is repeated from memory",
+		file: "internal/issue/queue.go", old: "!d.Outcome.HasCoupon() && d.Outcome != firstcome.Waiting && d.Lease > 0", new: "!d.Outcome.HasCoupon() && d.Lease > 0",
+		pkg: "./internal/line", test: "TestAPlaceInLineIsNeverRepeated",
+	},
+	{
+		bug:  "a node forgets a line that somebody joins while its last one is served",
+		file: "internal/line/dispatcher.go", old: "if one.more {", new: "if false {",
+		pkg: "./internal/line", test: "TestWhoJoinsWhileTheLastOneIsServedIsServedNext",
+	},
+	{
+		bug:  "a stop cuts off a call that serves a line",
+		file: "internal/line/dispatcher.go", old: "context.WithTimeout(context.WithoutCancel(ctx), d.limits.Gate)", new: "context.WithTimeout(ctx, d.limits.Gate)",
+		pkg: "./internal/line", test: "TestADispatcherStopsWhenItsCallsHaveEnded",
+	},
+	{
+		bug:  "a direct issue goes to the gate with the claims around it",
+		file: "internal/issue/queue.go", old: "c.direct != claims[0].direct", new: "c.direct != c.direct",
+		pkg: "./internal/line", test: "TestADirectIssueIsABatchOfItsOwnAndPassesTheLine",
+	},
+	{
+		bug:  "a holder is told sold out from memory",
+		file: "internal/issue/queue.go", old: "now >= l.until || l.holders.mayHave(user)", new: "now >= l.until",
+		pkg: "./internal/issue", test: "TestAHolderIsFoundWhileTheRefusalIsRepeated",
+	},
+	{
+		bug:  "a recorder is done with a batch that the ledger did not take",
+		file: "internal/record/recorder.go", old: "			r.credit(b.Campaign, len(b.Coupons))\n			return Drained{}, err", new: "			return drained, nil",
+		pkg: "./internal/record", test: "TestF53",
+	},
+	{
+		bug:  "SQLite's gate ignores a new closing time",
+		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(&s.OpensAt), when(new(time.Time)), &s.Paused",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
+		bug:  "SQLite's gate ignores a new opening time",
+		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(new(time.Time)), when(&s.ClosesAt), &s.Paused",
+		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
+	},
+	{
+		bug:  "a claim's row is raised whatever row it is",
+		file: "internal/ledger/statements.go", old: "WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5", new: "WHERE campaigns.id = s.column3 AND version >= 0*s.column4 AND last_number >= 0*s.column5",
+		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
+	},
+	{
+		bug:  "who waits for a drained number is not asked about",
+		file: "internal/issue/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
+		pkg: "./internal/issue", test: "TestAClaimWaitsUntilItsNumberIsDrained",
+	},
+	{
+		bug:  "a recorder passes over what its source has lost",
+		file: "internal/record/drainer.go", old: "		c.lacks(hole)\n", new: "		_ = hole\n",
+		pkg: "./internal/record", test: "TestF43WhatASourceHasLost",
+	},
+	{
+		bug:  "a reconciled ledger stays in its older epoch",
+		file: "internal/ledger/reconcile.go", old: "Epoch: max(s.epoch, g.Epoch)", new: "Epoch: s.epoch",
+		pkg: whole, test: "TestF54AReconcileBringsBackACampaignOfALaterEpoch",
+	},
+	{
+		bug:  "a reconcile keeps the quantity of the backup",
+		file: "internal/ledger/reconcile.go", old: "terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt", new: "terms.OpensAt, terms.ClosesAt = g.OpensAt, g.ClosesAt",
+		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "nobody notes whose a lost number was",
+		file: "internal/ledger/rebuild_lost.go", old: "return inChunks(lost, r.noteLost)", new: "return nil",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "whose a lost number was is noted each time",
+		file: "internal/ledger/rebuild_lost.go", old: "		noted[one] = true\n", new: "",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "a node calls a paused line many times a second",
+		file: "internal/line/dispatcher.go", old: "case served.Again == 0:", new: "case false:",
+		pkg: "./internal/line", test: "TestAChangeOfTheCampaignWakesItsLine",
+	},
+}

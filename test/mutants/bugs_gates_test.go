@@ -1,0 +1,218 @@
+package mutants_test
+
+// gatesBugs are bugs at remote gates, in Redis and Kafka.
+var gatesBugs = []mutant{
+	{
+		bug:  "a place is told that was appended where the log does not count",
+		file: "internal/kafka/linelog.go", old: "if first := log.First; r.Offset < first {", new: "if first := log.First; r.Offset < min(0, first) {",
+		pkg: "./internal/kafka", test: "TestAPartitionThatEndsBeforeItsLogIsToldAndRefused",
+	},
+	{
+		bug:  "a place is appended to another topic of the name",
+		file: "internal/kafka/linelog.go", old: "case log.Topic != l.id:", new: "case false:",
+		pkg: "./internal/kafka", test: "TestATopicOfLogsThatWasMadeAgainIsToldAndRefused",
+	},
+	{
+		bug:  "a log that was made again is whole",
+		file: "internal/kafka/linelog.go", old: "case log.Topic != is.id:", new: "case false:",
+		pkg: "./internal/kafka", test: "TestATopicOfLogsThatWasMadeAgainIsToldAndRefused",
+	},
+	{
+		bug:  "a log whose records were deleted is whole",
+		file: "internal/kafka/linelog.go", old: "case is.starts[p] > log.First:", new: "case false:",
+		pkg: "./internal/kafka", test: "TestALogWhoseRecordsWereDeletedIsToldAndRefused",
+	},
+	{
+		bug:  "a recovery believes a log whose records were deleted while it read",
+		file: "internal/kafka/linelog.go", old: "_, err = l.has(ctx, id, log, end) // the topic may", new: "_, _ = l.has(ctx, id, log, end) // the topic may",
+		pkg: "./internal/kafka", test: "TestRecordsThatAreDeletedWhileALogIsReadFailTheReading",
+	},
+	{
+		bug:  "each claim waits for a broker that is away",
+		file: "internal/kafka/linelog.go", old: "case time.Now().Before(rest.until):", new: "case false:",
+		pkg: "./internal/kafka", test: "TestALogThatIsAwayHoldsUpNobodyForLong",
+	},
+	{
+		bug:  "a line at Redis gets another log while people are in it",
+		file: "internal/redis/lua/apply.lua", old: "if line and line.log == '' and a.log ~= ''", new: "if line and a.log ~= ''",
+		pkg: "./internal/redis", test: "TestALineGetsItsLogOnce",
+	},
+	{
+		bug:  "the Redis gate ignores when a campaign closes",
+		file: "internal/redis/lua/decide.lua", old: "if g.closes_at and at >= g.closes_at then return CLOSED end", new: "",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "the Redis gate ignores a new closing time",
+		file: "internal/redis/lua/apply.lua", old: "'closes_at', a.closes_at, 'terms_version'", new: "'closes_at', text(g.closes_at), 'terms_version'",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "the Redis gate ignores a new opening time",
+		file: "internal/redis/lua/apply.lua", old: "'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version'", new: "'opens_at', text(g.opens_at), 'closes_at', a.closes_at, 'terms_version'",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "returned stock is claimable at once where nodes repeat refusals",
+		file: "internal/redis/lua/apply.lua", old: "  begin_quarantine(g, quarantine_for, is_sold_out)\n  g.quarantined = g.quarantined + 1\n", new: "  g.quarantined_until = g.clock\n",
+		pkg: "./internal/redis", test: "Conforms",
+	},
+	{
+		bug:  "a line at Redis is served from stock that is quarantined",
+		file: "internal/redis/lua/serve.lua", old: "g.quantity - g.in_force - g.quarantined\n  local count", new: "g.quantity - g.in_force\n  local count",
+		pkg: "./internal/redis", test: "LinesConform",
+	},
+	{
+		bug:  "a dead letter leaves the journal without a flag",
+		file: "internal/redis/lua/settle.lua", old: "    redis.call('HSET', holders_key, user, entry .. FLAG)\n", new: "",
+		pkg: "./internal/redis", test: "TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber",
+	},
+	{
+		bug:  "what is in the journal is drained",
+		file: "internal/redis/lua/settle.lua", old: "  through = math.min(through, number - 1)\n", new: "",
+		pkg: "./internal/redis", test: "TestWhatIsInTheJournalIsNotDrained",
+	},
+	{
+		bug:  "a coupon is issued that the journal does not have",
+		file: "internal/redis/lua/decide.lua", old: "  if type(appended) == 'table' and appended.err then return appended end\n", new: "",
+		pkg: "./internal/redis", test: "F08",
+	},
+	{
+		bug:  "the Redis gate gives numbers above the ceiling",
+		file: "internal/redis/lua/decide.lua", old: "return math.min(wanted, math.max(0, g.ceiling - g.last_number))", new: "return wanted",
+		pkg: "./internal/redis", test: "TestNothingIsGivenAboveTheCeiling",
+	},
+	{
+		bug:  "what was recorded in another epoch is settled, and raises the ceiling",
+		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end", new: "",
+		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
+	},
+	{
+		bug:  "a server that had a replica is taken for one that had none",
+		file: "internal/redis/recovery_runs.go", old: `info["connected_slaves"] == "0" && info["repl_backlog_active"] == "0" &&`, new: `info["connected_slaves"] == "0" &&`,
+		pkg: "./internal/redis", test: "TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable",
+	},
+	{
+		bug:  "whoever takes over facts does not read what the topic has",
+		file: "internal/kafka/catchup.go", old: "c.Position = e.Position\n", new: "return nil\n",
+		pkg: "./internal/kafka", test: "TestWhoeverComesNextGoesOnBehindWhatTheTopicHas",
+	},
+	{
+		bug:  "a recorder of a topic commits what it has read",
+		file: "internal/kafka/journal_queue.go", old: "for len(p.pending) > 0 && p.pending[0].over {", new: "for len(p.pending) > 0 {",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a record of a topic is done before the ledger has it",
+		file: "internal/kafka/journal.go", old: "	return one.Batch, one, nil\n", new: "	j.done(one.records)\n	return one.Batch, one, nil\n",
+		pkg: "./internal/kafka", test: "TestF41What",
+	},
+	{
+		bug:  "a rebuild forgets what waits in a topic",
+		file: "internal/kafka/journal_rebuild.go", old: "	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {\n		b.Attempt", new: `	return g.Journal.unrecorded(ctx, r.Campaign, "", func(b record.Batch) error {
+		b.Attempt`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a rebuild reads the end of a topic before the gate's journal",
+		file: "internal/kafka/journal_rebuild.go", old: `	if err := g.Gate.Empty(ctx, r, to); err != nil {
+		return err
+	}
+	return g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+`, new: `	err := g.Journal.unrecorded(ctx, r.Campaign, r.Marker, func(b record.Batch) error {
+		b.Attempt = r.Attempt
+		_, err := to(ctx, b)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return g.Gate.Empty(ctx, r, to)
+`,
+		pkg: "./internal/kafka", test: "TestF02The",
+	},
+	{
+		bug:  "a gate behind a topic is not told of dead letters",
+		file: "internal/kafka/journal.go", old: "	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)", new: "	drained.Letters = nil\n	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)",
+		pkg: "./internal/kafka", test: "TestADeadLetterIsTold",
+	},
+	{
+		bug:  "garbage in a topic is passed over",
+		file: "internal/kafka/journal_queue.go", old: "	newer := errors.Is(err, errNewer)\n", new: "	newer := errors.Is(err, errNewer)\n	if err != nil && !newer {\n		return b, errForeign\n	}\n",
+		pkg: "./internal/kafka", test: "TestF44What",
+	},
+	{
+		bug:  "another ledger's coupons in a topic are recorded",
+		file: "internal/kafka/journal_queue.go", old: "	case says && b.Marker != q.marker && !j.options.Owns(b.Marker):\n		return b, errForeign\n	case newer, err == nil && b.Marker == q.marker:", new: "	case newer, err == nil:",
+		pkg: "./internal/kafka", test: "TestWhatIsNotOurs",
+	},
+	{
+		bug:  "a freeze that comes again when its rebuild is over is a new one",
+		file: "internal/redis/lua/freeze.lua", old: "attempt <= (tonumber(c.attempt) or 0)", new: "attempt < (tonumber(c.attempt) or 0)",
+		pkg: whole, test: "TestF18StepsOfARebuildThatComeAgainChangeNothing",
+	},
+	{
+		bug:  "a rebuild is switched at another server than the one that it froze",
+		file: "internal/redis/lua/switch.lua", old: "if run ~= this_run() or holders", new: "if holders",
+		pkg: "./internal/redis", test: "TestF18NothingIsSwitchedAtAServerThatIsAnotherOne",
+	},
+	{
+		bug:  "a rebuilt campaign is noted as created after its switch",
+		file: "internal/redis/recovery.go", old: "	if err := rec.conn.note(ctx, k); err != nil && !errors.Is(err, gate.ErrForgotten) { // Redis may have been emptied\n		return wrap(err, \"switch %s\", r.Campaign)\n	}\n", new: "	defer func() { _ = errors.Is(rec.conn.note(ctx, k), nil) }()\n",
+		pkg: "./internal/redis", test: "TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched",
+	},
+	{
+		bug:  "an id whose campaign its ledger has forgotten is used again",
+		file: "internal/redis/recovery_runs.go", old: "case noted != k.marker:", new: "case noted != k.marker && false:",
+		pkg: "./internal/redis", test: "TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten",
+	},
+	{
+		bug:  "a journal is filled from the holders of a gate that is unverified",
+		file: "internal/redis/journal.go", old: "errors.Is(err, gate.ErrUnverified) {", new: "errors.Is(err, gate.ErrUnverified) && false {",
+		pkg: "./internal/redis", test: "TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified",
+	},
+	{
+		bug:  "a server that followed another one and leads again is the run that it was",
+		file: "internal/redis/lua/prelude.lua", old: "return string.sub(replication, before + 1, before + 40)", new: "return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')",
+		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/it_follows_a_replica_that_lagged,_and_leads_again",
+	},
+	{
+		bug:  "a gate gives numbers again that it told this node",
+		file: "internal/redis/lua/decide.lua", old: "if g.epoch == a.told_epoch and g.last_number < tonumber(a.told_number) then", new: "if false then",
+		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/older_keys_are_put_back",
+	},
+	{
+		bug:  "a gate in an epoch that has ended stands",
+		file: "internal/redis/lua/standing.lua", old: "tonumber(c.epoch) < epoch then return {'behind'", new: "false then return {'behind'",
+		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+	},
+	{
+		bug:  "an older gate that restarts is rebuilt without being asked",
+		file: "internal/redis/lua/standing.lua", old: "if not c.frozen and tonumber(c.epoch)", new: "if not c.frozen and not unverified(c) and tonumber(c.epoch)",
+		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
+	},
+	{
+		bug:  "what an older gate says of a coupon is told",
+		file: "internal/gate/router.go", old: "refusal != nil || m == known && errors", new: "refusal != nil || false && errors",
+		pkg: whole, test: "TestF03ANodeThatStartsAtAnOlderGateDecidesNothing",
+	},
+	{
+		bug:  "the claim script does not heed the ledger's epoch",
+		file: "internal/redis/lua/decide.lua", old: "if tonumber(g.epoch) < tonumber(a.ledger_epoch) then", new: "if false then",
+		pkg: whole, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
+	},
+	{
+		bug:  "entries of an older gate stay in its journal",
+		file: "internal/redis/consumer_stream.go", old: "		drained = record.Drained{Grant: record.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
+		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
+	},
+	{
+		bug:  "an older gate is told of numbers of a later epoch",
+		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end", new: "",
+		pkg: "./internal/redis", test: "TestWhatIsSaidOfAnotherEpochChangesNothing",
+	},
+}

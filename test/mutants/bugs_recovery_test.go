@@ -1,0 +1,240 @@
+package mutants_test
+
+// recoveryBugs are bugs in what becomes of a gate that may have forgotten.
+var recoveryBugs = []mutant{
+	{
+		bug:  "the log of another campaign of the same id has people in line",
+		file: "internal/recovery/fold.go", old: "if r.Marker != marker {", new: "if r.Marker == \"\" {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "what a log has from before its beginning counts",
+		file: "internal/recovery/fold.go", old: "known && offset < begin {", new: "known && offset < min(0, begin) {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "a place counts that a frozen node appended in an epoch that had ended",
+		file: "internal/recovery/fold.go", old: "r.Epoch < now || ", new: "",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "a recovery forgets who joined before the last epoch",
+		file: "internal/recovery/fold.go", old: "if e.generation != e.began {", new: "if true {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "people are in line again of a generation that ended within an epoch",
+		file: "internal/recovery/fold.go", old: "if e.generation != e.began {", new: "if false {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "people are in line again of a generation that the ledger knows as sold out",
+		file: "internal/recovery/fold.go", old: "if e.generation <= ended {", new: "if e.generation < 0 {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who left is in line again",
+		file: "internal/recovery/fold.go", old: "case !left[user].Before(p.Ticket):", new: "case false:",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who left and joined again is not in line",
+		file: "internal/recovery/fold.go", old: "case !left[user].Before(p.Ticket):", new: "case left[user].Number > 0:",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who was served is in line again once the coupon is void",
+		file: "internal/recovery/fold.go", old: "!of.Before(p.Ticket) || ", new: "of.Number < 0 || ",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "who got a coupon directly is in line again once it is void",
+		file: "internal/recovery/fold.go", old: " || c.IssuedAt.After(p.at)", new: "",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "two people have one ticket",
+		file: "internal/recovery/fold.go", old: "if len(people) > 0 && people[len(people)-1].Ticket == one.Ticket {", new: "if false {",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "of two people with one ticket the earlier epoch's keeps it",
+		file: "internal/recovery/fold.go", old: "cmp.Compare(places[b].epoch, places[a].epoch)", new: "cmp.Compare(places[a].epoch, places[b].epoch)",
+		pkg: "./internal/recovery", test: "TestTheLogSaysWhoIsInLine",
+	},
+	{
+		bug:  "a gate is frozen before anybody knows whether the log can be read",
+		file: "internal/recovery/line.go", old: "if !withoutLog {", new: "if false {",
+		pkg: whole, test: "TestF77WithoutItsLogALineIsLeftAlone",
+	},
+	{
+		bug:  "a rebuild does not read the log of the line",
+		file: "internal/recovery/attempt.go", old: "\t\ta.read,\n", new: "",
+		pkg: whole, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
+	},
+	{
+		bug:  "a rebuilt line has no log",
+		file: "internal/recovery/line.go", old: "a.loaded.Log, a.loaded.LogEpoch = a.logged, a.folded.Epoch", new: "a.loaded.LogEpoch = a.folded.Epoch",
+		pkg: whole, test: "TestF77ALoggedLineOutlivesOneLossAfterTheOther",
+	},
+	{
+		bug:  "the ledger does not know where the new epoch begins in the log",
+		file: "internal/recovery/line.go", old: "history.Log.First = end", new: "_ = end",
+		pkg: whole, test: "TestNobodyIsToldAPlaceOfAnEpochThatHasEnded",
+	},
+	{
+		bug:  "a rebuilt line has a generation of which the log says that it ended",
+		file: "internal/recovery/line.go", old: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation, a.folded.Generation) + 1", new: "max(a.frozen.Line.Generation, a.loaded.Mark.Generation) + 1",
+		pkg: whole, test: "TestF77AGenerationThatSoldOutIsNotInLineAgain",
+	},
+	{
+		bug:  "a recovery reads the log before it freezes the gate",
+		file: "internal/recovery/attempt.go", old: "		a.freeze,\n		a.compare,\n		a.adopt,\n		a.bringBack,\n		a.read,\n", new: "		a.read,\n		a.freeze,\n		a.compare,\n		a.adopt,\n		a.bringBack,\n",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
+		bug:  "who is logged anew is so in the epoch that ends",
+		file: "internal/recovery/line.go", old: "a.loaded.Carried.Generation, a.Rebuild.Epoch+1", new: "a.loaded.Carried.Generation, a.Rebuild.Epoch",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
+		bug:  "the gate's time goes back behind that of the log",
+		file: "internal/recovery/line.go", old: "if a.folded.Latest.After(a.frozen.DecidedAt) {", new: "if false {",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
+		bug:  "a line that is logged anew has nobody in its log",
+		file: "internal/recovery/line.go", old: "if err = a.append(ctx, log); errors.Is(", new: "if errors.Is(",
+		pkg: whole, test: "TestTheLogOfALineIsMadeAnew",
+	},
+	{
+		bug:  "a rebuild begins while the log of the line cannot be read",
+		file: "internal/recovery/line.go", old: "	if !withoutLog {\n		history, err", new: "	if false {\n		history, err",
+		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
+	},
+	{
+		bug:  "nobody hears that a line's log cannot be read",
+		file: "internal/recovery/looks.go", old: "if isOfLog && r.events.Rebuilt != nil {", new: "if !isOfLog && r.events.Rebuilt != nil {",
+		pkg: "./internal/recovery", test: "TestANodeWithoutTheLogOfALineTellsSoAndBeginsNoAttempt",
+	},
+	{
+		bug:  "a rebuild does not wait until the leases have ended",
+		file: "internal/recovery/attempt.go", old: "time.Until(a.since.Add(leasesEnd))", new: "time.Until(a.since)",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a rebuild asks whether its gate is ahead before it freezes it",
+		file: "internal/recovery/attempt.go", old: "		a.freeze,\n		a.compare,\n", new: "		a.compare,\n		a.freeze,\n",
+		pkg: whole, test: "TestF54ALedgerThatWasRestoredFromABackupIsNoticed",
+	},
+	{
+		bug:  "a reconcile brings coupons back before it voids those of the same users",
+		file: "internal/recovery/attempt.go", old: "		a.adopt,\n		a.bringBack,\n", new: "		a.bringBack,\n		a.adopt,\n",
+		pkg: whole, test: "TestF54AnEstimateIsWhatTheReconcileComesTo",
+	},
+	{
+		bug:  "a rebuild empties the journal behind the load",
+		file: "internal/recovery/attempt.go", old: "		a.empty,\n		a.load,\n", new: "		a.load,\n		a.empty,\n",
+		pkg: whole, test: "TestF54ALedgerThatFailsOverInsideARebuildGetsTheJournalAgain",
+	},
+	{
+		bug:  "a rebuild carries the line over before it loads the holders",
+		file: "internal/recovery/attempt.go", old: "		a.load,\n		a.carry,\n", new: "		a.carry,\n		a.load,\n",
+		pkg: whole, test: "TestF77ALineWhoseKeysSurviveIsCarriedOver",
+	},
+	{
+		bug:  "a rebuild switches the gate before the ledger has ended the epoch",
+		file: "internal/recovery/attempt.go", old: "		a.end,\n		a.put,\n", new: "		a.put,\n		a.end,\n",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a restart is taken for harmless, though the server did not sync",
+		file: "internal/recovery/verify.go", old: "case !durable:", new: "case !durable && false:",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "a rebuild whose owner died before it froze the gate is done by nobody",
+		file: "internal/recovery/looks.go", old: "case a.Rebuilding:", new: "case false:",
+		pkg: "./test/sim", test: "TestEveryScheduleKeepsThePromises",
+	},
+	{
+		bug:  "campaigns are rebuilt in the order of their ids",
+		file: "internal/recovery/looks.go", old: "range first(active, r.known())", new: "range active",
+		pkg: "./internal/recovery", test: "TestF01OpenCampaignsAreRebuiltFirst",
+	},
+	{
+		bug:  "a gate that another node's rebuild switched behind a look is rebuilt again",
+		file: "internal/recovery/looks.go", old: "		if r.standing(ctx, a) == nil {\n", new: "		if false {\n",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "behind another node's attempt that was given up a gate is rebuilt whatever it says",
+		file: "internal/recovery/looks.go", old: "	a.Rebuilding = false // the look found another attempt\n", new: "",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "a rebuild that is about to switch its frozen gate is given no time",
+		file: "internal/recovery/looks.go", old: "asks = switchAsks", new: "asks = 1",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "a rebuild whose owner died before the freeze is taken for needless",
+		file: "internal/recovery/looks.go", old: "	if attempt.Left {\n", new: "	if false {\n",
+		pkg: "./internal/recovery", test: "TestF05AGateThatIsSwitchedBehindALookIsNotRebuiltAgain",
+	},
+	{
+		bug:  "no node has the time to say that it was told more",
+		file: "internal/recovery/verify.go", old: "2 * runsEvery", new: "0 * runsEvery",
+		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
+	},
+	{
+		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
+		file: "internal/recovery/machine.go", old: "r.begin(ctx, actor, id, before.Epoch,", new: "r.begin(ctx, actor, id, before.Epoch*0,",
+		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
+	},
+	{
+		bug:  "a ledger is not taken for an older one by its version",
+		file: "internal/recovery/age.go", old: "case s.Version > r.Version:", new: "case false:",
+		pkg: whole, test: "TestF54AGateThatIsAheadInOneThingAloneIsNotRebuilt",
+	},
+	{
+		bug:  "a reconcile does not bring the holders back",
+		file: "internal/recovery/attempt.go", old: "lacking, err := a.lacking(ctx, a.Rebuild)", new: "lacking, err := []firstcome.Coupon(nil), ctx.Err()",
+		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
+	},
+	{
+		bug:  "a reconcile that was cut off counts as done",
+		file: "internal/recovery/looks.go", old: "	case a.Reconciling:\n		return &gate.LedgerRolledBackError{Campaign: a.Campaign}\n", new: "",
+		pkg: whole, test: "TestF54AReconcileThatWasCutOffIsEndedByNoRebuild",
+	},
+	{
+		bug:  "whoever looks does not see that an epoch has ended",
+		file: "internal/recovery/watch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		pkg: "./internal/recovery", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
+	},
+	{
+		bug:  "a gate that does not answer when its epoch ends is not asked again",
+		file: "internal/recovery/watch.go", old: "	for id := range w.doubted {\n		ids[id] = true\n	}\n", new: "	clear(w.doubted)\n",
+		pkg: "./internal/recovery", test: "TestF03AGateThatDoesNotAnswerIsAskedOnceItDoes",
+	},
+	{
+		bug:  "a campaign that another gate decides is refused for ever",
+		file: "internal/recovery/watch.go", old: "isOver(id) && errors.Is(why, gate.ErrStaleEpoch)", new: "false && errors.Is(why, gate.ErrStaleEpoch)",
+		pkg: "./internal/recovery", test: "TestF03AGateThatIsNobodysAnyMoreIsNotRefused",
+	},
+	{
+		bug:  "a recorder that is handed an older gate's coupons tells nobody",
+		file: "internal/recovery/age.go", old: "b.Epoch < drained.Epoch && g.", new: "b.Epoch < 0 && g.",
+		pkg: "./internal/recovery", test: "TestF03ARecorderOfAnOlderGatesCouponsHasItAskedAtOnce",
+	},
+	{
+		bug:  "a gate that is rebuilt is taken for an older one",
+		file: "internal/recovery/age.go", old: "s.Frozen || s.Epoch >= a.Epoch", new: "s.Epoch >= a.Epoch",
+		pkg: "./internal/recovery", test: "TestF18AFrozenGateIsNoOlderOne",
+	},
+	{
+		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
+		file: "internal/recovery/machine.go", old: "case errors.Is(err, errUnmade), errors.Is(err, gate.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
+	},
+}
