@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // silence is how long a recorder may send no heartbeat before other recorders get its partitions: the shortest time that brokers accept by default.
@@ -109,7 +110,7 @@ func (c *consumer) read(ctx context.Context) error {
 			}
 		}
 		if c.full() {
-			wait(ctx, pollTime)
+			_ = wait.Sleep(ctx, pollTime)
 			continue
 		}
 		if err := c.poll(ctx); err != nil {

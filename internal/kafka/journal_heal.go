@@ -14,6 +14,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // errGone means that numbers are missing although no entry and no record is on its way.
@@ -33,7 +34,7 @@ type sight struct {
 func (c *consumer) sweep(ctx context.Context) error {
 	j, seen := c.Journal, map[firstcome.CampaignID]sight{}
 	for looked := time.Now(); ; {
-		wait(ctx, j.options.Sweep)
+		_ = wait.Sleep(ctx, j.options.Sweep)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -156,6 +157,6 @@ func fetchOffsets(ctx context.Context, client *kgo.Client, group string) (offset
 		if err == nil || !kerr.IsRetriable(err) || ctx.Err() != nil {
 			return offsets, err
 		}
-		wait(ctx, metadataAge)
+		_ = wait.Sleep(ctx, metadataAge)
 	}
 }

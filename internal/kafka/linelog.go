@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/line"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // LoggedLines lists the lines that have a log.
@@ -149,7 +150,7 @@ func (l *LineLog) Run(ctx context.Context) error {
 		if err := l.check(ctx); err != nil && ctx.Err() == nil {
 			l.alarms.Tell("", err)
 		}
-		wait(ctx, topicEvery)
+		_ = wait.Sleep(ctx, topicEvery)
 	}
 	return nil
 }

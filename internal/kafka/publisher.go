@@ -27,6 +27,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/point"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A Book keeps how far a Publisher has come. ledger.Followers implements it.
@@ -139,7 +140,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			return nil
 		case errors.Is(err, follow.ErrFollowed):
 			pause.Reset()
-			wait(ctx, waitEvery)
+			_ = wait.Sleep(ctx, waitEvery)
 			continue
 		}
 		p.failures.Add(1)
@@ -147,18 +148,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 		if p.published.Load() > before {
 			pause.Reset()
 		}
-		wait(ctx, pause.NextBackOff())
+		_ = wait.Sleep(ctx, pause.NextBackOff())
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // lead takes the lease and publishes until a step fails, or another node has the lease. It returns the cause.
@@ -216,7 +208,7 @@ func (s *session) publish(ctx context.Context) error {
 			return err
 		}
 		if all {
-			wait(ctx, lookEvery-time.Since(began))
+			_ = wait.Sleep(ctx, lookEvery-time.Since(began))
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/point"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // A stream is the state of one campaign's journal in a Consumer. One worker at a time has it.
@@ -221,17 +222,14 @@ func (a *actives) revision(id firstcome.CampaignID) (r gate.Revision, is bool) {
 
 func byCampaign(r gate.Revision, id firstcome.CampaignID) int { return cmp.Compare(r.Campaign, id) }
 
-// ask has the ledger asked, if it was not since the last tick.
+// ask makes the sweep ask the ledger now, at most once between two ticks.
 func (a *actives) ask() {
 	a.mu.Lock()
 	asked := a.asked
 	a.asked = true
 	a.mu.Unlock()
 	if !asked {
-		select {
-		case a.unknown <- struct{}{}:
-		default:
-		}
+		wait.Wake(a.unknown)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestABackoffGrowsToItsLongest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := wait.NewBackoff(10*time.Millisecond, 40*time.Millisecond)
-		for _, about := range []time.Duration{10, 20, 40, 40} {
+		for _, about := range []time.Duration{10, 20, 40, 40, 40, 40} {
 			about *= time.Millisecond
 			began := time.Now()
 			if err := waits.Pause(t.Context()); err != nil {
@@ -30,21 +30,37 @@ func TestABackoffGrowsToItsLongest(t *testing.T) {
 }
 
 func TestAWaitEndsWithItsContext(t *testing.T) {
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	if err := wait.Sleep(ctx, time.Hour); err != context.Canceled {
-		t.Errorf("it returns %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		began := time.Now()
+		if err := wait.Sleep(ctx, time.Hour); err != context.DeadlineExceeded || time.Since(began) != time.Second {
+			t.Errorf("it returns %v after %v", err, time.Since(began))
+		}
+	})
 }
 
+func TestNodesDoNotKeepStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := map[time.Duration]bool{}
+		for range 20 {
+			waits[wait.Jitter(time.Second)] = true
+			time.Sleep(time.Nanosecond) // the time seeds the choice
+		}
+		if len(waits) < 10 {
+			t.Errorf("20 waits have %d lengths", len(waits))
+		}
+	})
+}
+
+// TestWakeDoesNotWaitForTheReader ends with a deadlock in the bubble if a second signal waits for the first to be read.
 func TestWakeDoesNotWaitForTheReader(t *testing.T) {
-	signal := make(chan struct{}, 1)
-	wait.Wake(signal)
-	wait.Wake(signal)
-	<-signal
-	select {
-	case <-signal:
-		t.Error("two signals are kept")
-	default:
-	}
+	synctest.Test(t, func(t *testing.T) {
+		signal := make(chan struct{}, 1)
+		wait.Wake(signal)
+		wait.Wake(signal)
+		if len(signal) != 1 {
+			t.Errorf("%d signals are kept, want 1", len(signal))
+		}
+	})
 }
