@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -73,6 +74,31 @@ func TestTheAuditFindsWhatTheSchemaRefuses(t *testing.T) {
 		g.must(statements[1])
 		if lines := g.audit(true); !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, begins) }) {
 			t.Errorf("%s: the audit does not say %q: %q", statements[1], begins, lines)
+		}
+	}
+}
+
+// TestTheOrderQueryIsItsDefinition gives the first four coupons of summer each combination of three instants and two versions of the terms; the fifth
+// is of the last of both. The query compares ranges, and must find the same combinations as a comparison of each coupon with all lower ones.
+func TestTheOrderQueryIsItsDefinition(t *testing.T) {
+	g := gardenOn(t, services.SQLite)
+	queries := audit.Of("P4")
+	order := queries[slices.IndexFunc(queries, func(q audit.Query) bool { return q.Name == "order" })]
+	g.must(`UPDATE coupons SET issued_at = 2, terms_version = 1 WHERE campaign_id = 'summer' AND number = 8`)
+	for combination := range 6 * 6 * 6 * 6 {
+		var at, terms [4]int
+		want := false
+		for n, rest := 0, combination; n < len(at); n, rest = n+1, rest/6 {
+			at[n], terms[n] = rest%3, rest/3%2
+			g.must(fmt.Sprintf(`UPDATE coupons SET issued_at = %d, terms_version = %d WHERE campaign_id = 'summer' AND number = %d`, at[n], terms[n], n+1))
+			for lower := range n {
+				want = want || at[lower] > at[n] || terms[lower] > terms[n]
+			}
+		}
+		found := false
+		stage.Must(t, g.ledger.Books().Source().Each(t.Context(), strings.ReplaceAll(order.SQL, ":campaign", "'summer'"), nil, func(_, _ []string) { found = true }))
+		if found != want {
+			t.Fatalf("instants %v and terms %v: a breach is found: %t, want %t", at, terms, found, want)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 -- name: two_in_force
--- A user has at most one coupon in force. (The comment is a hint for MariaDB: without it, the query takes ten times as long there. Other databases ignore it.)
+-- A user has at most one coupon in force. (The comment is a hint for MariaDB 10.11: in a trial with a million coupons the query took ten times as long without it. Other databases ignore it.)
 -- says: the user "{user_id}" has {coupons} coupons in force
 SELECT /*! SQL_BIG_RESULT */ user_id, COUNT(*) AS coupons
 FROM coupons
