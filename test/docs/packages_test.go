@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/firstcome/firstcome"
 
-// isCommon tells whether every package's tests may use a package.
+// isCommon reports whether every package's tests may use a package.
 func isCommon(pkg string) bool {
 	return slices.Contains([]string{"test/browser", "test/conform", "test/seed", "test/services", "test/stage"}, pkg)
 }
@@ -77,7 +77,7 @@ func TestPackagesImportWhatTheTableAllows(t *testing.T) {
 	}
 }
 
-// allows tells whether a file of the package with the given name may import a path.
+// allows reports whether a file of the package with the given name may import a path.
 func (r allowed) allows(name, path string, isTest bool) bool {
 	other, ours := strings.CutPrefix(path, module)
 	if !ours {
