@@ -100,8 +100,8 @@ local function stop(line, batch, user, ticket, got_coupon)
   line.stop(got_coupon)
 end
 
--- write writes all that the script decided. If it returns an error, nothing was written and no decision counts. opens is true if the campaign is open and
--- users asked for its coupons.
+-- write writes all that the script decided. If it returns an error, no decision counts: at most the campaign's clock, its opening and its
+-- quarantine were written. opens is true if the campaign is open and users asked for its coupons.
 local function write(g, batch, opens)
   local line, won, joined, fields = g.line, #batch.winners, #batch.joined, {}
   local moved = line and line.moved()
