@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/kafka"
+	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -111,7 +112,7 @@ func (c *factsReplayCmd) Run(ctx context.Context, t terminal) error {
 		}
 		return l.Followers.ReplayFacts(ctx, actor(), follower, firstcome.CampaignID(c.Campaign), from)
 	})
-	if errors.Is(err, ledger.ErrNoFollower) {
+	if errors.Is(err, follow.ErrNoFollower) {
 		err = fmt.Errorf("%w: start a node with --facts %s, which publishes from the first fact on", err, c.Facts)
 	}
 	if err != nil {

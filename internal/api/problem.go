@@ -109,8 +109,8 @@ func problemOf(err error) *client.Problem {
 		return unavailable(lineUnavailable, firstcome.ErrLineLogAway.Error()+", and nothing was told: the place is kept. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
-	case errors.Is(err, ledger.ErrUnnamedGate):
-		return unavailable(wrongNode, ledger.ErrUnnamedGate.Error())
+	case errors.Is(err, gate.ErrUnnamed):
+		return unavailable(wrongNode, gate.ErrUnnamed.Error())
 	case errors.Is(err, firstcome.ErrPending): // even if finishing the pending change failed (ErrUnfinished)
 		return unavailable(changePending, firstcome.ErrPending.Error()+", so nothing was changed. Ask again")
 	case errors.Is(err, gate.ErrUnfinished):

@@ -162,7 +162,7 @@ var errings = []erring{
 	{errors.Join(gate.ErrUnfinished, firstcome.ErrGateUnavailable), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
 	{errors.Join(gate.ErrUnfinished, firstcome.ErrLineLogAway), 503, "It will take effect", "The change is in the ledger", "Nothing was changed."},
 	{firstcome.ErrGateMismatch, 503, "Not by this node", "this node has another gate", ""},
-	{ledger.ErrUnnamedGate, 503, "Not by this node", "Redis has no name as a gate", ""},
+	{gate.ErrUnnamed, 503, "Not by this node", "Redis has no name as a gate", ""},
 	{firstcome.ErrNotRecorded, 503, "It is not in the ledger yet", "Nothing was changed.", ""},
 	{issue.ErrNotRecordedYet, 503, "It is not in the ledger yet", "The issue was decided", "Nothing was changed."},
 	{issue.ErrUnrecorded, 503, "The ledger did not take the coupon", "It was issued and is not recorded.", "Nothing was changed."},

@@ -134,7 +134,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("대기열을 보관하는 Kafka가 응답하지 않습니다", "Kafka, which has the copies of the lines, does not answer"), Why: nothing + " " + v.say("잠시 뒤 다시 해 주세요. 다시 해도 안전합니다.", "Try again in a moment: it is safe.")}
 	case errors.Is(err, firstcome.ErrLineLogLost):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("Kafka에 대기열의 기록이 빠져 있습니다", "Kafka lacks records of the line"), Why: nothing + " " + v.say("토픽이 다시 만들어졌거나 기록이 지워졌습니다. Redis에 있는 대기열을 다시 기록하려면 서버에서 다음을 실행하세요: firstcome gate rebuild ID --without-line-log", "The topic was recreated, or its records were deleted. To log the line that Redis has again, type at the server: firstcome gate rebuild ID --without-line-log")}
-	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, ledger.ErrUnnamedGate):
+	case errors.Is(err, firstcome.ErrGateMismatch), errors.Is(err, gate.ErrUnnamed):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("이 노드로는 할 수 없습니다", "Not by this node"), Why: v.why(err) + ". " + v.say("노드의 로그에 무엇을 할지 나와 있습니다.", "The node's log says what to do.")}
 	case errors.Is(err, firstcome.ErrNotRecorded):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("아직 원장에 없습니다", "It is not in the ledger yet"), Why: nothing + " " + v.say("쿠폰이 원장에 닿으면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again as soon as the coupon is there: see Recording.")}
@@ -217,7 +217,7 @@ var conflicts = []struct {
 	{operate.ErrNoRemoteGate, "이 노드의 캠페인은 원장이 직접 결정하므로 다시 만들 게이트가 없습니다"},
 	{gate.ErrRetired, "끝난 캠페인이라 게이트에서 지워졌고, 이제 원장이 응답합니다"},
 	{record.ErrRefused, "원장이 받지 않습니다. 무엇이 어긋나는지는 노드의 로그에 있습니다"},
-	{ledger.ErrUnnamedGate, "이 노드의 Redis에 게이트 이름이 없어 만들지 않았습니다"},
+	{gate.ErrUnnamed, "이 노드의 Redis에 게이트 이름이 없어 만들지 않았습니다"},
 	{firstcome.ErrGateMismatch, "이 노드의 게이트나 코드 비밀키가 캠페인의 것과 다릅니다"},
 }
 

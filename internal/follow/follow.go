@@ -38,5 +38,8 @@ const (
 	Ahead   CursorState = "ahead" // stopped: the target has facts that the ledger lacks, so the ledger was rolled back
 )
 
+// ErrNoFollower means that no node has ever had the follower's lease.
+var ErrNoFollower = errors.New("no node has published facts to this topic yet")
+
 // ErrFollowed means that another node has the follower's lease.
 var ErrFollowed = errors.New("another node follows the facts")

@@ -64,3 +64,7 @@ func (e *StaleEpochError) Error() string {
 func (e *StaleEpochError) Is(target error) bool {
 	return target == ErrStaleEpoch || target == firstcome.ErrGateUnavailable || target == firstcome.ErrBusy
 }
+
+// ErrUnnamed means that nothing was done, because this node's gate has no name under which a campaign could be
+// stored.
+var ErrUnnamed = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")

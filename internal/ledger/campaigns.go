@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -17,6 +18,9 @@ type Campaigns struct {
 	rows *rows
 }
 
+// newCampaigns returns the campaigns of a ledger.
+func newCampaigns(r *rows) *Campaigns { return &Campaigns{db: r.db, rows: r} }
+
 // Create creates a campaign, as its change 1. ErrCampaignExists means that its id is taken. A joined FieldError means that its terms
 // are not allowed.
 func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {
@@ -24,7 +28,7 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 		return err
 	}
 	if cs.rows.gate == "" {
-		return ErrUnnamedGate
+		return gate.ErrUnnamed
 	}
 	payload, err := encodeTerms(terms)
 	if err != nil {

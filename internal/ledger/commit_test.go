@@ -216,14 +216,15 @@ func (n *noted) Exec(query string, _ ...any) (int64, error) {
 func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
 	for name, d := range map[string]*sqldb.Dialect{"sqlite": &sqldb.SQLite, "mysql": &sqldb.MySQL, "postgres": &sqldb.PostgreSQL} {
 		for _, moved := range []bool{false, true} {
-			known, seen := newMemory(queriesOf(d), nil), &noted{}
+			known, seen := newMemory(byDialect[d], nil), &noted{}
 			s := stock{inForce: 1, issued: 1, lastNumber: 1, line: firstcome.Line{Generation: 1}}
-			known.dirty["c"] = inRow{lastNumber: 0, line: s.line}
+			was := inRow{lastNumber: 0, line: s.line}
 			if moved {
 				s.line.LastTicket, s.line.Waiting = 1, 1
 			}
 			known.stocks["c"] = s
-			stage.Must(t, known.queries.update(&sqldb.Tx{Statements: seen, Dialect: d, Local: known}))
+			w := &writes{Tx: &sqldb.Tx{Statements: seen, Dialect: d, Local: known}, dirty: map[firstcome.CampaignID]inRow{"c": was}}
+			stage.Must(t, gateQueriesOf[d].update(w))
 			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
 				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
 			}

@@ -118,6 +118,12 @@ func (r run) tell(ctx context.Context, id firstcome.CampaignID, rows *sql.Rows, 
 	return until(r.number + r.count)
 }
 
+// addIssued writes the facts that count coupons were issued. Their positions begin with position, and their numbers with number.
+func addIssued(t *sqldb.Tx, id firstcome.CampaignID, position, count, number int64) error {
+	hasFacts(t, id)
+	return addFacts(t, id, run{position, count, number, firstcome.CouponIssued})
+}
+
 func addFacts(t *sqldb.Tx, id firstcome.CampaignID, r run) error {
 	_, err := t.Change(`INSERT INTO facts (campaign_id, position, count, kind, number) VALUES (?, ?, ?, ?, ?)`,
 		string(id), r.position, r.count, string(r.kind), r.number)
@@ -135,19 +141,24 @@ type news struct {
 // NewFacts returns a channel that is closed when the campaign has new facts. A reader that may have to wait
 // takes the channel first, and then reads the facts. The reader must call forget when the wait is over.
 func (rd *Reads) NewFacts(id firstcome.CampaignID) (news <-chan struct{}, forget func()) {
+	return rd.news.wait(id)
+}
+
+// wait implements Reads.NewFacts.
+func (n *news) wait(id firstcome.CampaignID) (told <-chan struct{}, forget func()) {
 	c := make(chan struct{})
-	rd.news.mu.Lock()
-	defer rd.news.mu.Unlock()
-	if rd.news.waiters[id] == nil {
-		rd.news.waiters[id] = map[chan struct{}]bool{}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.waiters[id] == nil {
+		n.waiters[id] = map[chan struct{}]bool{}
 	}
-	rd.news.waiters[id][c] = true
+	n.waiters[id][c] = true
 	return c, func() {
-		rd.news.mu.Lock()
-		defer rd.news.mu.Unlock()
-		delete(rd.news.waiters[id], c)
-		if len(rd.news.waiters[id]) == 0 {
-			delete(rd.news.waiters, id)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.waiters[id], c)
+		if len(n.waiters[id]) == 0 {
+			delete(n.waiters, id)
 		}
 	}
 }

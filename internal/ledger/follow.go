@@ -215,13 +215,10 @@ func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string)
 func interrupt(t *sqldb.Tx, follower, set string) error {
 	n, err := t.Change(`UPDATE followers SET attempt = attempt + 1, leased_until = 0`+set+` WHERE name = ?`, follower)
 	if err == nil && n == 0 {
-		err = ErrNoFollower
+		err = follow.ErrNoFollower
 	}
 	return err
 }
-
-// ErrNoFollower means that no node has ever had the follower's lease.
-var ErrNoFollower = errors.New("no node has published facts to this topic yet")
 
 // stopFollowers marks the cursors of all followers as ahead for a campaign, because their targets may have facts that the ledger has
 // lost. It also ends their leases, because a node with a lease may still note a position that this ledger never reached. It returns

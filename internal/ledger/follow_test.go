@@ -92,7 +92,7 @@ func TestAReplayBeginsAgainWhereItIsTold(t *testing.T) {
 			create(t, l, id, 9)
 			claim(t, l.Gate, id, "a", "b", "c")
 		}
-		if err := l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", 1); !errors.Is(err, ledger.ErrNoFollower) {
+		if err := l.Followers.ReplayFacts(t.Context(), "test", "topic", "c", 1); !errors.Is(err, follow.ErrNoFollower) {
 			t.Errorf("a follower that never was: %v", err)
 		}
 		f, err := l.Followers.Follow(t.Context(), "topic", "one", time.Minute)

@@ -1,11 +1,13 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -36,14 +38,27 @@ func (r *rows) remote() bool { return r.gate != gateKind }
 type Gate struct {
 	db       *sqldb.DB
 	rows     *rows
+	queries  *gateQueries
+	spare    sync.Pool                                  // writes that no transaction uses
 	maxLine  int64                                      // maximum number of users in a campaign's line
 	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node knows to exist
 }
 
+// newGate returns the gate of a database, which decides the claims that share a transaction from now on. maxLine is the most users in
+// a campaign's line; 0 means DefaultMaxLine.
+func newGate(r *rows, maxLine int64) *Gate {
+	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
+	if err != nil {
+		panic(err) // only a size below 1 is an error
+	}
+	g := &Gate{db: r.db, rows: r, queries: gateQueriesOf[r.db.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine), existing: existing}
+	r.db.Together = g.decideTogether
+	return g
+}
+
 // A claims is one call of Claim or Issue.
 type claims struct {
-	id        firstcome.CampaignID
-	users     []firstcome.UserID
+	claimants
 	direct    *gate.Order          // the order of a direct issue; nil for Claim
 	decisions []firstcome.Decision // the result: one for each of users
 	err       error                // why this call was not decided
@@ -51,7 +66,7 @@ type claims struct {
 
 // Claim decides claims in one transaction: see gate.Decider. When it returns, the issued coupons are on the disk.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decisions(ctx, &claims{id: id, users: users})
+	return g.decisions(ctx, &claims{claimants: claimants{id, users}})
 }
 
 // decisions decides the claims of a call and returns the decisions.
@@ -149,37 +164,39 @@ func (g *Gate) decideTogether(t *sqldb.Tx, work []sqldb.Shared) error {
 // decideAll decides several calls in a transaction, in their order. It reads the coupons and tickets of all users first, decides in
 // memory, and writes everything at the end.
 func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
-	ours := make([]*claims, 0, len(all))
+	w := g.writesIn(t)
+	defer g.spare.Put(w)
+	ours, users := make([]*claims, 0, len(all)), make([]claimants, 0, len(all))
 	for _, c := range all {
 		_, c.err = g.rows.stock(t, c.id)
 		switch {
 		case c.err == nil:
-			ours = append(ours, c)
+			ours, users = append(ours, c), append(users, c.claimants)
 		case t.Dialect.Classify(c.err) != sqldb.NotOurs:
 			return c.err
 		}
 	}
-	holders, err := holdersOf(t, ours)
+	holders, err := holdersOf(t, users)
 	if err != nil {
 		return err
 	}
-	tickets, err := ticketsOf(t, ours)
+	tickets, err := g.ticketsOf(t, ours)
 	if err != nil {
 		return err
 	}
 	for _, c := range ours {
-		g.decide(t, c, holders[c.id], tickets[c.id])
-		if err := logDirect(t, c); err != nil {
+		g.decide(w, c, holders[c.id], tickets[c.id])
+		if err := logDirect(t, c.direct, c.id, c.decisions); err != nil {
 			return err
 		}
 	}
-	return flush(t)
+	return w.flush()
 }
 
 // LogDirect notes in the audit log a direct issue at a gate beside the ledger. If it issued no coupon, LogDirect notes nothing.
 func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
 	err := rc.db.Update(ctx, func(t *sqldb.Tx) error {
-		return logDirect(t, &claims{id: id, direct: &order, decisions: decisions})
+		return logDirect(t, &order, id, decisions)
 	})
 	return sqldb.Wrap(err, "log a direct issue of %s", id)
 }
@@ -187,15 +204,16 @@ func (rc *Recorder) LogDirect(ctx context.Context, order gate.Order, id firstcom
 // CouponIssue is the action of a direct issue in the audit log.
 const CouponIssue = "coupon.issue"
 
-// logDirect notes in the audit log how many coupons a direct issue issued, and how many users were in line.
-func logDirect(t *sqldb.Tx, c *claims) error {
-	if c.direct == nil {
+// logDirect notes in the audit log how many coupons a direct issue issued, and how many users were in line. It notes nothing if order
+// is nil, or if no coupon was issued.
+func logDirect(t *sqldb.Tx, order *gate.Order, id firstcome.CampaignID, decisions []firstcome.Decision) error {
+	if order == nil {
 		return nil
 	}
 	issued, waiting := int64(0), int64(0)
 	var last firstcome.Coupon
-	for n := range c.decisions {
-		d := &c.decisions[n]
+	for n := range decisions {
+		d := &decisions[n]
 		if waiting = max(waiting, d.InLine); d.Outcome == firstcome.Issued {
 			issued, last = issued+1, d.Coupon
 		}
@@ -203,23 +221,23 @@ func logDirect(t *sqldb.Tx, c *claims) error {
 	if issued == 0 {
 		return nil
 	}
-	about, detail := entry{campaign: c.id}, map[string]any{"issued": issued, "last_number": last.Number, "waiting": waiting}
+	about, detail := entry{campaign: id}, map[string]any{"issued": issued, "last_number": last.Number, "waiting": waiting}
 	if issued == 1 {
 		about.user, about.number = last.User, last.Number
 	}
-	if c.direct.Reason != "" {
-		detail["reason"] = c.direct.Reason
+	if order.Reason != "" {
+		detail["reason"] = order.Reason
 	}
-	return addLogJSON(t, c.decisions[0].At, c.direct.Actor, CouponIssue, detail, about)
+	return addLogJSON(t, decisions[0].At, order.Actor, CouponIssue, detail, about)
 }
 
 // decide decides the claims of one call. holds has the coupons of its users, and decide adds the coupons that it issues. waits has
 // their tickets, and decide adds the tickets that it assigns. waits is nil if the campaign has no line.
-func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
-	s := memoryOf(t).stocks[c.id]
+func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
+	s := remembered(w.Tx, c.id)
 	now := g.rows.decidesAt(s)
 	before := s
-	if endLine(t, &s, now) {
+	if w.endLine(&s, now) {
 		clear(waits)
 	}
 	campaign, quarantined := s.seen(), s.quarantined.coupons
@@ -238,7 +256,7 @@ func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstc
 		var undecided error
 		outcome := firstcome.Decide(campaign, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
 		if outcome == firstcome.Waiting && ticket == 0 {
-			if ticket = joinLine(t, &s, user, now, g.maxLine); ticket > 0 {
+			if ticket = w.joinLine(&s, user, now, g.maxLine); ticket > 0 {
 				waits[user] = ticket
 			} else {
 				outcome, undecided = 0, firstcome.ErrLineFull
@@ -251,17 +269,17 @@ func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstc
 			coupon.Direct = c.direct != nil
 			holds[user] = coupon
 			if ticket > 0 {
-				endTicket(t, &s, ticket, user, alreadyIssued, now)
+				w.endTicket(&s, ticket, user, alreadyIssued, now)
 				delete(waits, user)
 			}
-			if endLine(t, &s, now) {
+			if w.endLine(&s, now) {
 				clear(waits)
 			}
 		}
 		d := &c.decisions[n]
 		*d = firstcome.Decision{
 			Outcome: outcome, Undecided: undecided, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: leaseOf(t, &s, now, outcome), InLine: s.line.Waiting,
+			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: leaseOf(w.Tx, &s, now, outcome), InLine: s.line.Waiting,
 		}
 		if c.direct != nil && !outcome.HasCoupon() {
 			d.Lease = 0 // a claim may have another outcome
@@ -274,7 +292,7 @@ func (g *Gate) decide(t *sqldb.Tx, c *claims, holds map[firstcome.UserID]*firstc
 		}
 	}
 	s.Instants = campaign.Instants
-	stageIssued(t, before, s, issued, now)
+	w.stage(before, s, issued, now)
 }
 
 // issue takes one coupon from the stock and returns it.
@@ -302,24 +320,4 @@ func leaseOf(t *sqldb.Tx, s *stock, now time.Time, o firstcome.Outcome) time.Dur
 		return 0 // users in line get another answer
 	}
 	return o.Lasts(now, s.OpensAt, s.ClosesAt, refusalLease)
-}
-
-// stageIssued notes the coupons issued at now and the campaign's counters, so that flush writes them.
-func stageIssued(t *sqldb.Tx, before, s stock, issued []firstcome.Coupon, now time.Time) {
-	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
-		s.decidedAt = now
-	} else if !s.quarantineMoved {
-		return // the window's answer is the same at the time that the row has
-	}
-	for _, c := range issued {
-		s.position++
-		memoryOf(t).coupons = append(memoryOf(t).coupons, placed{c, s.position, now.UnixMicro()})
-	}
-	if len(issued) > 0 {
-		memoryOf(t).touched[s.ID] = true // these issues are facts without a run: see openRun
-	}
-	memoryOf(t).stocks[s.ID] = s
-	if _, dirty := memoryOf(t).dirty[s.ID]; !dirty {
-		memoryOf(t).dirty[s.ID] = inRow{before.lastNumber, before.line}
-	}
 }

@@ -31,11 +31,8 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/sqldb"
@@ -85,9 +82,7 @@ func Open(ctx context.Context, name string, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLedger(d, o)
-	l.rows.fingerprint = o.Secret.Fingerprint()
-	return l, nil
+	return newLedger(d, o, o.Secret.Fingerprint()), nil
 }
 
 // OpenShared opens a ledger, named as for Open, to read it or to write keys while other processes decide in it. The ledger must exist
@@ -107,30 +102,21 @@ func with(d *sqldb.DB, err error) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLedger(d, Options{}), nil
+	return newLedger(d, Options{}, ""), nil
 }
 
-// newLedger returns the ledger in a database.
-func newLedger(d *sqldb.DB, o Options) *Ledger {
-	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
-	if err != nil {
-		panic(err) // only a size below 1 is an error
-	}
+// newLedger returns the ledger in a database. fingerprint identifies the secret. It is empty if this process decides nothing.
+func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 	if d.OnCommit = o.OnCommit; o.Clock != nil {
 		d.Clock = o.Clock
 	}
-	n := &news{read: d.Read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
-	r := &rows{db: d, queries: queriesOf(d.Dialect), secret: o.Secret, backlog: backlogOf(o.Backlog), gate: cmp.Or(o.Gate, gateKind)}
-	l := &Ledger{
-		Gate:      &Gate{db: d, rows: r, maxLine: cmp.Or(o.MaxLine, DefaultMaxLine), existing: existing},
-		Campaigns: &Campaigns{db: d, rows: r}, Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)},
-		Recorder: &Recorder{db: d, rows: r}, Epochs: &Epochs{db: d, rows: r},
+	r, n := newRows(d, rowsOptions{secret: o.Secret, fingerprint: fingerprint, gate: o.Gate, backlog: o.Backlog})
+	return &Ledger{
+		Gate: newGate(r, o.MaxLine), Campaigns: newCampaigns(r), Epochs: newEpochs(r),
+		Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)}, Recorder: &Recorder{db: d, rows: r},
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
 		db: d, rows: r,
 	}
-	d.Local = func() sqldb.Local { return newMemory(r.queries, n) }
-	d.Together, d.Watch = l.Gate.decideTogether, n.watch
-	return l
 }
 
 // Run does the ledger's writes until ctx ends. Then it finishes the waiting writes and returns.

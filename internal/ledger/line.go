@@ -48,25 +48,23 @@ type ticket struct {
 // A pastLine is a generation that ended, as a row of past_lines that will be written.
 type pastLine struct {
 	campaign firstcome.CampaignID
-	line     firstcome.Line
-	reason   string
-	at       int64 // when it ended, in microseconds since 1970
+	gate.PastLine
 }
 
 // joinLine assigns the next ticket to a user and returns it, or returns 0 if the line is full.
-func joinLine(t *sqldb.Tx, s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
+func (w *writes) joinLine(s *stock, user firstcome.UserID, now time.Time, limit int64) int64 {
 	if s.line.Waiting >= limit {
 		return 0
 	}
 	s.line.LastTicket++
 	s.line.Waiting++
-	memoryOf(t).joins = append(memoryOf(t).joins, ticket{s.ID, s.line.Generation, s.line.LastTicket, user, now.UnixMicro(), ""})
+	w.joins = append(w.joins, ticket{s.ID, s.line.Generation, s.line.LastTicket, user, now.UnixMicro(), ""})
 	return s.line.LastTicket
 }
 
 // endTicket ends a user's ticket with an outcome.
-func endTicket(t *sqldb.Tx, s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
-	memoryOf(t).ends = append(memoryOf(t).ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
+func (w *writes) endTicket(s *stock, number int64, user firstcome.UserID, outcome string, now time.Time) {
+	w.ends = append(w.ends, ticket{s.ID, s.line.Generation, number, user, now.UnixMicro(), outcome})
 	s.line.Waiting--
 	if outcome != left {
 		s.line.Served++
@@ -92,12 +90,12 @@ func (s *stock) sendsAway(now time.Time) firstcome.Outcome {
 
 // endLine ends the generation if the campaign is closed at now, or if all coupons are in force and there is no waitlist. It reports
 // whether it did. The users in line lose their tickets for good, even if the campaign opens again or stock returns.
-func endLine(t *sqldb.Tx, s *stock, now time.Time) bool {
+func (w *writes) endLine(s *stock, now time.Time) bool {
 	why := s.sendsAway(now)
 	if why == 0 {
 		return false
 	}
-	memoryOf(t).past = append(memoryOf(t).past, pastLine{s.ID, s.line, why.String(), s.endedAt(why, now).UnixMicro()})
+	w.past = append(w.past, pastLine{s.ID, pastOf(s.line, why.String(), s.endedAt(why, now))})
 	s.line = nextLine(s.line)
 	return true
 }
@@ -136,7 +134,7 @@ func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 			return nil
 		}
 	}
-	if err := insertPast(t, pastLine{from.ID, from.line, why.String(), at.UnixMicro()}); err != nil {
+	if err := insertPast(t, from.ID, pastOf(from.line, why.String(), at)); err != nil {
 		return err
 	}
 	return beginLine(t, &from)
@@ -144,7 +142,7 @@ func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 
 // Issue decides claims and bypasses the line: see gate.Decider.
 func (g *Gate) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decisions(ctx, &claims{id: id, users: users, direct: &order})
+	return g.decisions(ctx, &claims{claimants: claimants{id, users}, direct: &order})
 }
 
 // Serve issues coupons to the users who are next in line: see gate.Line.
@@ -169,27 +167,29 @@ func (g *Gate) serve(t *sqldb.Tx, id firstcome.CampaignID, limit int) (served ga
 	if err != nil || s.line.Waiting == 0 {
 		return served, err
 	}
+	w := g.writesIn(t)
+	defer g.spare.Put(w)
 	clock := g.rows.clockOf(s) // read once: the turns are taken, and the coupons issued, at the same time
 	before, now := s, s.at(clock)
-	if why := s.sendsAway(now); endLine(t, &s, now) {
+	if why := s.sendsAway(now); w.endLine(&s, now) {
 		served.Ended = why.String()
 	} else if s.isServed(now) {
-		if served.Coupons, err = g.serveNext(t, &s, int64(limit), now, clock); err != nil {
+		if served.Coupons, err = g.serveNext(w, &s, int64(limit), now, clock); err != nil {
 			return served, err
 		}
-		if why := s.sendsAway(now); endLine(t, &s, now) {
+		if why := s.sendsAway(now); w.endLine(&s, now) {
 			served.Ended = why.String()
 		}
 	}
 	served.Waiting, served.Again = s.line.Waiting, g.again(&s, now, clock)
-	stageIssued(t, before, s, served.Coupons, now)
-	return served, flush(t)
+	w.stage(before, s, served.Coupons, now)
+	return served, w.flush()
 }
 
 // lineInRow reads the campaign's row from the database, not from memory. If the remembered row were wrong, serving would fail until
 // the next claim, which may never come.
 func (g *Gate) lineInRow(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
-	delete(memoryOf(t).stocks, id)
+	forget(t, id)
 	return g.rows.stock(t, id)
 }
 
@@ -202,7 +202,7 @@ func (s *stock) isServed(now time.Time) bool {
 func (s *stock) free() int64 { return max(0, s.Quantity-s.inForce-s.quarantined.coupons) }
 
 // serveNext takes turns from the pace's bucket, serves one ticket for each turn, and returns the coupons issued.
-func (g *Gate) serveNext(t *sqldb.Tx, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
+func (g *Gate) serveNext(w *writes, s *stock, limit int64, now, clock time.Time) ([]firstcome.Coupon, error) {
 	turns, due := s.seen().Pace.Take(s.line.Due, clock, min(limit, s.free(), s.line.Waiting))
 	if turns == 0 {
 		if due.Before(s.line.Due) { // Take lowered it because the clock was set back: keep that, or each call would lower it again
@@ -210,15 +210,15 @@ func (g *Gate) serveNext(t *sqldb.Tx, s *stock, limit int64, now, clock time.Tim
 		}
 		return nil, nil
 	}
-	next, err := nextTickets(t, s, turns)
+	next, err := nextTickets(w.Tx, s, turns)
 	if err != nil {
 		return nil, err
 	}
-	c := &claims{id: s.ID}
+	c := claimants{id: s.ID}
 	for _, n := range next {
 		c.users = append(c.users, n.user)
 	}
-	holders, err := holdersOf(t, []*claims{c})
+	holders, err := holdersOf(w.Tx, []claimants{c})
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (g *Gate) serveNext(t *sqldb.Tx, s *stock, limit int64, now, clock time.Tim
 			coupons, outcome = append(coupons, coupon), issued
 		}
 		s.line.ServedThrough = n.number
-		endTicket(t, s, n.number, n.user, outcome, now)
+		w.endTicket(s, n.number, n.user, outcome, now)
 	}
 	s.line.Due = due
 	s.OpenedAt = s.seen().Opened(now)
@@ -288,15 +288,16 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 		return err
 	}
 	now := g.rows.decidesAt(s)
-	number, err := ticketOf(t, &s, user)
+	number, err := g.ticketOf(t, &s, user)
 	if err != nil {
 		return err
 	}
 	if number > 0 && s.sendsAway(now) == 0 {
-		before := s
-		endTicket(t, &s, number, user, left, now)
-		stageIssued(t, before, s, nil, now)
-		return flush(t)
+		w, before := g.writesIn(t), s
+		defer g.spare.Put(w)
+		w.endTicket(&s, number, user, left, now)
+		w.stage(before, s, nil, now)
+		return w.flush()
 	}
 	rows, err := t.Query(g.rows.queries.couponOf, string(user), string(id))
 	switch _, err := only(rows, err); {
@@ -305,7 +306,7 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 	case !errors.Is(err, firstcome.ErrNoCoupon):
 		return err
 	}
-	joined, err := hasJoined(t, id, user)
+	joined, err := g.hasJoined(t, id, user)
 	if err == nil && !joined {
 		err = firstcome.ErrNoTicket
 	}
@@ -314,24 +315,24 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 
 // hasJoined reports whether a user who holds no coupon ever had a ticket. Such a user left the line, or was in line when a
 // generation ended, or was served and the coupon was voided since.
-func hasJoined(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
-	err = t.Row(joinedQuery(memoryOf(t).queries), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
+func (g *Gate) hasJoined(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID) (joined bool, err error) {
+	err = t.Row(joinedQuery(g.queries), string(user), string(id), string(user), string(id), string(id), string(user), string(id)).Scan(&joined)
 	return joined, err
 }
 
 // joinedQuery returns the query of hasJoined. Its arguments are user, campaign; user, campaign; campaign, user, campaign.
-func joinedQuery(q *queries) string {
+func joinedQuery(q *gateQueries) string {
 	return `SELECT EXISTS (SELECT 1 FROM tickets WHERE ` + q.waiter + ` = ? AND campaign_id = ? AND ended_at IS NULL)
 		OR EXISTS (SELECT 1 FROM tickets WHERE ` + q.leaver + ` = ? AND campaign_id = ? AND outcome IN ('left', 'already_issued'))
 		OR EXISTS (SELECT 1 FROM coupons WHERE campaign_id = ? AND ticket IS NOT NULL AND number IN (` + voidsOf + `))`
 }
 
 // ticketOf returns the ticket of a user in line, or 0 if the user is not in line.
-func ticketOf(t *sqldb.Tx, s *stock, user firstcome.UserID) (number int64, err error) {
+func (g *Gate) ticketOf(t *sqldb.Tx, s *stock, user firstcome.UserID) (number int64, err error) {
 	if s.line.Waiting == 0 {
 		return 0, nil
 	}
-	err = t.Row(ticketQuery(memoryOf(t).queries), string(user), string(s.ID), s.line.Generation).Scan(&number)
+	err = t.Row(ticketQuery(g.queries), string(user), string(s.ID), s.line.Generation).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -339,6 +340,6 @@ func ticketOf(t *sqldb.Tx, s *stock, user firstcome.UserID) (number int64, err e
 }
 
 // ticketQuery returns the query for a user's open ticket. Its arguments are user, campaign and generation.
-func ticketQuery(q *queries) string {
+func ticketQuery(q *gateQueries) string {
 	return `SELECT ticket FROM tickets WHERE ` + q.waiter + ` = ? AND campaign_id = ? AND generation = ? AND ended_at IS NULL`
 }

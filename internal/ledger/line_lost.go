@@ -63,7 +63,7 @@ func mayBeLined(t *sqldb.Tx, s *stock) (is bool, err error) {
 
 // loseGeneration ends the current generation with reasonLost.
 func loseGeneration(t *sqldb.Tx, s *stock, now time.Time) error {
-	if err := insertPast(t, pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
+	if err := insertPast(t, s.ID, pastOf(s.line, reasonLost, now)); err != nil {
 		return err
 	}
 	return beginLine(t, s)
@@ -87,12 +87,12 @@ func carryLine(t *sqldb.Tx, s *stock, carried recovery.Carried, now time.Time) (
 		return nil, err
 	}
 	if lined || carried.People > 0 {
-		if err := insertPast(t, pastLine{s.ID, s.line, reasonLost, now.UnixMicro()}); err != nil {
+		if err := insertPast(t, s.ID, pastOf(s.line, reasonLost, now)); err != nil {
 			return nil, err
 		}
 		s.line = nextLine(s.line)
 		for ; s.line.Generation < carried.Generation; s.line.Generation++ { // generations that only the line's log has
-			if err := insertPast(t, pastLine{s.ID, firstcome.Line{Generation: s.line.Generation}, reasonLost, now.UnixMicro()}); err != nil {
+			if err := insertPast(t, s.ID, pastOf(firstcome.Line{Generation: s.line.Generation}, reasonLost, now)); err != nil {
 				return nil, err
 			}
 		}

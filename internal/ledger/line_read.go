@@ -13,7 +13,7 @@ import (
 
 // Lines calls each with the campaigns that have users in line: see gate.Line.
 func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
-	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.rows.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
+	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.gate, g.rows.fingerprint)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 		id, err := sqldb.One[firstcome.CampaignID](take)
 		if err == nil {
@@ -37,7 +37,7 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 		}
 		var number int64
 		if s.line.Waiting > 0 {
-			err = at.QueryRowContext(ctx, ticketQuery(g.rows.queries), string(user), string(id), s.line.Generation).Scan(&number)
+			err = at.QueryRowContext(ctx, ticketQuery(g.queries), string(user), string(id), s.line.Generation).Scan(&number)
 		}
 		switch {
 		case err != nil && !errors.Is(err, sql.ErrNoRows):

@@ -1,9 +1,6 @@
 package ledger
 
-import (
-	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
-)
+import "github.com/firstcome/firstcome/internal/gate"
 
 // lines records a remote gate's report about its line. It adds ended generations that the ledger lacks. It updates the line's counters if
 // the report is later than the row. The ledger does not learn which users joined or left.
@@ -29,6 +26,5 @@ func (r *recording) addPast(p gate.PastLine) error {
 	if err != nil || known {
 		return err
 	}
-	line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
-	return insertPast(r.Tx, pastLine{r.ID, line, p.Reason, p.EndedAt.UnixMicro()})
+	return insertPast(r.Tx, r.ID, p)
 }

@@ -1,8 +1,9 @@
 package ledger
 
-import "github.com/firstcome/firstcome/internal/sqldb"
-
-import "github.com/firstcome/firstcome"
+import (
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
+)
 
 // maxStocks bounds how many campaigns have their rows in memory: about 3 MB.
 const maxStocks = 10_000
@@ -12,30 +13,17 @@ type memory struct {
 	queries *queries
 	news    *news
 	touched map[firstcome.CampaignID]bool // campaigns with new facts
-
-	// Deciding a claim writes nothing. flush writes these, so that the claims of many campaigns are written
-	// together.
-	coupons []placed
-	joins   []ticket                       // new tickets
-	ends    []ticket                       // ended tickets: see ticket.outcome
-	past    []pastLine                     // ended generations
-	dirty   map[firstcome.CampaignID]inRow // campaigns whose counters changed
+	changed map[firstcome.CampaignID]bool // campaigns whose stock this transaction changed: see keep
 	// stocks are the campaigns' rows as this transaction leaves them. On SQLite they also come from earlier
 	// transactions: no other process writes them, so each is read once.
 	stocks map[firstcome.CampaignID]stock
-}
-
-// An inRow holds the values that a campaign's row has in the database until flush.
-type inRow struct {
-	lastNumber int64
-	line       firstcome.Line
 }
 
 func newMemory(q *queries, n *news) *memory {
 	return &memory{
 		queries: q, news: n,
 		touched: map[firstcome.CampaignID]bool{},
-		dirty:   map[firstcome.CampaignID]inRow{},
+		changed: map[firstcome.CampaignID]bool{},
 		stocks:  map[firstcome.CampaignID]stock{},
 	}
 }
@@ -43,10 +31,24 @@ func newMemory(q *queries, n *news) *memory {
 // memoryOf returns the memory of a transaction.
 func memoryOf(t *sqldb.Tx) *memory { return t.Local.(*memory) }
 
+// remembered returns a campaign's stock as rows.stock or keep left it in the transaction.
+func remembered(t *sqldb.Tx, id firstcome.CampaignID) stock { return memoryOf(t).stocks[id] }
+
+// forget has the next rows.stock of a campaign read its row from the database.
+func forget(t *sqldb.Tx, id firstcome.CampaignID) { delete(memoryOf(t).stocks, id) }
+
+// keep remembers a stock that the transaction changed. A rollback drops it. The caller must write the campaign's row before the
+// transaction ends.
+func keep(t *sqldb.Tx, s stock) {
+	memoryOf(t).stocks[s.ID], memoryOf(t).changed[s.ID] = s, true
+}
+
+// hasFacts notes that the transaction adds facts of a campaign, so that readers who wait for them wake when it is committed.
+func hasFacts(t *sqldb.Tx, id firstcome.CampaignID) { memoryOf(t).touched[id] = true }
+
 func (m *memory) Begin() {
-	m.coupons, m.joins, m.ends, m.past = m.coupons[:0], m.joins[:0], m.ends[:0], m.past[:0]
 	clear(m.touched)
-	clear(m.dirty)
+	clear(m.changed)
 	if len(m.stocks) > maxStocks {
 		clear(m.stocks)
 	}
@@ -56,7 +58,7 @@ func (m *memory) Committed() { m.news.announce(m.touched) }
 
 // Undone forgets the rows that the transaction changed in memory.
 func (m *memory) Undone() {
-	for id := range m.dirty {
+	for id := range m.changed {
 		delete(m.stocks, id)
 	}
 }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,7 +21,7 @@ type Beside struct {
 // identity to open, so the ledger is opened first. firstcome.ErrGateMismatch means that another topic may hold
 // coupons that are not recorded yet.
 func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
-	l.rows.gate, l.rows.journal, l.rows.abandons = b.Gate, b.Topic, b.Abandons
+	l.rows.useGate(b.Gate, b.Topic, b.Abandons)
 	was, err := l.JournalOf(ctx, b.Gate)
 	if err == nil {
 		err = l.rows.follows(was)
@@ -68,10 +67,6 @@ func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, e
 		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.gate, l.rows.fingerprint, at.UnixMicro()).Scan(&open, &others)
 	return open, others, sqldb.Wrap(err, "count the campaigns of other nodes")
 }
-
-// ErrUnnamedGate means that nothing was done, because this node's Redis has no name under which a campaign could
-// be stored.
-var ErrUnnamedGate = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")
 
 // Decides returns nil if this node decides a campaign, and otherwise firstcome.ErrGateMismatch with the reason. The
 // error is also gate.ErrLost if the campaign names another Redis, because this node's Redis may be that Redis after

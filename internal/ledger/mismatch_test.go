@@ -105,7 +105,7 @@ func TestAGateWithoutANameMakesNoCampaign(t *testing.T) {
 	onEach(t, func(t *testing.T, name string) {
 		l := remote(t, name, 3)
 		stage.Must(t, l.UseGate(t.Context(), ledger.Beside{}))
-		if err := l.Campaigns.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, ledger.ErrUnnamedGate) {
+		if err := l.Campaigns.Create(t.Context(), "test", "d", terms(0)); !errors.Is(err, gate.ErrUnnamed) {
 			t.Errorf("it makes one: %v", err)
 		}
 		c := status(t, l)

@@ -125,7 +125,7 @@ func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
 				return fmt.Sprintf(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
 					VALUES (1, 'a', 'coupon.void', 'c', 'user-%d', %d, '{}')`, n/3, n+1)
 			})
-			joined := explain(t, l, joinedQuery(l.rows.queries), []any{"user-7", "c", "user-7", "c", "c", "user-7", "c"})
+			joined := explain(t, l, joinedQuery(l.Gate.queries), []any{"user-7", "c", "user-7", "c", "c", "user-7", "c"})
 			for _, slow := range []string{"Seq Scan on coupons", "SCAN coupons", "Seq Scan on tickets", "SCAN tickets", "audit_log_campaign"} {
 				if strings.Contains(joined, slow) {
 					t.Errorf("whether a user joined is read with %s:\n%s", slow, joined)

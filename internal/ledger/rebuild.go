@@ -23,6 +23,9 @@ type Epochs struct {
 	rows *rows
 }
 
+// newEpochs returns the epochs of a ledger.
+func newEpochs(r *rows) *Epochs { return &Epochs{db: r.db, rows: r} }
+
 // attemptTime is how long a rebuild may send no heartbeat before another attempt may begin.
 const attemptTime = 10 * time.Second
 
@@ -61,7 +64,7 @@ func (e *Epochs) begin(ctx context.Context, actor string, id firstcome.CampaignI
 			return err
 		}
 		if !e.rows.remote() || e.rows.gate == "" {
-			return ErrUnnamedGate
+			return gate.ErrUnnamed
 		}
 		attempt, err := next(s)
 		if err == nil {

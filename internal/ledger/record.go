@@ -272,7 +272,7 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	for n, c := range r.fresh {
 		users[n] = c.User
 	}
-	holders, err := holdersOf(r.Tx, []*claims{{id: r.ID, users: users}})
+	holders, err := holdersOf(r.Tx, []claimants{{r.ID, users}})
 	return holders[r.ID], err
 }
 
@@ -289,7 +289,7 @@ func (r *recording) insert() error {
 	for n, c := range r.fresh {
 		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
 	}
-	err = r.rows.queries.insert(r.Tx, coupons)
+	err = writeCoupons(r.Tx, coupons)
 	if r.look && r.Dialect.Classify(err) == sqldb.Refused {
 		return fmt.Errorf("%w: the schema does: %w", record.ErrRefused, err)
 	}
@@ -299,11 +299,10 @@ func (r *recording) insert() error {
 	position := r.position
 	for _, numbers := range runs(r.fresh) {
 		count := int64(len(numbers))
-		if err := addFacts(r.Tx, r.ID, run{position + 1, count, numbers[0].Number, firstcome.CouponIssued}); err != nil {
+		if err := addIssued(r.Tx, r.ID, position+1, count, numbers[0].Number); err != nil {
 			return err
 		}
 		position += count
-		memoryOf(r.Tx).touched[r.ID] = true
 	}
 	return nil
 }

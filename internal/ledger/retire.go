@@ -123,7 +123,7 @@ func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []first
 	if s.retiredAt.IsZero() {
 		return nil, errNotRetired
 	}
-	holders, err := holdersOf(t, []*claims{{id: id, users: users}})
+	holders, err := holdersOf(t, []claimants{{id, users}})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func init() {
 }
 
 // holdersOf returns the coupons in force that claimants hold in the campaigns that they claim.
-func holdersOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
+func holdersOf(t *sqldb.Tx, all []claimants) (map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, error) {
 	holders := make(map[firstcome.CampaignID]map[firstcome.UserID]*firstcome.Coupon, len(all))
 	for _, c := range all {
 		if holders[c.id] == nil {
@@ -50,7 +50,7 @@ func holdersOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstco
 }
 
 // lookSQLite implements queries.look.
-func lookSQLite(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
+func lookSQLite(t *sqldb.Tx, all []claimants, each func(firstcome.Coupon) error) error {
 	users := 0
 	for _, c := range all {
 		users += len(c.users)
@@ -68,26 +68,20 @@ func lookSQLite(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) e
 	})
 }
 
+// writeCoupons inserts coupons. They are grouped by campaign, and in number order.
+func writeCoupons(t *sqldb.Tx, coupons []placed) error { return memoryOf(t).queries.insert(t, coupons) }
+
+// claimants are users of one campaign whose coupons are looked up.
+type claimants struct {
+	id    firstcome.CampaignID
+	users []firstcome.UserID
+}
+
 // A placed is a coupon to insert, with the position of the fact of its issue.
 type placed struct {
 	firstcome.Coupon
 	position   int64
 	recordedAt int64 // microseconds
-}
-
-// flush writes the transaction's decisions about claims. A few wide statements cover the claims of many campaigns.
-func flush(t *sqldb.Tx) error {
-	if len(memoryOf(t).coupons) > 0 {
-		if err := memoryOf(t).queries.insert(t, memoryOf(t).coupons); err != nil {
-			return err
-		}
-	}
-	if len(memoryOf(t).joins)+len(memoryOf(t).ends)+len(memoryOf(t).past) > 0 {
-		if err := flushLines(t); err != nil {
-			return err
-		}
-	}
-	return memoryOf(t).queries.update(t)
 }
 
 // These are the columns and arguments of inserted coupons. A statement omits the columns of tickets and direct
@@ -130,21 +124,21 @@ func insertSQLite(t *sqldb.Tx, coupons []placed) error {
 	})
 }
 
-// updateSQLite implements queries.update. It raises the counters and does not set them. So the schema checks P1
+// updateSQLite implements gateQueries.update. It raises the counters and does not set them. So the schema checks P1
 // against the file, even if this process remembers wrong counters.
-func updateSQLite(t *sqldb.Tx) error {
-	args := make([]any, 0, 7*len(memoryOf(t).dirty))
-	for id, was := range memoryOf(t).dirty {
-		s := memoryOf(t).stocks[id]
+func updateSQLite(w *writes) error {
+	args := make([]any, 0, 7*len(w.dirty))
+	for id, was := range w.dirty {
+		s := remembered(w.Tx, id)
 		if s.line != was.line {
-			if err := updateLine(t, &s, was.line); err != nil {
+			if err := updateLine(w.Tx, &s, was.line); err != nil {
 				return err
 			}
 		}
 		args = append(args, s.lastNumber-was.lastNumber, s.decidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
 	}
-	return inWidths(len(memoryOf(t).dirty), func(from, width int) error {
-		raised, err := t.Change(updateStocks[width], args[7*from:7*(from+width)]...)
+	return inWidths(len(w.dirty), func(from, width int) error {
+		raised, err := w.Change(updateStocks[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
 			err = sqldb.ErrRowMoved
 		}

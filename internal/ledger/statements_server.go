@@ -9,7 +9,7 @@ import (
 )
 
 // lookInChunks runs one query for each chunk of users, and calls each with the coupons that it finds.
-func lookInChunks(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
+func lookInChunks(t *sqldb.Tx, all []claimants, each func(firstcome.Coupon) error, of func(firstcome.CampaignID, []firstcome.UserID) (query string, args []any)) error {
 	for _, c := range all {
 		err := inChunks(c.users, func(users []firstcome.UserID) error {
 			query, args := of(c.id, users)
@@ -23,11 +23,11 @@ func lookInChunks(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error,
 	return nil
 }
 
-// updateEach implements queries.update with a statement for each campaign, because most transactions on a server
+// updateEach implements gateQueries.update with a statement for each campaign, because most transactions on a server
 // have one campaign. It writes a line only if the line has changed.
-func updateEach(t *sqldb.Tx) error {
-	for id, was := range memoryOf(t).dirty {
-		s := memoryOf(t).stocks[id]
+func updateEach(w *writes) error {
+	for id, was := range w.dirty {
+		s := remembered(w.Tx, id)
 		line, args := "", append(make([]any, 0, 20), // room for all arguments, including those of a line
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
 			s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut)
@@ -35,7 +35,7 @@ func updateEach(t *sqldb.Tx) error {
 			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
 			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
 		}
-		_, err := t.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
+		_, err := w.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
 			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
 			append(args, id)...)
 		if err != nil {
@@ -51,7 +51,7 @@ const lookMySQLQuery = `SELECT ` + couponColumns + ` FROM coupons FORCE INDEX (c
 	WHERE holder IN (%s) AND campaign_id = ? AND voided_at IS NULL`
 
 // lookMySQL implements queries.look.
-func lookMySQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
+func lookMySQL(t *sqldb.Tx, all []claimants, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		args = make([]any, 0, len(users)+1)
 		for _, user := range users {
@@ -79,7 +79,7 @@ const lookPostgreSQLQuery = `SELECT ` + couponColumns + ` FROM unnest(?::text[])
 	CROSS JOIN LATERAL (SELECT * FROM coupons WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND voided_at IS NULL LIMIT 1) AS held`
 
 // lookPostgreSQL implements queries.look.
-func lookPostgreSQL(t *sqldb.Tx, all []*claims, each func(firstcome.Coupon) error) error {
+func lookPostgreSQL(t *sqldb.Tx, all []claimants, each func(firstcome.Coupon) error) error {
 	return lookInChunks(t, all, each, func(id firstcome.CampaignID, users []firstcome.UserID) (query string, args []any) {
 		return lookPostgreSQLQuery, []any{texts(users), string(id)}
 	})

@@ -95,8 +95,7 @@ func (r *rows) campaign(ctx context.Context, id firstcome.CampaignID) (Status, e
 
 // status is like campaign, but also returns a campaign whose terms cannot be read.
 func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
-	rows, err := r.db.Conclude.QueryContext(ctx, statusQuery(r.db.Dialect)+`WHERE c.id = ?`, id)
-	all, err := sqldb.AllRows(rows, err, r.scanStatus)
+	all, err := r.statuses(ctx, r.db.Conclude, `WHERE c.id = ?`, id)
 	if err == nil && len(all) == 0 {
 		err = firstcome.ErrNoCampaign
 	}
@@ -106,11 +105,17 @@ func (r *rows) status(ctx context.Context, id firstcome.CampaignID) (Status, err
 	return all[0], nil
 }
 
+// statuses returns the campaigns that a query selects. what is its end, from WHERE on, in which c is the campaign, and t the change
+// that has its terms. It includes campaigns whose terms cannot be read: see Status.Unreadable.
+func (r *rows) statuses(ctx context.Context, from *sqldb.Pool, what string, args ...any) ([]Status, error) {
+	rows, err := from.QueryContext(ctx, statusQuery(r.db.Dialect)+what, args...)
+	return sqldb.AllRows(rows, err, r.scanStatus)
+}
+
 // Campaigns returns at most limit campaigns in the order of their IDs, starting after the ID after. It includes
 // campaigns whose terms cannot be read: see Status.Unreadable.
 func (rd *Reads) Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]Status, error) {
-	rows, err := rd.db.Read.QueryContext(ctx, statusQuery(rd.db.Dialect)+`WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
-	all, err := sqldb.AllRows(rows, err, rd.rows.scanStatus)
+	all, err := rd.rows.statuses(ctx, rd.db.Read, `WHERE c.id > ? ORDER BY c.id LIMIT ?`, after, limit)
 	return all, sqldb.Wrap(err, "read the campaigns")
 }
 
@@ -131,18 +136,17 @@ const found = 10_000
 //   - in an open window, but paused, or sold out as far as the ledger knows; the latest first
 //   - over, the latest first
 func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
-	query, args := statusQuery(rd.db.Dialect), []any{}
+	query, args := ``, []any{}
 	limit, offset := f.Limit, f.Offset
 	if f.Text != "" { // the terms are JSON, so other fields than the name may also match: they are removed below
 		like := `%` + likeEscaped.Replace(strings.ToLower(f.Text)) + `%`
-		query, args = query+`WHERE (lower(c.id) LIKE ? ESCAPE '!' OR lower(t.payload) LIKE ? ESCAPE '!')`, append(args, like, like)
+		query, args = `WHERE (lower(c.id) LIKE ? ESCAPE '!' OR lower(t.payload) LIKE ? ESCAPE '!')`, append(args, like, like)
 		limit, offset = found, 0
 	}
 	at := f.At.UnixMicro()
-	rows, err := rd.db.Read.QueryContext(ctx, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
+	all, err := rd.rows.statuses(ctx, rd.db.Read, query+` ORDER BY CASE WHEN c.closed OR c.closes_at <= ? THEN 3 WHEN c.opens_at > ? THEN 1 WHEN c.paused OR c.in_force >= c.quantity THEN 2 ELSE 0 END,
 		CASE WHEN NOT c.closed AND c.opens_at > ? THEN c.opens_at ELSE -COALESCE(c.opens_at, c.created_at) END, c.id LIMIT ? OFFSET ?`,
 		append(args, at, at, at, limit, offset)...)
-	all, err := sqldb.AllRows(rows, err, rd.rows.scanStatus)
 	if f.Text != "" {
 		all = slices.DeleteFunc(all, func(s Status) bool {
 			return !strings.Contains(strings.ToLower(string(s.ID)+" "+s.Name), strings.ToLower(f.Text))

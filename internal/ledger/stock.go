@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"time"
@@ -21,6 +22,29 @@ type rows struct {
 	backlog     int64  // see grant
 	journal     string // the topic through which the gate's coupons pass. Empty if there is none
 	abandons    bool   // see Beside.Abandons
+}
+
+// The rowsOptions are what rows need to know of a node.
+type rowsOptions struct {
+	secret      firstcome.Secret // makes the codes
+	fingerprint string           // identifies the secret. Empty if this process decides nothing
+	gate        string           // see rows.gate
+	backlog     int64            // as in Options
+}
+
+// newRows returns the rows of a database, whose transactions remember campaigns from now on, and the news of facts. It must be called
+// before the first transaction.
+func newRows(d *sqldb.DB, o rowsOptions) (*rows, *news) {
+	n := &news{read: d.Read, waiters: map[firstcome.CampaignID]map[chan struct{}]bool{}}
+	r := &rows{db: d, queries: byDialect[d.Dialect], secret: o.secret, fingerprint: o.fingerprint, gate: cmp.Or(o.gate, gateKind), backlog: backlogOf(o.backlog)}
+	d.Local, d.Watch = func() sqldb.Local { return newMemory(r.queries, n) }, n.watch
+	return r, n
+}
+
+// useGate sets the gate beside the ledger that decides this node's campaigns, and the topic through which its coupons pass. See Beside.
+// It must be called before Run.
+func (r *rows) useGate(name, journal string, abandons bool) {
+	r.gate, r.journal, r.abandons = name, journal, abandons
 }
 
 // A stock is the part of a campaign's row on which decisions depend.
@@ -118,6 +142,6 @@ func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 // rowToChange reads the campaign's row from the database for a caller that will change the row. It removes the
 // row from memory.
 func (r *rows) rowToChange(t *sqldb.Tx, id firstcome.CampaignID) (stock, error) {
-	delete(memoryOf(t).stocks, id)
+	forget(t, id)
 	return r.readStock(t, id)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -11,11 +12,11 @@ import (
 func (s *stock) lined() bool { return s.Pace != nil || s.line.Waiting > 0 }
 
 // ticketsOf returns the tickets of claimants who are in line. It runs no query about campaigns without a line.
-func ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
+func (g *Gate) ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstcome.UserID]int64, error) {
 	var tickets map[firstcome.CampaignID]map[firstcome.UserID]int64
 	var ask []*claims
 	for _, c := range all {
-		s := memoryOf(t).stocks[c.id]
+		s := remembered(t, c.id)
 		if !s.lined() {
 			continue
 		}
@@ -32,7 +33,7 @@ func ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]map[firstco
 	if len(ask) == 0 {
 		return tickets, nil
 	}
-	return tickets, memoryOf(t).queries.lookTickets(t, ask, func(id firstcome.CampaignID, user firstcome.UserID, number int64) {
+	return tickets, g.queries.lookTickets(t, ask, func(id firstcome.CampaignID, user firstcome.UserID, number int64) {
 		tickets[id][user] = number
 	})
 }
@@ -45,12 +46,12 @@ var lookTicketsSQLiteQueries = inEveryWidth(`SELECT campaign_id, user_id, ticket
 	CROSS JOIN tickets INDEXED BY tickets_p9_one_per_user
 	ON user_id = claim.column1 AND campaign_id = claim.column2 AND generation = claim.column3 WHERE ended_at IS NULL`, `(?,?,?)`)
 
-// lookTicketsSQLite implements queries.lookTickets.
+// lookTicketsSQLite implements gateQueries.lookTickets.
 func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	var args []any
 	for _, c := range all {
 		for _, user := range c.users {
-			args = append(args, string(user), string(c.id), memoryOf(t).stocks[c.id].line.Generation)
+			args = append(args, string(user), string(c.id), remembered(t, c.id).line.Generation)
 		}
 	}
 	return inFewest(args, 3, func(width int, args []any) error {
@@ -58,7 +59,7 @@ func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	})
 }
 
-// lookTicketsMySQL implements queries.lookTickets.
+// lookTicketsMySQL implements gateQueries.lookTickets.
 func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		for _, user := range users {
@@ -66,16 +67,16 @@ func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 		}
 		query = repeated(`SELECT campaign_id, user_id, ticket FROM tickets FORCE INDEX (tickets_p9_one_per_user)
 			WHERE waiter IN (%s) AND campaign_id = ? AND generation = ? AND ended_at IS NULL`, `?`, len(users))
-		return query, append(args, string(c.id), memoryOf(t).stocks[c.id].line.Generation)
+		return query, append(args, string(c.id), remembered(t, c.id).line.Generation)
 	})
 }
 
-// lookTicketsPostgreSQL implements queries.lookTickets.
+// lookTicketsPostgreSQL implements gateQueries.lookTickets.
 func lookTicketsPostgreSQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		return `SELECT campaign_id, user_id, ticket FROM unnest(?::text[]) AS claimant CROSS JOIN LATERAL (SELECT * FROM tickets
 			WHERE user_id = claimant COLLATE "C" AND campaign_id = ? AND generation = ? AND ended_at IS NULL LIMIT 1) AS waits`,
-			[]any{texts(users), string(c.id), memoryOf(t).stocks[c.id].line.Generation}
+			[]any{texts(users), string(c.id), remembered(t, c.id).line.Generation}
 	})
 }
 
@@ -124,7 +125,7 @@ const (
 
 var insertTicketsSQLiteQueries = inEveryWidth(`INSERT OR ROLLBACK INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket)
 
-// insertTicketsSQLite implements queries.insertTickets.
+// insertTicketsSQLite implements gateQueries.insertTickets.
 func insertTicketsSQLite(t *sqldb.Tx, tickets []ticket) error {
 	return inWidths(len(tickets), func(from, width int) error {
 		_, err := t.Change(insertTicketsSQLiteQueries[width], ticketArgs(tickets[from:from+width])...)
@@ -132,7 +133,7 @@ func insertTicketsSQLite(t *sqldb.Tx, tickets []ticket) error {
 	})
 }
 
-// insertTicketsMySQL implements queries.insertTickets.
+// insertTicketsMySQL implements gateQueries.insertTickets.
 func insertTicketsMySQL(t *sqldb.Tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		_, err := t.Change(repeated(`INSERT INTO tickets (`+ticketColumns+`) VALUES %s`, aTicket, len(tickets)), ticketArgs(tickets)...)
@@ -148,7 +149,7 @@ func ticketArgs(tickets []ticket) []any {
 	return args
 }
 
-// insertTicketsPostgreSQL implements queries.insertTickets.
+// insertTicketsPostgreSQL implements gateQueries.insertTickets.
 func insertTicketsPostgreSQL(t *sqldb.Tx, tickets []ticket) error {
 	return inChunks(tickets, func(tickets []ticket) error {
 		n := len(tickets)
@@ -164,17 +165,17 @@ func insertTicketsPostgreSQL(t *sqldb.Tx, tickets []ticket) error {
 }
 
 // flushLines writes the transaction's new tickets, ended tickets and ended lines.
-func flushLines(t *sqldb.Tx) error {
-	if len(memoryOf(t).joins) > 0 {
-		if err := memoryOf(t).queries.insertTickets(t, memoryOf(t).joins); err != nil {
+func (w *writes) flushLines() error {
+	if len(w.joins) > 0 {
+		if err := w.queries.insertTickets(w.Tx, w.joins); err != nil {
 			return err
 		}
 	}
-	if err := endTickets(t); err != nil {
+	if err := w.endTickets(); err != nil {
 		return err
 	}
-	for _, p := range memoryOf(t).past {
-		if err := insertPast(t, p); err != nil {
+	for _, p := range w.past {
+		if err := insertPast(w.Tx, p.campaign, p.PastLine); err != nil {
 			return err
 		}
 	}
@@ -183,13 +184,13 @@ func flushLines(t *sqldb.Tx) error {
 
 // endTickets writes which tickets ended. All users who were in line between the first and the last ticket that got
 // a coupon also got a coupon, so one statement ends that range. The other tickets are few.
-func endTickets(t *sqldb.Tx) error {
+func (w *writes) endTickets() error {
 	var first, last *ticket
 	served := int64(0)
-	for k := range memoryOf(t).ends {
-		end := &memoryOf(t).ends[k]
+	for k := range w.ends {
+		end := &w.ends[k]
 		if end.outcome != issued {
-			if err := endRange(t, end, end, 1); err != nil {
+			if err := endRange(w.Tx, end, end, 1); err != nil {
 				return err
 			}
 			continue
@@ -203,7 +204,7 @@ func endTickets(t *sqldb.Tx) error {
 	if first == nil {
 		return nil
 	}
-	return endRange(t, first, last, served)
+	return endRange(w.Tx, first, last, served)
 }
 
 const endRangeQuery = `UPDATE tickets SET ended_at = ?, outcome = ?
@@ -219,9 +220,10 @@ func endRange(t *sqldb.Tx, first, last *ticket, want int64) error {
 	return err
 }
 
-func insertPast(t *sqldb.Tx, p pastLine) error {
+// insertPast writes a generation of a campaign's line that ended.
+func insertPast(t *sqldb.Tx, id firstcome.CampaignID, p gate.PastLine) error {
 	_, err := t.Change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(p.campaign), p.line.Generation, p.line.LastTicket, p.line.ServedThrough, p.line.Served, p.line.Waiting, p.reason, p.at)
+		string(id), p.Generation, p.LastTicket, p.ServedThrough, p.Served, p.Waiting, p.Reason, p.EndedAt.UnixMicro())
 	return err
 }

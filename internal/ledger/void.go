@@ -74,7 +74,7 @@ type storedVoid struct {
 // addVoidFact writes the fact that a number was voided. Before it, addVoidFact writes the run of coupons issued
 // since the last void, if that run is not written yet.
 func addVoidFact(t *sqldb.Tx, s stock, number int64) error {
-	memoryOf(t).touched[s.ID] = true
+	hasFacts(t, s.ID)
 	var last int64 // the last position of any run
 	err := t.Row(`SELECT position + count - 1 FROM facts WHERE campaign_id = ? ORDER BY position DESC LIMIT 1`, s.ID).Scan(&last)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -1,0 +1,33 @@
+package ledger
+
+import "github.com/firstcome/firstcome/internal/sqldb"
+
+// A gateQueries holds the gate's statements that differ between kinds of databases.
+type gateQueries struct {
+	// hasLine is the condition of campaigns with users in line. waiter is the first column of the index of open
+	// tickets. leaver is the first column of the index of tickets whose users left or already held a coupon.
+	hasLine, waiter, leaver string
+
+	// lookTickets calls each with the tickets of claimants who are in line.
+	lookTickets func(t *sqldb.Tx, all []*claims, each eachTicket) error
+	// insertTickets writes new tickets.
+	insertTickets func(t *sqldb.Tx, tickets []ticket) error
+	// update writes the rows of dirty campaigns, as the transaction remembers them.
+	update func(w *writes) error
+}
+
+// gateQueriesOf has the gate's queries of each dialect.
+var gateQueriesOf = map[*sqldb.Dialect]*gateQueries{
+	&sqldb.SQLite: {
+		hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`,
+		lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite, update: updateSQLite,
+	},
+	&sqldb.MySQL: {
+		hasLine: `has_line`, waiter: `waiter`, leaver: `leaver`,
+		lookTickets: lookTicketsMySQL, insertTickets: insertTicketsMySQL, update: updateEach,
+	},
+	&sqldb.PostgreSQL: {
+		hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`,
+		lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL, update: updateEach,
+	},
+}

@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/sqldb"
+)
+
+// A writes gathers what a transaction of the gate decides. Deciding a claim writes nothing. flush writes everything, so that the
+// claims of many campaigns are written together.
+type writes struct {
+	*sqldb.Tx
+	queries *gateQueries
+	coupons []placed
+	joins   []ticket                       // new tickets
+	ends    []ticket                       // ended tickets: see ticket.outcome
+	past    []pastLine                     // ended generations
+	dirty   map[firstcome.CampaignID]inRow // campaigns whose counters changed
+}
+
+// An inRow holds the values that a campaign's row has in the database until flush.
+type inRow struct {
+	lastNumber int64
+	line       firstcome.Line
+}
+
+// writesIn returns the empty writes of a transaction. The caller puts it into g.spare when the transaction needs it no more, so that
+// the next one need not allocate.
+func (g *Gate) writesIn(t *sqldb.Tx) *writes {
+	w, is := g.spare.Get().(*writes)
+	if !is {
+		w = &writes{queries: g.queries, dirty: map[firstcome.CampaignID]inRow{}}
+	}
+	w.Tx, w.coupons, w.joins, w.ends, w.past = t, w.coupons[:0], w.joins[:0], w.ends[:0], w.past[:0]
+	clear(w.dirty)
+	return w
+}
+
+// stage notes the coupons issued at now and the campaign's counters, so that flush writes them.
+func (w *writes) stage(before, s stock, issued []firstcome.Coupon, now time.Time) {
+	if len(issued) > 0 || s.line != before.line || phase(s, now) != phase(s, before.decidedAt) || s.Instants != before.Instants {
+		s.decidedAt = now
+	} else if !s.quarantineMoved {
+		return // the window's answer is the same at the time that the row has
+	}
+	for _, c := range issued {
+		s.position++
+		w.coupons = append(w.coupons, placed{c, s.position, now.UnixMicro()})
+	}
+	if len(issued) > 0 {
+		hasFacts(w.Tx, s.ID) // these issues are facts without a run: see openRun
+	}
+	keep(w.Tx, s)
+	if _, dirty := w.dirty[s.ID]; !dirty {
+		w.dirty[s.ID] = inRow{before.lastNumber, before.line}
+	}
+}
+
+// flush writes the decisions. A few wide statements cover the claims of many campaigns.
+func (w *writes) flush() error {
+	if len(w.coupons) > 0 {
+		if err := writeCoupons(w.Tx, w.coupons); err != nil {
+			return err
+		}
+	}
+	if len(w.joins)+len(w.ends)+len(w.past) > 0 {
+		if err := w.flushLines(); err != nil {
+			return err
+		}
+	}
+	return w.queries.update(w)
+}
