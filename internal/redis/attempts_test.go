@@ -13,8 +13,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF18WhatAttemptsLoadedIsRemovedByALaterOne has two owners load holders, of whom one goes on when the other has frozen the campaign. The
-// numbers of their attempts do not follow each other, because a part of them is random.
+// TestF18WhatAttemptsLoadedIsRemovedByALaterOne lets two owners load holders. The first continues after the second has frozen the campaign. The
+// numbers of their attempts are not consecutive, because a part of each is random.
 func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 5)
 	load := func(r recovery.Rebuild) (end func() error) {
@@ -47,8 +47,8 @@ func TestF18WhatAttemptsLoadedIsRemovedByALaterOne(t *testing.T) {
 	stage.Same(t, "what is left behind the next freeze", 0, left())
 }
 
-// TestF18NothingIsSwitchedAtAServerThatIsAnotherOne restarts the server between the load and the switch. It still has all that was loaded, and a
-// server that had lost its end would say the same.
+// TestF18NothingIsSwitchedAtAServerThatIsAnotherOne restarts the server between the load and the switch. Here the server still has everything that
+// was loaded, but a server that had lost its last writes would give the same answers.
 func TestF18NothingIsSwitchedAtAServerThatIsAnotherOne(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	s := newShop(t, server.URL(), 5)
@@ -65,8 +65,8 @@ func TestF18NothingIsSwitchedAtAServerThatIsAnotherOne(t *testing.T) {
 	}
 }
 
-// TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched: a campaign that issues and is not noted is forgotten with its ledger, and its id would
-// be used again.
+// TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched: a campaign that issues without this note is forgotten together with its ledger, and its id
+// could be used again.
 func TestF54ACampaignThatCannotBeNotedAsCreatedIsNotSwitched(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 5)
 	r := recovery.Rebuild{Campaign: "c", Marker: "-", Attempt: 1}

@@ -18,9 +18,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// BenchmarkClaim measures batches of claims that are issued, and beside each, as the
-// reference, a script that only counts and appends the same bytes: what is between
-// them is the rule, its holders, and reading the answer.
+// BenchmarkClaim measures batches of claims that are issued. Its reference is a script that only counts and appends the same bytes. The difference is
+// the cost of the rule, of the holders, and of reading the answer.
 func BenchmarkClaim(b *testing.B) {
 	for _, batch := range []int{64, 512} {
 		b.Run(fmt.Sprintf("gate/batch=%d", batch), func(b *testing.B) {
@@ -51,12 +50,12 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
-// BenchmarkNoticing measures what it costs that each batch looks at the server's run: the claim script, and beside it, in turn, at the same server and
-// campaign, the same script without that look. The ratio is of the medians, as a batch that was disturbed says nothing.
+// BenchmarkNoticing measures what each batch pays for checking the server's run. It takes turns between the claim script and the same script without
+// that check, at the same server and campaign. The ratio is that of the medians, because a disturbed batch says nothing.
 func BenchmarkNoticing(b *testing.B) {
 	for _, batch := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
-			endless := func(o *redis.Options) { o.Backlog = -1 } // nobody records
+			endless := func(o *redis.Options) { o.Backlog = -1 } // no limit, because no recorder runs
 			s := newShop(b, services.Redis.Server(b).URL(), firstcome.Unlimited, endless)
 			deaf := open(b, s.url, endless)
 			deaf.Unnoticing()
@@ -88,7 +87,7 @@ func BenchmarkNoticing(b *testing.B) {
 	}
 }
 
-// BenchmarkHas asks whose the numbers of a batch are, as is done once of each claim that waits for the ledger.
+// BenchmarkHas asks for the coupons of a batch, as a Waiter does once for each claim that waits for the ledger.
 func BenchmarkHas(b *testing.B) {
 	const batch = 512
 	s := newShop(b, services.Redis.Server(b).URL(), firstcome.Unlimited)

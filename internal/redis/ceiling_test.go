@@ -21,14 +21,14 @@ func newCeiled(t *testing.T, ceiling int64, terms firstcome.Terms) *shop {
 	return s
 }
 
-// grants has a recorder that recorded nothing bring what a ledger granted.
+// grants brings the gate a grant of the ledger, as a recorder without new coupons does.
 func (s *shop) grants(epoch, ceiling int64) {
 	s.t.Helper()
 	drained := record.Drained{Grant: record.Grant{Epoch: epoch, Ceiling: ceiling}}
 	stage.Must(s.t, stage.Err(s.gate.Settle(s.t.Context(), "c", "", drained)))
 }
 
-// TestNothingIsGivenAboveTheCeiling claims across the ceiling, below it and at it. Recordings and changes raise it, and nothing lowers it.
+// TestNothingIsGivenAboveTheCeiling claims below the ceiling, at it, and across it. Recordings and changes raise it, and nothing lowers it.
 func TestNothingIsGivenAboveTheCeiling(t *testing.T) {
 	s := newCeiled(t, 3, firstcome.Terms{Quantity: 9})
 	s.want(s.gate, crowd(0, 5), "issued:1", "issued:2", "issued:3", "undecided", "undecided")
@@ -53,7 +53,7 @@ func TestNothingIsGivenAboveTheCeiling(t *testing.T) {
 	}
 }
 
-// TestALineIsServedUpToTheCeiling has five people in line where three numbers may be given.
+// TestALineIsServedUpToTheCeiling has five people in line, and only three numbers may be given.
 func TestALineIsServedUpToTheCeiling(t *testing.T) {
 	s := newCeiled(t, 3, withPace(100, 0))
 	join(t, s.gate, 0, 5)
@@ -73,8 +73,8 @@ func TestALineIsServedUpToTheCeiling(t *testing.T) {
 	}
 }
 
-// TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly brings a gate what the ledger granted in the epoch before and in the next one. A recorder that stood
-// still over a rebuild, or that meets an old primary after one, does so.
+// TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly brings a gate grants of the epoch before its own and of the one after. A recorder does this if it was
+// stalled during a rebuild, or if it reaches an old primary after one.
 func TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly(t *testing.T) {
 	s := newCeiled(t, 1, firstcome.Terms{Quantity: 100})
 	s.want(s.gate, crowd(0, 2), "issued:1", "undecided")

@@ -19,18 +19,18 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// An actor plays a Redis that is a good gate until it is told what to answer to scripts.
+// An actor plays a healthy Redis, until a test says what it must answer to scripts.
 type actor struct {
 	listener net.Listener
 	version  string
 	info     string // more lines of INFO
 
 	mu     sync.Mutex // guards what follows
-	answer string     // to scripts; empty: that no right is missing
+	answer string     // to scripts; if empty, that a right is missing
 	conns  []net.Conn
 }
 
-// hangUp as an answer closes the connection.
+// hangUp as the answer makes the actor close the connection.
 const hangUp = "hang up"
 
 func newActor(t *testing.T) *actor {
@@ -58,7 +58,7 @@ func newActor(t *testing.T) *actor {
 	return a
 }
 
-// end closes everything.
+// end closes the listener and every connection.
 func (a *actor) end() {
 	_ = a.listener.Close()
 	a.mu.Lock()
@@ -92,7 +92,7 @@ func (a *actor) play(conn net.Conn) {
 	}
 }
 
-// line returns what is answered to a command.
+// line returns the answer to a command.
 func (a *actor) line(words []string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +162,7 @@ func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
 		"NOSCRIPT No matching script.":                            redis.Safe,
 		"ERR max number of clients reached":                       redis.Safe,
 
-		// Before 7, an error of a command within a script says where it happened.
+		// Before version 7, an error of a command in a script says where in the script it happened.
 		"ERR Error running script (call to f_12): @user_script:7: @user_script: 7: -OOM command not allowed": redis.Safe,
 		"ERR Error running script (call to f_12): @user_script:39: WRONGTYPE Operation against a key - hm":   redis.Fatal,
 		"ERR Error running script (call to f_12): @user_script:39: attempt to compare nil with number":       redis.Unknown,
@@ -191,7 +191,7 @@ func TestF13OneTableClassifiesWhatRedisAnswers(t *testing.T) {
 	for {
 		_, err := g.Claim(t.Context(), "c", crowd(0, 2))
 		if errors.Is(err, firstcome.ErrBusy) {
-			return // nobody listens any more: nothing was sent
+			return // no connection is left, so nothing was sent
 		}
 		if classOf(t, err) != redis.Unknown {
 			t.Fatalf("a connection that ends is %v", err)
@@ -213,8 +213,7 @@ func TestF65AnOldRedisIsRefusedWithAdvice(t *testing.T) {
 	}
 }
 
-// TestAValkeyIsKnownByWhatItSays has the fields of INFO that differ from Redis's, as a
-// replica in a cluster of Valkey 8 answers them.
+// TestAValkeyIsKnownByWhatItSays answers INFO with the fields that differ from those of Redis, as a replica in a cluster of Valkey 8 does.
 func TestAValkeyIsKnownByWhatItSays(t *testing.T) {
 	a := newActor(t)
 	a.version = "7.2.4"

@@ -28,7 +28,7 @@ func TestTheRedisGatesLinesConform(t *testing.T) {
 	})
 }
 
-// TestTheLinesOfAClusterConform has all subjects of the suite on one Cluster, as ledgers of their own.
+// TestTheLinesOfAClusterConform runs every subject of the suite on one Cluster, each as a ledger of its own.
 func TestTheLinesOfAClusterConform(t *testing.T) {
 	at, subjects := services.RedisCluster(t, 3).URL(), 0
 	fresh := func(t *testing.T) conform.Subject {

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// anotherSecret has a gate make other codes.
+// anotherSecret makes a gate create other codes.
 func anotherSecret(t testing.TB) func(*redis.Options) {
 	t.Helper()
 	made, err := firstcome.NewSecret([]byte("another secret of thirty-two bytes"))
@@ -23,8 +23,8 @@ func anotherSecret(t testing.TB) func(*redis.Options) {
 	return func(o *redis.Options) { o.Secret = made }
 }
 
-// TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten has a ledger make a campaign anew that it made before a backup of it was restored:
-// the codes would be those of coupons that people hold. Another ledger's, or another secret's, are others.
+// TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten lets a restored ledger create a campaign again that it had created after the backup:
+// its codes would be those of coupons that people hold. Another ledger, or another secret, gives other codes.
 func TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten(t *testing.T) {
 	url := services.Redis.Database(t)
 	before := newShop(t, url, 3, of("one", "1"))

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// hardened starts a Redis with an access list, and returns it with the URL of its user firstcome.
+// hardened starts a Redis with an access list, and returns it with the URL of the user firstcome.
 func hardened(t *testing.T, defaultUser string) (server *services.Server, at string) {
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "users.acl")
@@ -28,7 +28,7 @@ func hardened(t *testing.T, defaultUser string) (server *services.Server, at str
 	return server, as(t, server.URL(), "firstcome")
 }
 
-// as returns a URL with a user of an access list.
+// as returns a URL that logs in as another user of an access list.
 func as(t *testing.T, at, user string) string {
 	t.Helper()
 	u, err := url.Parse(at)
@@ -50,7 +50,7 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 				grade = doctor.OK
 			}
 			examine(t, as(t, server.URL(), "operator")).Want(t, grade, "the user default")
-			examine(t, at).Want(t, doctor.Warn, "the user default") // a user who may not look
+			examine(t, at).Want(t, doctor.Warn, "the user default") // this user may not run ACL GETUSER
 
 			stage.Must(t, server.Stop())
 			stage.Must(t, server.Restart(t.Context()))
@@ -70,8 +70,8 @@ func TestARestartLosesNothingWithTheSafeLineOfTheDefaultUserAndEverythingWithout
 	}
 }
 
-// TestWhatAUserDefaultThatIsSwitchedOffDoesDependsOnTheVersion: of Valkey's these are the first ones of each series that load the file
-// whatever that user may, and the last ones before. 9.1.1 and 9.1.2 were tried.
+// TestWhatAUserDefaultThatIsSwitchedOffDoesDependsOnTheVersion: of Valkey, these are the first version of each series that loads the whole file
+// whatever the user default may do, and the last version that does not. 9.1.1 and 9.1.2 were tried.
 func TestWhatAUserDefaultThatIsSwitchedOffDoesDependsOnTheVersion(t *testing.T) {
 	for version, grade := range map[string]doctor.Grade{
 		"redis 7.0.15": doctor.Fail, "redis 8.4.9": doctor.Fail, "redis 8.6.1": doctor.Warn, "redis 9.0.0": doctor.Warn,
@@ -92,7 +92,7 @@ func TestWhatAUserDefaultThatIsSwitchedOffDoesDependsOnTheVersion(t *testing.T) 
 	}
 }
 
-// awaitLoaded waits until a Redis has read its append-only file: it answers users who may not log in before that.
+// awaitLoaded waits until a Redis has read its append-only file. Until then a gate cannot be opened, because Redis answers LOADING.
 func awaitLoaded(t *testing.T, at string) {
 	t.Helper()
 	for until := time.Now().Add(time.Minute); ; {
@@ -112,7 +112,7 @@ func TestADefaultUserThatIsOpenOrHasAPasswordIsSafe(t *testing.T) {
 		server, at := hardened(t, line)
 		examine(t, as(t, server.URL(), "operator")).Want(t, doctor.OK, "the user default")
 		if strings.Contains(line, "nopass") {
-			examine(t, at).Want(t, doctor.OK, "the user default") // it tries
+			examine(t, at).Want(t, doctor.OK, "the user default") // this user may run ACL GETUSER
 			examine(t, server.URL()).Want(t, doctor.OK, "the user default")
 		}
 	}

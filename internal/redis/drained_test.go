@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// settle settles the first entries of the journal, as a recorder does. letters are the dead letters among them.
+// settle settles the first entries of the journal, as a recorder does. letters are the dead letters among their coupons.
 func (s *shop) settle(through int64, entries int, letters ...firstcome.Coupon) (before int64) {
 	s.t.Helper()
 	journal, err := s.do("XRANGE", keysOf[2], "-", "+").AsXRange()
@@ -35,7 +35,8 @@ func letter(number int64, user int) firstcome.Coupon {
 	return firstcome.Coupon{Campaign: "c", Number: number, User: crowd(user, 1)[0]}
 }
 
-// recorded expects the gate to call just these numbers surely recorded: in a repeated claim, in CouponOf and in Has.
+// recorded fails unless exactly the coupons with these numbers are surely recorded by the gate: in the answer to a repeated claim, in CouponOf and in
+// Has.
 func (s *shop) recorded(what string, numbers int, want ...int64) {
 	s.t.Helper()
 	var coupons []firstcome.Coupon
@@ -67,7 +68,7 @@ func (s *shop) recorded(what string, numbers int, want ...int64) {
 	}
 }
 
-// TestWhatIsDrainedIsPublishedAndNeverGoesBack settles higher and higher numbers, and older ones after each.
+// TestWhatIsDrainedIsPublishedAndNeverGoesBack settles rising numbers, and after each a lower number.
 func TestWhatIsDrainedIsPublishedAndNeverGoesBack(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 20)
@@ -91,8 +92,7 @@ func TestWhatIsDrainedIsPublishedAndNeverGoesBack(t *testing.T) {
 	}
 }
 
-// TestWhatIsInTheJournalIsNotDrained has recorders that bring entries to the ledger in another order, and one that died before
-// it said so.
+// TestWhatIsInTheJournalIsNotDrained has recorders whose entries reach the ledger in another order, and a recorder that died before it told the gate.
 func TestWhatIsInTheJournalIsNotDrained(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	for n := range 3 {
@@ -141,8 +141,8 @@ func TestWhatIsSaidOfAnotherEpochChangesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten has two recorders: the one that the ledger answered last
-// settles first. What the ledger said then also holds for the entries that the other settles later.
+// TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten has two recorders. The one with the ledger's later answer settles first. Its answer still
+// counts when the other settles its entries.
 func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 1)
@@ -156,8 +156,8 @@ func TestWhatALedgerSaidOfEntriesThatWereLaterIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters has a recorder that takes the gate to know more than it does: the gate lost
-// that. Then another one tells it all.
+// TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters has a recorder that overestimates what the gate knows, because the gate lost data. Then
+// another recorder tells the gate every dead letter.
 func TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	for n := range 5 {
@@ -194,12 +194,12 @@ func lastEntry(t *testing.T, s *shop) string {
 	return entries[0].ID
 }
 
-// TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber flags one whose user holds it, one whose user holds another by now, and
-// one that nobody holds.
+// TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber flags three dead letters: one whose user holds its number, one whose user holds another number by
+// now, and one whose user holds nothing.
 func TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.issue(0, 4)
-	for range 2 { // the entry comes again
+	for range 2 { // the second time, the entry is given again
 		s.settle(4, 0, letter(2, 1), letter(9, 2), letter(4, 77))
 	}
 	s.settle(4, 1)
@@ -209,11 +209,11 @@ func TestADeadLetterHasAFlagAtTheHolderOfItsVeryNumber(t *testing.T) {
 	}
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 2, User: crowd(1, 1)[0]})
 	s.issue(1, 1)
-	s.settle(5, 1, letter(2, 1)) // by a recorder that was frozen while it was voided
+	s.settle(5, 1, letter(2, 1)) // by a recorder that was frozen while the coupon was voided
 	s.recorded("when it was voided", 4, 1, 5, 3, 4)
 }
 
-// TestManyDeadLettersAndEntriesAreSettledAtOnce has more of them than one Redis command takes.
+// TestManyDeadLettersAndEntriesAreSettledAtOnce settles more dead letters and entries than one Redis command takes.
 func TestManyDeadLettersAndEntriesAreSettledAtOnce(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	var letters []firstcome.Coupon
@@ -228,8 +228,8 @@ func TestManyDeadLettersAndEntriesAreSettledAtOnce(t *testing.T) {
 	}
 }
 
-// TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs has a recorder stand still between the ledger and the gate, while
-// the gate is rebuilt on a server that uses the ids of entries again.
+// TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs stalls a recorder after the ledger has answered it. Meanwhile the gate is
+// rebuilt on a server that uses the same entry ids again.
 func TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 1)

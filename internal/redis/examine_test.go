@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// examine returns what is found of a Redis.
+// examine returns doctor's findings about a Redis.
 func examine(t testing.TB, url string, edit ...func(*redis.Options)) conform.Examination {
 	t.Helper()
 	options := redis.Options{URL: url, Secret: secret(t)}
@@ -32,7 +32,7 @@ func TestARedisThatMayBeAGateIsFoundGood(t *testing.T) {
 	server := services.Redis.Server(t, "--maxmemory", "256mb")
 	found := examine(t, server.URL())
 	found.Want(t, doctor.OK, allOfRedis...)
-	if f := found["gate"]; f.Grade == doctor.Fail || !strings.Contains(f.Found, "answers in") { // in more than a millisecond, where the machine is busy
+	if f := found["gate"]; f.Grade == doctor.Fail || !strings.Contains(f.Found, "answers in") { // on a busy machine the answer takes more than a millisecond
 		t.Errorf("a Redis that answers is %+v", f)
 	}
 
@@ -126,5 +126,5 @@ func TestEveryRightThatIsMissingIsNamedAndTryingWritesNothing(t *testing.T) {
 	}
 }
 
-// untried are rights that need no trial on keys: without them nothing else works, or their lack costs time only.
+// untried are rights that doctor does not try on keys: without them firstcome cannot start, or a missing one only costs time.
 var untried = []string{"@connection", "eval", "evalsha", "info", "subscribe", "unsubscribe", "role"}

@@ -7,7 +7,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// Keys returns the keys of the campaign with a marker, empty for none, in the order in which the scripts take them.
+// Keys returns a campaign's keys in the order in which the scripts take them. marker is the campaign's UID, or empty if it has none.
 func Keys(id firstcome.CampaignID, marker string) []string {
 	if marker == "" {
 		marker = unmarked
@@ -15,7 +15,7 @@ func Keys(id firstcome.CampaignID, marker string) []string {
 	return keysOf(id, marker).all()
 }
 
-// Unnoticing has the gate decide claims without a look at the server's run: the reference of what that look costs.
+// Unnoticing makes the gate decide claims without checking the server's run, for the benchmark of that check.
 func (g *Gate) Unnoticing() {
 	const look = "  if why then return nil, {why} end\n"
 	script := strings.Replace(decidePart, look, "", 1)
@@ -26,8 +26,8 @@ func (g *Gate) Unnoticing() {
 	g.claim = newScript("claim", blind+linePart+statePart+script+claimLua)
 }
 
-// Trust has the gate decide claims of a campaign again after its server restarted or the campaign moved to another one. Only a rebuild
-// may do so elsewhere: it stands for one where a test has no ledger.
+// Trust makes the gate decide claims of a campaign again after its server has restarted, or the campaign has moved to another server. In the product
+// only a rebuild may do so. Tests without a ledger use it in the place of one.
 func (r *Redis) Trust(ctx context.Context, id firstcome.CampaignID) error {
 	k, err := r.conn.keysOf(ctx, id)
 	if err != nil {

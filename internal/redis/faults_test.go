@@ -111,18 +111,18 @@ func TestF07WithoutMemoryNothingIsHalfDoneAndHoldersAreFound(t *testing.T) {
 	if diff := cmp.Diff(before, s.dump()); diff != "" {
 		t.Errorf("a claim without memory left something (-before +after):\n%s", diff)
 	}
-	s.settle(0, 0, letter(2, 1)) // a dead letter's flag needs a little
+	s.settle(0, 0, letter(2, 1)) // flagging a dead letter needs a little memory
 	if d := s.issue(1, 1); !d[0].Coupon.Buried {
 		t.Errorf("a dead letter's holder has no flag: %+v", d)
 	}
-	s.drain(s.journal(), p.Take) // recording is what gives memory back
+	s.drain(s.journal(), p.Take) // recording frees memory
 	p.WaitFor(t, 10)
 	s.drained(10)
 	s.do("CONFIG", "SET", "maxmemory", "0")
 	s.want(s.gate, crowd(10, 1), "issued:11")
 }
 
-// An operator's changes are what helps a full Redis, so it must take them.
+// Operators relieve a full Redis by changes, so it must take them.
 func TestF07AFullRedisTakesEveryChangeAndANewNodeAndIssuesNothing(t *testing.T) {
 	server := services.Redis.Server(t, "--maxmemory", "4mb")
 	s := newShop(t, server.URL(), 20)
@@ -130,7 +130,7 @@ func TestF07AFullRedisTakesEveryChangeAndANewNodeAndIssuesNothing(t *testing.T) 
 	for n, step := range []struct {
 		change  firstcome.Change
 		refused bool
-		then    string // what a new user is told
+		then    string // what a new user gets
 	}{
 		{change: firstcome.Change{Kind: firstcome.ChangePause}, then: "paused"},
 		{change: firstcome.Change{Kind: firstcome.ChangeResume}, then: "undecided"},
@@ -141,7 +141,7 @@ func TestF07AFullRedisTakesEveryChangeAndANewNodeAndIssuesNothing(t *testing.T) 
 		{change: firstcome.Change{Kind: firstcome.ChangeClose}, then: "closed"},
 	} {
 		s.fill()
-		// Redis frees buffers of connections when it likes to, and that is no room for a coupon here.
+		// Redis frees buffers of its connections at any time. This limit keeps that memory from becoming room for a coupon.
 		s.do("CONFIG", "SET", "maxmemory", "3800kb")
 		step.change.Version = int64(n + 2)
 		if refused := s.apply(step.change); refused != step.refused {
@@ -181,7 +181,7 @@ func (s *shop) fill() {
 func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.issue(0, 3)
-	for _, key := range keysOf[:3] { // those of a line have a test of their own
+	for _, key := range keysOf[:3] { // line_faults_test.go has the keys of lines
 		t.Run(key, func(t *testing.T) {
 			there, err := s.do("EXISTS", key).AsBool()
 			stage.Must(t, err)
@@ -210,8 +210,7 @@ func TestF08AKeyOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 	s.want(s.gate, crowd(2, 2), "already_issued:3", "issued:4")
 }
 
-// TestF08ARightThatIsTakenAwayLeavesNothingHalfDone takes away the right to what the script writes, from a gate that
-// has tried its rights before.
+// TestF08ARightThatIsTakenAwayLeavesNothingHalfDone takes the rights to write away from a gate that has already checked its rights.
 func TestF08ARightThatIsTakenAwayLeavesNothingHalfDone(t *testing.T) {
 	address := services.Redis.Database(t)
 	s := newShop(t, address, 100)
@@ -257,7 +256,7 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		for n := range callers {
 			all.Go(func() {
-				// Four seconds after it froze the connection is given up, whatever the deadline.
+				// The connection is given up four seconds after Redis froze, whatever the deadline.
 				if _, err := s.gate.Claim(ctx, "c", crowd(n, 1)); err == nil || ctx.Err() == nil && time.Since(frozen) < 3*time.Second {
 					t.Errorf("a Redis that hangs said %v before the deadline", err)
 				}
@@ -266,7 +265,7 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 		all.Wait()
 		cancel()
 	}
-	// Each call leaves at most one goroutine that waits for an answer nobody takes any more.
+	// Each call leaves at most one goroutine, which waits for an answer that no caller takes.
 	if now := runtime.NumGoroutine(); now > before+5*callers {
 		t.Errorf("%d goroutines became %d", before, now)
 	}
@@ -277,7 +276,7 @@ func TestF09ARedisThatHangsIsGivenUpAtTheDeadlineAndHeals(t *testing.T) {
 func TestF09ARedisThatHangsIsToldAtTheStart(t *testing.T) {
 	server := services.Redis.Server(t)
 	stage.Must(t, server.Freeze())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // far above what each connection has
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // far longer than each connection may take
 	defer cancel()
 	g, err := redis.Open(ctx, redis.Options{URL: server.URL(), Secret: secret(t)})
 	if err == nil {
@@ -333,17 +332,17 @@ func TestF11AClaimWhoseReplyIsLostIsFoundByAskingAgain(t *testing.T) {
 	through, err := proxy.URL(url)
 	stage.Must(t, err)
 	g := open(t, through)
-	const enough, most = 10, 1000 // replies lost, and users who claim until then
+	const enough, most = 10, 1000 // lost replies, and users who claim until then
 	lost, users := 0, 0
 	for ; lost < enough && users < most; users++ {
 		n := users
-		for err := errors.New("not yet"); err != nil; { // so that it is not the reply to a greeting
+		for err := errors.New("not yet"); err != nil; { // so that the dropped reply is not one of the connection's greeting
 			err = errors.Join(g.Ping(t.Context()), g.Ping(t.Context()), g.Ping(t.Context()))
 		}
 		proxy.DropReply(1)
 		_, err := g.Claim(t.Context(), "c", crowd(n, 1))
 		if err == nil {
-			continue // what was dropped was another reply
+			continue // another reply was dropped
 		}
 		if classOf(t, err) == redis.Fatal {
 			t.Errorf("a lost reply is %v", err)
@@ -382,7 +381,7 @@ func TestF13WhatAnUnwillingRedisAnswersIsSafe(t *testing.T) {
 				t.Errorf("something was written (-before +after):\n%s", diff)
 			}
 			s.do(test.end...)
-			stage.Must(t, s.gate.Trust(t.Context(), "c")) // who was a replica is another run
+			stage.Must(t, s.gate.Trust(t.Context(), "c")) // a server that was a replica is another run
 		})
 	}
 	s.want(s.gate, crowd(0, 2), "already_issued:1", "issued:2")
@@ -405,7 +404,7 @@ func TestF65AMissingRightIsNamed(t *testing.T) {
 }
 
 func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
-	// A new user may use all channels, as before Redis 7: then a pattern alone is an error.
+	// A new user may use all channels, as before Redis 7. With that right, a channel pattern in the user's rights is an error.
 	url := services.Redis.Server(t, "--acl-pubsub-default", "allchannels").URL()
 	s, p := newShop(t, url, firstcome.Unlimited), stage.NewLedger("c")
 	as := services.User(t, url, strings.Fields(redis.Rights)...)
@@ -429,7 +428,7 @@ func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 	}
 }
 
-// watch watches what is settled until the test ends, and returns when nothing is missed.
+// watch watches drained numbers until the test ends. It returns once no message can be missed.
 func watch(t *testing.T, g *whole, each func(firstcome.CampaignID, int64)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

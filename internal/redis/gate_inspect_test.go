@@ -17,7 +17,7 @@ import (
 )
 
 func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
-	const batches, each = 250, 9 // several pages of both
+	const batches, each = 250, 9 // several pages of holders and of the journal
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	var issued []firstcome.Coupon
 	for n := range batches {
@@ -25,7 +25,7 @@ func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
 			issued = append(issued, d.Coupon)
 		}
 	}
-	s.do("XADD", keysOf[2], "*", "format", "9", "users", "x") // which is nobody's coupon
+	s.do("XADD", keysOf[2], "*", "format", "9", "users", "x") // belongs to no coupon
 	var journal, held []firstcome.Coupon
 	err := s.gate.Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error {
 		journal = append(journal, c)
@@ -43,7 +43,7 @@ func TestWhoInspectsTheGateSeesEveryHolderAndTheWholeJournal(t *testing.T) {
 	slices.SortFunc(held, func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) })
 	held = slices.Compact(held)
 	for n := range issued {
-		issued[n].Code = "" // which a holder does not have
+		issued[n].Code = "" // holders have no code
 	}
 	if diff := cmp.Diff(issued, held); diff != "" {
 		t.Errorf("the holders are not who was issued (-issued +held):\n%s", diff)

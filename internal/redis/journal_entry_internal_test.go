@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage, which is one dead letter and not as many as it has users.
+// TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage: it becomes one dead letter, not one for each user.
 func TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
 	secret, err := firstcome.NewSecret([]byte("a secret of the tests, 32 bytes and more"))
 	if err != nil {
@@ -28,7 +28,7 @@ func TestAnEntryOfMoreUsersThanAScriptServesIsOnePieceOfGarbage(t *testing.T) {
 	}
 }
 
-// FuzzF44EntriesAreCouponsOrGarbage decodes entries that somebody may have written.
+// FuzzF44EntriesAreCouponsOrGarbage decodes entries that another program may have written.
 func FuzzF44EntriesAreCouponsOrGarbage(f *testing.F) {
 	f.Add("1", "1", "1700000000000000", "1", "1", "a\nb")
 	f.Add("1", "1", "1700000000000000", "1", "9007199254740991", "a\nb")

@@ -19,13 +19,12 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A season is a shop on a server of its own, a journal that looks when it is told to, and
-// a clock. The campaign c closes at closing.
+// A season is a shop on a server of its own, with a journal that looks when the test says so, and a clock. The campaign c closes at closing.
 type season struct {
 	*shop
 	page   *stage.Ledger
 	clock  *atomic.Int64
-	asked  chan struct{} // the journal asks for the active campaigns: what it did before is done
+	asked  chan struct{} // the journal asks for the active campaigns, so everything before is done
 	active chan []gate.Revision
 	stop   func()
 }
@@ -57,7 +56,7 @@ func (s *season) closesAt(version int64, at time.Time) {
 	s.apply(firstcome.Change{Version: version, Kind: firstcome.ChangeTerms, Terms: firstcome.Terms{Quantity: firstcome.Unlimited, ClosesAt: at}})
 }
 
-// record starts a recorder, in the place of the one before.
+// record starts a recorder that replaces the previous one.
 func (s *season) record(edit ...func(*redis.ConsumerOptions)) {
 	s.t.Helper()
 	if s.stop != nil {
@@ -85,7 +84,7 @@ func (s *season) record(edit ...func(*redis.ConsumerOptions)) {
 	s.awaitListener()
 }
 
-// look has the journal look once at campaigns, and returns how many commands Redis got.
+// look makes the journal look at campaigns once, and returns how many commands Redis got.
 func (s *season) look(active ...gate.Revision) (commands int64) {
 	s.t.Helper()
 	before := s.commands()
@@ -94,8 +93,7 @@ func (s *season) look(active ...gate.Revision) (commands int64) {
 	return s.commands() - before
 }
 
-// commands returns how many commands Redis got of everybody, but for those that ask for
-// this and that keep connections alive.
+// commands returns how many commands Redis got from all clients, without those that ask for INFO or keep a connection alive.
 func (s *season) commands() (all int64) {
 	s.t.Helper()
 	for name, calls := range s.calls() {
@@ -125,8 +123,8 @@ func (s *shop) calls() map[string]int64 {
 	return all
 }
 
-// costsNothing has the journal look until many looks in a row cost nothing. A worker may still be at the
-// campaign for some looks after it is quiet.
+// costsNothing lets the journal look until 20 looks in a row cost nothing. A worker may still be busy with the campaign for some looks after it has
+// become quiet.
 func (s *season) costsNothing(what string, active ...gate.Revision) {
 	s.t.Helper()
 	for n, nothing := 0, 0; nothing < 20; n++ {
@@ -140,7 +138,7 @@ func (s *season) costsNothing(what string, active ...gate.Revision) {
 	}
 }
 
-// costsSomething tells whether each of some looks costs something.
+// costsSomething fails unless each of five looks costs a command.
 func (s *season) costsSomething(what string, active ...gate.Revision) {
 	s.t.Helper()
 	for range 5 {
@@ -182,7 +180,7 @@ func TestACampaignIsQuietOnceItsJournalIsEmptyByTheGatesClock(t *testing.T) {
 		return nil
 	}
 	s.at(closing.Add(-time.Microsecond))
-	s.issue(0, 10) // at the last instant
+	s.issue(0, 10) // at the last instant before the closing
 	s.at(closing)
 	s.costsSomething("with a journal", revision(2))
 	close(let)
@@ -196,7 +194,7 @@ func TestAMessageOrANewVersionEndsTheSlowLookAtOnce(t *testing.T) {
 	s.costsNothing("closed", revision(2))
 	s.closesAt(3, closing.Add(time.Hour))
 	s.at(closing.Add(time.Minute))
-	// The recorder's list is older than the change, as while the ledger is down: what is issued wakes it.
+	// The recorder's list is older than the change, as while the ledger is down. The message about an issue wakes it.
 	s.issue(0, 10)
 	s.page.WaitFor(t, 10)
 	s.drained(10)
@@ -208,8 +206,7 @@ func TestAMessageOrANewVersionEndsTheSlowLookAtOnce(t *testing.T) {
 	s.costsNothing("closed again", revision(3))
 }
 
-// TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost claims through a node whose messages the recorder
-// does not hear.
+// TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost claims through a node whose messages do not reach the recorder.
 func TestWhatIsIssuedOfAQuietCampaignIsRecordedThoughItsMessageIsLost(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -253,7 +250,7 @@ func TestAJournalThatIsLostIsMadeAgainBeforeTheCampaignIsQuiet(t *testing.T) {
 	s.costsNothing("recorded from the holders", revision(2))
 }
 
-// copies makes campaigns that are like c.
+// copies creates campaigns like c.
 func (s *season) copies(count int, like gate.Revision) (all []gate.Revision) {
 	s.t.Helper()
 	words := []string{"EVAL", `for n = 2, #KEYS do redis.call('COPY', KEYS[1], KEYS[n]) end`, fmt.Sprint(1 + count), keysOf[0]}

@@ -21,7 +21,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew has a batch of one coupon, and nobody else who records.
+// TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew has one recorder, with a batch of one coupon.
 func TestF22ARecorderThatStopsIsDoneWithItsBatchAndTakesNothingNew(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	for n := range 10 {
@@ -41,7 +41,7 @@ func TestF42TwoRecordersOfTheSameEntriesRecordEachCouponOnce(t *testing.T) {
 	for n := range 40 {
 		s.issue(n*10, 10)
 	}
-	// The first recorder has entries and hangs, without a sign of life: another takes them over.
+	// The first recorder has entries and hangs without sending heartbeats, so another takes the entries over.
 	hung, let := make(chan struct{}), make(chan struct{})
 	slow := stage.NewLedger("c")
 	slow.Before = func(record.Batch) error {
@@ -69,11 +69,11 @@ func TestARecorderThatIsAtWorkKeepsItsEntries(t *testing.T) {
 	}
 }
 
-// keptAtWork has a sink hang for longer than an entry may be idle, and tells whether the recorder kept its entries. A machine that stands still for
-// two thirds of that time takes them from it: such a try proves nothing.
+// keptAtWork makes a sink hang for longer than Idle, and reports whether the recorder kept its entries. If the machine stalls for two thirds of Idle,
+// another recorder takes them over, and the try proves nothing.
 func keptAtWork(t *testing.T, idle time.Duration) bool {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
-	s.issue(0, 10) // the second is read with the first, and waits
+	s.issue(0, 10) // the second batch is read together with the first, and waits
 	s.issue(10, 10)
 	at, let := make(chan struct{}, 2), make(chan struct{})
 	p.Before = func(record.Batch) error {
@@ -85,7 +85,7 @@ func keptAtWork(t *testing.T, idle time.Duration) bool {
 	<-at
 	other := stage.NewLedger("c")
 	s.drain(s.journal(func(o *redis.ConsumerOptions) { o.Idle = idle }), other.Take)
-	for resets, before := 0, int64(0); resets < 4 && len(other.Coupons("c")) == 0; { // which takes longer than to be idle
+	for resets, before := 0, int64(0); resets < 4 && len(other.Coupons("c")) == 0; { // this takes longer than Idle
 		idleNow := s.pendingIdle()
 		if idleNow < before {
 			resets++
@@ -98,8 +98,7 @@ func keptAtWork(t *testing.T, idle time.Duration) bool {
 	return len(other.Coupons("c")) == 0
 }
 
-// pendingIdle returns for how many milliseconds the last pending entry has been
-// with its recorder without a sign of life.
+// pendingIdle returns how many milliseconds ago the recorder of the last pending entry sent a heartbeat.
 func (s *shop) pendingIdle() int64 {
 	s.t.Helper()
 	entries, err := s.do("XPENDING", keysOf[2], "recorders", "-", "+", "10").ToArray()
@@ -128,7 +127,7 @@ func TestF43AGroupThatIsGoneIsMadeAgainFromTheBeginning(t *testing.T) {
 	}
 }
 
-// TestACampaignThatIsBeingMadeIsNoAlarm has recorders look for a campaign that the ledger has and the gate not yet.
+// TestACampaignThatIsBeingMadeIsNoAlarm makes recorders look for a campaign that is in the ledger and not yet at the gate.
 func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 	const marker = "m"
 	unmade := func(o *redis.Options) {
@@ -160,8 +159,7 @@ func TestACampaignThatIsBeingMadeIsNoAlarm(t *testing.T) {
 	}
 }
 
-// TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained has a recorder that died when the ledger had all, and somebody who deleted
-// the entries then.
+// TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained lets a recorder die after the ledger has answered. Then somebody deletes its entries.
 func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	var coupons []firstcome.Coupon
@@ -189,7 +187,7 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	}
 }
 
-// TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain has the ledger's row locked at that moment.
+// TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain locks the ledger's row when the hole is to be filled.
 func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
@@ -231,7 +229,7 @@ func TestF43WhatIsGoneOfAJournalIsMadeAgainFromTheHolders(t *testing.T) {
 	}
 }
 
-// TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified has a journal deleted, of a gate that another run decided last, or that a
+// TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified deletes the journal of a gate whose last decision was another run's, or that a
 // rebuild froze.
 func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T) {
 	for field, value := range map[string]string{"run": "another", "frozen": "1"} {
@@ -257,7 +255,7 @@ func TestF43NothingIsMadeAgainFromTheHoldersOfAGateThatIsUnverified(t *testing.T
 	}
 }
 
-// Redis 6.2 hands such entries out without saying which they are.
+// Redis 6.2 hands out deleted entries without saying that they are deleted.
 func TestF43EntriesThatAreGoneWithADeadRecorderHoldUpNothing(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	stream := keysOf[2]
@@ -290,8 +288,8 @@ func TestF43AHoleInAJournalThatIsNeverEmptyIsFilledFromTheHolders(t *testing.T) 
 	}
 }
 
-// neverEmpty has another recorder never finish its entry, so that the journal is never empty, while numbers come behind a hole. It tells whether
-// the other recorder still had the entry at the end: a test that stands still for longer than Idle loses it, and has proved nothing.
+// neverEmpty lets another recorder keep one entry forever, so that the journal is never empty, and issues numbers after a hole. It reports whether
+// the other recorder still had its entry at the end: a test that stalls for longer than Idle loses the entry, and proves nothing.
 func neverEmpty(t *testing.T, idle time.Duration) bool {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	stream := keysOf[2]
@@ -321,7 +319,7 @@ func neverEmpty(t *testing.T, idle time.Duration) bool {
 	return true
 }
 
-// TestARelayTakesEntriesAndTellsTheGateNothing has a campaign of which something was drained before, by a recorder.
+// TestARelayTakesEntriesAndTellsTheGateNothing uses a campaign of which a recorder has drained coupons before.
 func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 3)
@@ -350,8 +348,8 @@ func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	}
 }
 
-// TestF45AnyOrderOfTheEntriesGivesTheSameLedger gives the entries of a journal as
-// failures would: any of them again, in any order, to several recorders.
+// TestF45AnyOrderOfTheEntriesGivesTheSameLedger gives the entries of a journal to several recorders as failures would: in any order, and any of them
+// repeatedly.
 func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 	seed.Check(t, func(r *rapid.T) {
 		s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
@@ -388,7 +386,7 @@ func TestF45AnyOrderOfTheEntriesGivesTheSameLedger(t *testing.T) {
 	})
 }
 
-// TestAnEntryOfACenturyToComeIsNotAnOldOne has a journal whose server's clock was once far ahead.
+// TestAnEntryOfACenturyToComeIsNotAnOldOne has a journal whose server's clock was far ahead once.
 func TestAnEntryOfACenturyToComeIsNotAnOldOne(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	s.do("XADD", keysOf[2], "9223372036854775807-0", "format", "9", "users", "x")
@@ -423,8 +421,8 @@ func TestTheLagIsTheNumbersThatAreNotSettled(t *testing.T) {
 	}
 }
 
-// TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds has a backlog of single coupons and then of a crowd's. A recorder
-// that took as many entries of the second as of the first would hold hundreds of thousands of coupons.
+// TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds has a backlog of single coupons, followed by large batches. A recorder that read as many
+// entries of the second kind as of the first would hold hundreds of thousands of coupons.
 func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 	const singles, crowds, each, page = 250, 300, 100, 100
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
@@ -442,7 +440,7 @@ func TestF49ARecorderTakesNoMoreOfABacklogThanABatchNeeds(t *testing.T) {
 			return err
 		}
 		taken, err := summary[0].AsInt64()
-		if b.Coupons[0].Number > singles { // before, it does not know what comes
+		if b.Coupons[0].Number > singles { // before that, the recorder does not know how large the next entries are
 			most = max(most, int(taken))
 		}
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// make makes another campaign at the gate and has it issue a coupon.
+// make creates another campaign at the gate and issues a coupon of it.
 func (s *shop) make(id firstcome.CampaignID) {
 	s.t.Helper()
 	change := firstcome.Change{Campaign: id, Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 100}}
@@ -84,7 +84,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 			}}
 			s.limit(&limits)
 			stage.Run(t, record.NewRecorder(j, p, limits).Run)
-			if c.sink == errDamaged { // which the recorder tells
+			if c.sink == errDamaged { // the recorder reports this error
 				<-failed
 			} else {
 				_ = s.told()
@@ -97,8 +97,7 @@ func TestCampaignsThatCannotBeDrainedHoldUpNobody(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers has one worker, and a sink that
-// waits for the locked campaign until it is released.
+// TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers has one worker, and a sink that waits for the locked campaign until the test releases it.
 func TestWhoWaitsForALockedCampaignKeepsNobodyFromTheOthers(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.make("locked")
@@ -188,10 +187,10 @@ func TestACampaignThatIsNoLongerActiveIsNotTriedAgain(t *testing.T) {
 	for len(tries) > 0 {
 		<-tries
 	}
-	for range 50 { // which is many times as long as it rests
+	for range 50 { // much longer than the campaign rests
 		<-looks
 	}
-	if again := len(tries); again > 1 { // one may have been under way
+	if again := len(tries); again > 1 { // one try may have been under way
 		t.Errorf("it was tried %d times more", again)
 	}
 }
@@ -216,7 +215,7 @@ func TestACampaignThatIsNewIsDrainedBeforeTheNextSweep(t *testing.T) {
 	p.WaitFor(t, 1)
 }
 
-// awaitListener waits until a journal hears what wakes it.
+// awaitListener waits until a journal receives the messages that wake it.
 func (s *shop) awaitListener() {
 	s.t.Helper()
 	channel := "firstcome:wake:" + strings.TrimPrefix(s.gate.Name(), "redis:") + ":-"

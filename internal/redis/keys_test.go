@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// of has a gate decide for a ledger that gives all its campaigns one marker.
+// of makes a gate decide for a ledger that gives all its campaigns one marker.
 func of(ledger, marker string) func(*redis.Options) {
 	return func(o *redis.Options) {
 		o.Ledger = func() string { return ledger }
@@ -24,8 +24,7 @@ func of(ledger, marker string) func(*redis.Options) {
 	}
 }
 
-// calls are what a node asks a gate about the campaign c, but to forget it; c has no other change
-// than its first, and coupons in force.
+// calls are all calls of a node about the campaign c, except the one that forgets it. c has coupons in force, and no change except its first.
 func calls(ctx context.Context, g *whole) map[string]func() error {
 	return map[string]func() error{
 		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
@@ -50,8 +49,8 @@ func calls(ctx context.Context, g *whole) map[string]func() error {
 	}
 }
 
-// TestF32TwoLedgersAtOneRedisEachIssueTheirOwn has two ledgers, and a later copy of the first with another secret, with a campaign of one id,
-// and more claims than each has coupons, at once. Their recorders run side by side. Retiring one leaves the others.
+// TestF32TwoLedgersAtOneRedisEachIssueTheirOwn has two ledgers, and a later copy of the first with another secret. Each has a campaign with the same
+// id and gets more claims than coupons, all at once. Their recorders run side by side. Retiring one campaign leaves the others alone.
 func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	url := services.Redis.Database(t)
 	type ledger struct {
@@ -104,7 +103,7 @@ func TestF32TwoLedgersAtOneRedisEachIssueTheirOwn(t *testing.T) {
 	}
 }
 
-// TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs has another node still decide for the earlier ledger.
+// TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs lets another node continue to decide for the earlier ledger.
 func TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs(t *testing.T) {
 	s, name, _ := replaceable(t)
 	s.issue(0, 1)
@@ -115,7 +114,7 @@ func TestANodeWhoseLedgerIsReplacedRetiresTheKeysOfTheLedgerAsItIs(t *testing.T)
 	}
 }
 
-// replaceable returns a shop whose ledger calls its campaigns by what name returns, and counts how often it is asked.
+// replaceable returns a shop whose ledger gives its campaigns the marker that name returns, and counts how often the gate asks for it.
 func replaceable(t *testing.T) (s *shop, name func(string), asked func() int) {
 	var mu sync.Mutex
 	marker, count := "one.1", 0

@@ -25,8 +25,7 @@ import (
 
 const layoutKey = "firstcome:layout"
 
-// raise raises the layout of the campaign as a newer program does, and returns how many
-// numbers it had at that instant.
+// raise raises the campaign's layout as a newer program does, and returns how many numbers were issued by then.
 func (s *shop) raise() (last int64) {
 	s.t.Helper()
 	s.do("SET", layoutKey, "2")
@@ -35,7 +34,7 @@ func (s *shop) raise() (last int64) {
 	return last
 }
 
-// outdated tells whether an error says that this program is too old, and what to do.
+// outdated reports whether an error says that this program is too old, and what to do about it.
 func outdated(err error) bool {
 	return errors.Is(err, firstcome.ErrGateMismatch) && strings.Contains(err.Error(), "run the newer firstcome")
 }
@@ -67,7 +66,7 @@ func TestF65ANodeThatRunsLeavesACampaignOfANewerLayoutAlone(t *testing.T) {
 	s.issue(0, 10)
 	g, ctx := s.gate, t.Context()
 	s.raise()
-	s.do("HDEL", keysOf[0], "issued") // of what a newer layout has none
+	s.do("HDEL", keysOf[0], "issued") // a newer layout has no such field
 	before := s.dump()
 	all := calls(ctx, g)
 	all["who has it forgotten"] = func() error { return g.Retire(ctx, "c") }
@@ -102,11 +101,10 @@ func TestF65ANodeThatRunsMakesNoCampaignOnceALayoutItDoesNotKnowIsWritten(t *tes
 	if n, err := s.do("EXISTS", redis.Keys("another", "")[0]).AsInt64(); err != nil || n != 0 {
 		t.Errorf("it was made: %d, %v", n, err)
 	}
-	s.want(s.gate, crowd(0, 1), "issued:1") // the layout of this one is known
+	s.want(s.gate, crowd(0, 1), "issued:1") // the program knows this layout
 }
 
-// TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised has claims under
-// way at that instant.
+// TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised raises the layout while claims are under way.
 func TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), firstcome.Unlimited)
 	const claimants = 4
@@ -150,8 +148,7 @@ func TestF65AnOlderNodeDecidesNothingFromTheInstantAtWhichTheLayoutIsRaised(t *t
 	}
 }
 
-// TestF65ANewerProgramsEntriesAreLeftToItsRecorders has them in the midst of others, and what
-// only looks like them is garbage.
+// TestF65ANewerProgramsEntriesAreLeftToItsRecorders puts such entries among others. Entries that only look like them are garbage.
 func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 3)
@@ -168,7 +165,7 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 		t.Errorf("was told %v", err)
 	}
 	stop()
-	s.drain(j, p.Take) // it finds the entry with itself
+	s.drain(j, p.Take) // it finds the entry among its own pending ones
 	s.issue(6, 3)
 	p.WaitFor(t, 9)
 	s.takeOver(newer, idle)
@@ -176,8 +173,8 @@ func TestF65ANewerProgramsEntriesAreLeftToItsRecorders(t *testing.T) {
 	p.Wait(t, "2 dead letters", func() bool { return len(p.Letters()) == 2 })
 }
 
-// TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo has a recorder that reads one entry at a time
-// begin again with a newer one's before what it left unfinished.
+// TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo has a recorder that reads one entry at a time. It restarts with entries of a newer program
+// before those that it left unfinished.
 func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	for range 3 {
@@ -196,7 +193,7 @@ func TestF65WhatIsBehindANewerProgramsEntriesIsNotLeftToo(t *testing.T) {
 	p.WaitFor(t, 1)
 }
 
-// takeOver has a newer recorder take over an entry that another has had for long, and finish it.
+// takeOver lets a newer recorder take over an entry that another recorder has had for longer than idle, and finish it.
 func (s *shop) takeOver(entry string, idle time.Duration) {
 	s.t.Helper()
 	stage.Await(s.t, "the entry at a newer recorder", true, func() bool {

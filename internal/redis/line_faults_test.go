@@ -21,14 +21,14 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// line makes c a campaign with a line, of as many coupons as there are.
+// line makes the campaign c unlimited, and gives it a line with so many people.
 func (s *shop) line(people int) {
 	s.t.Helper()
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(firstcome.Unlimited, 0)})
 	join(s.t, s.gate, 0, people)
 }
 
-// servedInTurn holds that each of so many people has the coupon of their turn.
+// servedInTurn fails unless the first so many people each have the coupon of their turn.
 func servedInTurn(t testing.TB, g gate.Gate, people int) {
 	t.Helper()
 	all := journaled(t, g)
@@ -43,7 +43,7 @@ func servedInTurn(t testing.TB, g gate.Gate, people int) {
 	keepsPlaces(t, g)
 }
 
-// TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn drops the reply to services, and to joins.
+// TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn drops replies to services and to joins.
 func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn(t *testing.T) {
 	at := services.Redis.Database(t)
 	s := newShop(t, at, firstcome.Unlimited)
@@ -53,7 +53,7 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn(t *testing.T) {
 	stage.Must(t, err)
 	g := open(t, through)
 	lose := func(call func() error) (lost bool) {
-		for err := errors.New("not yet"); err != nil; { // so that it is not the reply to a greeting
+		for err := errors.New("not yet"); err != nil; { // so that the dropped reply is not one of the connection's greeting
 			err = errors.Join(g.Ping(t.Context()), g.Ping(t.Context()), g.Ping(t.Context()))
 		}
 		proxy.DropReply(1)
@@ -64,12 +64,12 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn(t *testing.T) {
 		}
 		return err != nil
 	}
-	stage.Must(t, stage.Err(s.gate.Serve(t.Context(), "c", 1))) // so that Redis has the script: a lost reply is not that it has none
-	const enough, most = 10, 1000                               // services lost behind their script, and tries
+	stage.Must(t, stage.Err(s.gate.Serve(t.Context(), "c", 1))) // so that Redis has the script, and no lost reply is a NOSCRIPT
+	const enough, most = 10, 1000                               // replies lost after the script ran, and tries
 	lost, people := 0, 1
 	for n := 0; lost < enough && n < most; n++ {
 		lose(func() error { return stage.Err(g.Claim(t.Context(), "c", crowd(people, 2))) })
-		before := s.issue(people, 2) // asks again, and finds both or joins both
+		before := s.issue(people, 2) // asks again: it finds both places, or joins both users
 		if before[0].Outcome != firstcome.Waiting || before[1].Place.Ticket != int64(people+2) {
 			t.Fatalf("who joined is answered %+v", before)
 		}
@@ -86,8 +86,8 @@ func TestF71AServiceWhoseAnswerIsLostIsDoneOnceAndTheNextGoesOn(t *testing.T) {
 	}
 }
 
-// TestF71ALineOutlivesARedisThatIsKilled kills Redis and starts it again, over and over, while a line is served. Redis syncs
-// before it answers: one that syncs every second loses what it confirmed while a sync was under way.
+// TestF71ALineOutlivesARedisThatIsKilled kills and restarts Redis repeatedly while a line is served. Redis syncs before it answers. With a sync every
+// second it would lose what it confirmed during a sync.
 func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always")
 	s := newShop(t, server.URL(), firstcome.Unlimited)
@@ -97,7 +97,7 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 		begun, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
-			for n := 0; stage.Err(s.gate.Serve(context.Background(), "c", 1)) == nil; n++ { // until it is killed
+			for n := 0; stage.Err(s.gate.Serve(context.Background(), "c", 1)) == nil; n++ { // until Redis is killed
 				if n == 0 {
 					close(begun)
 				}
@@ -114,7 +114,7 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 	servedInTurn(t, s.gate, people)
 }
 
-// lineCalls are what a node does to a campaign with people in line: user-0 to user-2.
+// lineCalls are a node's calls about a campaign whose line has user-0 to user-2.
 func lineCalls(g *whole) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"a join":    func(ctx context.Context) error { return stage.Err(g.Claim(ctx, "c", crowd(5, 5))) },
@@ -134,7 +134,7 @@ func lineCalls(g *whole) map[string]func(context.Context) error {
 	}
 }
 
-// TestF08AKeyOfALineOfAnotherTypeIsSeenBeforeTheFirstWrite has somebody write each key of a campaign with a line.
+// TestF08AKeyOfALineOfAnotherTypeIsSeenBeforeTheFirstWrite gives each key of a campaign with a line the wrong type.
 func TestF08AKeyOfALineOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.line(4)
@@ -145,7 +145,7 @@ func TestF08AKeyOfALineOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 		before := s.dump()
 		for what, call := range lineCalls(s.gate) {
 			if key == keysOf[2] && strings.HasPrefix(what, "who looks") {
-				continue // it needs no journal
+				continue // this call needs no journal
 			}
 			if err := call(t.Context()); err == nil || classOf(t, err) != redis.Fatal {
 				t.Errorf("%s: %s got %v", key, what, err)
@@ -161,8 +161,7 @@ func TestF08AKeyOfALineOfAnotherTypeIsSeenBeforeTheFirstWrite(t *testing.T) {
 	servedInTurn(t, s.gate, 4)
 }
 
-// TestF08ARightThatIsTakenAwayLeavesALineWhole takes away the rights to what scripts write, one by one, from a gate that has
-// tried its rights before.
+// TestF08ARightThatIsTakenAwayLeavesALineWhole takes the rights to write away, one by one, from a gate that has already checked its rights.
 func TestF08ARightThatIsTakenAwayLeavesALineWhole(t *testing.T) {
 	at := services.Redis.Database(t)
 	s := newShop(t, at, 100)
@@ -204,7 +203,7 @@ func TestF08ARightThatIsTakenAwayLeavesALineWhole(t *testing.T) {
 	servedInTurn(t, s.gate, 3)
 }
 
-// TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave fills Redis while three are in line.
+// TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave fills Redis while three people are in line.
 func TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave(t *testing.T) {
 	server := services.Redis.Server(t)
 	s := newShop(t, server.URL(), firstcome.Unlimited)
@@ -222,7 +221,7 @@ func TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave(t *testing.T) {
 	if state := keepsPlaces(t, s.gate); state.Line.Waiting != 2 || state.Line.LastTicket != 3 {
 		t.Errorf("the line is %+v", state.Line)
 	}
-	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeClose}) // as any change
+	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeClose}) // a full Redis takes every change
 	s.do("CONFIG", "SET", "maxmemory", "0")
 	state := keepsPlaces(t, s.gate)
 	if len(state.Past) != 1 || state.Past[0].Waiting != 2 || state.Past[0].Reason != "closed" {
@@ -230,7 +229,7 @@ func TestF07AFullRedisGivesNoPlacesAndLetsPeopleLeave(t *testing.T) {
 	}
 }
 
-// refuses makes calls of a gate, and wants each to get an error and to write nothing.
+// refuses fails unless each of the calls returns the error and writes nothing.
 func (s *shop) refuses(calls map[string]func(context.Context) error, want error) {
 	s.t.Helper()
 	before := s.dump()
@@ -244,7 +243,7 @@ func (s *shop) refuses(calls map[string]func(context.Context) error, want error)
 	}
 }
 
-// TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped deletes what a line needs behind the gate's back.
+// TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped deletes data of a line without the gate's knowledge.
 func TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped(t *testing.T) {
 	for what, spoil := range map[string]func(*shop){
 		"the line":    func(s *shop) { s.do("DEL", keysOf[3]) },
@@ -261,7 +260,7 @@ func TestF71PartOfALineThatIsGoneIsLostAndNobodyIsSkipped(t *testing.T) {
 	}
 }
 
-// TestARetiredCampaignLeavesNoKeyOfItsLine has the gate forget a campaign in whose line people are.
+// TestARetiredCampaignLeavesNoKeyOfItsLine retires a campaign with people in line.
 func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.line(3)
@@ -271,7 +270,7 @@ func TestARetiredCampaignLeavesNoKeyOfItsLine(t *testing.T) {
 	}
 }
 
-// TestAGateThatARebuildFrozeSaysSo, and not that its server restarted.
+// TestAGateThatARebuildFrozeSaysSo: it does not say that its server restarted.
 func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.line(3)
@@ -285,15 +284,15 @@ func TestAGateThatARebuildFrozeSaysSo(t *testing.T) {
 	if err := restarted(); !errors.Is(err, gate.ErrUnverified) || errors.Is(err, record.ErrRebuilding) {
 		t.Errorf("after a restart: %v", err)
 	}
-	s.do("HSET", keysOf[0], "frozen", "1") // nobody looks at the run then
+	s.do("HSET", keysOf[0], "frozen", "1") // a frozen gate does not check the run
 	s.refuses(lineCalls(s.gate), record.ErrRebuilding)
 	s.do("HSET", keysOf[0], "run", was)
 	s.refuses(lineCalls(s.gate), record.ErrRebuilding)
 	s.refuses(lineCalls(s.gate), gate.ErrUnverified) // so that nodes look at it
 }
 
-// TestF77WhatMayBeAnOlderLineIsNotTold has another run of Redis have decided last, as behind a restart: somebody of whom nothing is here
-// may have joined since.
+// TestF77WhatMayBeAnOlderLineIsNotTold makes another run of Redis the one that decided last, as after a restart: Redis may have forgotten users who
+// joined since.
 func TestF77WhatMayBeAnOlderLineIsNotTold(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 100)
 	s.line(3)

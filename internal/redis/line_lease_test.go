@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestNobodyInLineHearsSoldOutFromAnotherNodesMemory has one node repeat sold_out from memory while another brings a coupon
-// back: who is told a place there is told it here, too.
+// TestNobodyInLineHearsSoldOutFromAnotherNodesMemory lets one node repeat sold_out from memory while another returns a coupon to stock. A user who
+// gets a place at one node must get it at the other too.
 func TestNobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	s := newSubject(t, services.Redis.Database(t), 2, false)
 	nodes := s.Telling()
@@ -28,7 +28,7 @@ func TestNobodyInLineHearsSoldOutFromAnotherNodesMemory(t *testing.T) {
 	stage.Must(t, stage.Err(s.Serve(t.Context(), "c", 9)))
 	stage.Await(t, "a lease that has just begun", true, func() bool {
 		before := there.Stats()
-		asks(there, "newcomer") // the gate is asked, or not
+		asks(there, "newcomer") // the node asks the gate, or answers from memory
 		asks(there, "newcomer")
 		after := there.Stats()
 		return after.Batches == before.Batches+1 && after.Cached == before.Cached+1

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// newLoggedShop returns a shop whose campaign has a log of its line, from offset 7 on.
+// newLoggedShop returns a shop whose campaign has a log of its line that begins at offset 7.
 func newLoggedShop(t *testing.T, quantity int64) *shop {
 	t.Helper()
 	s := newShop(t, services.Redis.Database(t), quantity)
@@ -23,7 +23,7 @@ func newLoggedShop(t *testing.T, quantity int64) *shop {
 	return s
 }
 
-// paced gives the campaign a pace, and perhaps a log, by a change of a version.
+// paced gives the campaign a pace, and possibly a log, by the change of a version.
 func (s *shop) paced(version, quantity int64, log *firstcome.LineLog) {
 	s.t.Helper()
 	terms := stage.Terms(quantity)
@@ -66,7 +66,7 @@ func TestAPlaceInALoggedLineSaysWhereToLogIt(t *testing.T) {
 	}
 }
 
-// TestALineGetsItsLogOnce has a line without a log, which gets one, and then another.
+// TestALineGetsItsLogOnce gives a line without a log first one log, and then another.
 func TestALineGetsItsLogOnce(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 9)
 	s.paced(2, 9, nil)
@@ -89,7 +89,7 @@ func TestALineGetsItsLogOnce(t *testing.T) {
 	stage.Same(t, "with none", &first, log(3))
 }
 
-// TestAGateDecidesInOneEpoch asks in which.
+// TestAGateDecidesInOneEpoch asks about three epochs, and asks gates that are frozen, of another run, or incomplete.
 func TestAGateDecidesInOneEpoch(t *testing.T) {
 	s := newLoggedShop(t, 9)
 	s.issue(0, 3)
@@ -115,7 +115,7 @@ func TestAGateDecidesInOneEpoch(t *testing.T) {
 	}
 }
 
-// TestOnlyTheAttemptThatFrozeSeatsPeople has an attempt seat people, and a later one freeze.
+// TestOnlyTheAttemptThatFrozeSeatsPeople lets one attempt seat people, and a later one freeze.
 func TestOnlyTheAttemptThatFrozeSeatsPeople(t *testing.T) {
 	s := newLoggedShop(t, 9)
 	at := stage.Epoch

@@ -23,7 +23,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// paced makes the campaign c with a line; 0 a second is as fast as it goes.
+// paced creates the campaign c with a line. A pace of 0 means as fast as the gate takes them.
 func (s subject) paced(t testing.TB, quantity, perSecond int64) {
 	t.Helper()
 	stage.Must(t, s.Create(t.Context(), "c", withPace(quantity, perSecond)))
@@ -34,7 +34,7 @@ func withPace(quantity, perSecond int64) firstcome.Terms {
 	return firstcome.Terms{Quantity: quantity, Pace: &firstcome.Pace{PerSecond: perSecond}}
 }
 
-// join has so many users of a crowd join.
+// join lets so many users of a crowd join.
 func join(t testing.TB, g gate.Gate, from, count int) {
 	t.Helper()
 	decisions, err := g.Claim(t.Context(), "c", crowd(from, count))
@@ -46,7 +46,7 @@ func join(t testing.TB, g gate.Gate, from, count int) {
 	}
 }
 
-// serveAll serves c until nobody waits or is sent away.
+// serveAll serves c until no user is in line.
 func serveAll(t testing.TB, g gate.Gate) {
 	t.Helper()
 	stage.Await(t, "an empty line", int64(0), func() int64 {
@@ -56,7 +56,7 @@ func serveAll(t testing.TB, g gate.Gate) {
 	})
 }
 
-// journaled returns the coupons in the journal of c, which nobody drains, by number.
+// journaled returns the coupons in the journal of c by number. No recorder may have drained it.
 func journaled(t testing.TB, g gate.Gate) (all []firstcome.Coupon) {
 	t.Helper()
 	stage.Must(t, g.(*whole).Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error {
@@ -66,8 +66,8 @@ func journaled(t testing.TB, g gate.Gate) (all []firstcome.Coupon) {
 	return all
 }
 
-// keepsPlaces holds the order of numbers against that of tickets, and the counters of each generation against the coupons
-// that name it. Nobody drained the journal, and fewer generations ended than are told.
+// keepsPlaces fails unless numbers have the order of tickets, and the counters of each generation fit the coupons that name it. No recorder may have
+// drained the journal, and no more generations may have ended than the gate keeps.
 func keepsPlaces(t testing.TB, g gate.Gate) gate.LineState {
 	t.Helper()
 	var last firstcome.Coupon
@@ -98,7 +98,7 @@ func keepsPlaces(t testing.TB, g gate.Gate) gate.LineState {
 	return state
 }
 
-// serving has each gate serve c, over and over, until the function that it returns is called.
+// serving lets each gate serve c repeatedly, until the returned function is called.
 func serving(t testing.TB, gates []gate.Gate, limit int) (stop func()) {
 	var all sync.WaitGroup
 	var done atomic.Bool
@@ -118,8 +118,8 @@ func serving(t testing.TB, gates []gate.Gate, limit int) (stop func()) {
 	}
 }
 
-// TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens has users join, ask again and leave, and an operator issue
-// directly, while three nodes serve.
+// TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens lets users join, repeat and leave, and an operator issue directly, while three nodes
+// serve.
 func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 	ctx := context.Background()
 	s := newSubject(t, services.Redis.Database(t), 3, false)
@@ -167,13 +167,12 @@ func TestF73P9EverybodyInLineIsServedInOrderWhateverElseHappens(t *testing.T) {
 	}
 }
 
-// TestF74NobodyIsSentAwayWhileACouponIsLeft has coupons voided and the quantity raised while three nodes serve the last
-// ones and users join.
+// TestF74NobodyIsSentAwayWhileACouponIsLeft voids coupons and raises the quantity, while three nodes serve the last coupons and users join.
 func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 	ctx := context.Background()
 	s := newSubject(t, services.Redis.Database(t), 3, false)
 	s.paced(t, 30, 0)
-	join(t, s.Gates[0], 0, 60) // more than there will be coupons
+	join(t, s.Gates[0], 0, 60) // more people than coupons
 	stop := serving(t, s.Gates, 1)
 	for n := range 40 {
 		if _, err := s.Gates[n%3].Claim(ctx, "c", crowd(100+n, 1)); err != nil {
@@ -213,13 +212,13 @@ func TestF74NobodyIsSentAwayWhileACouponIsLeft(t *testing.T) {
 	}
 }
 
-// TestF75AServiceBesideAChangeGoesByWhichCameFirst makes each change while three nodes serve, and tells from the line
-// behind it whether places were kept.
+// TestF75AServiceBesideAChangeGoesByWhichCameFirst makes each change while three nodes serve. The line after the change shows whether places were
+// kept.
 func TestF75AServiceBesideAChangeGoesByWhichCameFirst(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(ctx context.Context, s subject) error
 		ends   string // why the generation ends
-		stands bool   // whether the line stands behind the change
+		stands bool   // whether the line stands still after the change
 	}{
 		"pause": {func(ctx context.Context, s subject) error { return s.Switch(ctx, "c", "pause") }, "", true},
 		"close": {func(ctx context.Context, s subject) error { return s.Switch(ctx, "c", "close") }, "closed", false},
@@ -267,7 +266,7 @@ func TestF75AServiceBesideAChangeGoesByWhichCameFirst(t *testing.T) {
 	}
 }
 
-// TestF72TheLineGoesOnWhereverTheClockGoes has Redis's clock jump an hour forward and back while a line is served.
+// TestF72TheLineGoesOnWhereverTheClockGoes makes Redis's clock jump an hour forward and back while a line is served.
 func TestF72TheLineGoesOnWhereverTheClockGoes(t *testing.T) {
 	s := newSubject(t, services.Redis.Database(t), 1, true)
 	clock := conform.Epoch
@@ -306,7 +305,7 @@ func TestF78AFullLineRefusesNewcomersAndHurtsNobodyInIt(t *testing.T) {
 	keepsPlaces(t, s.gate)
 }
 
-// TestAFullBacklogStopsServingAndNotJoining has room for two coupons that the ledger does not have.
+// TestAFullBacklogStopsServingAndNotJoining has a backlog with room for two unrecorded coupons.
 func TestAFullBacklogStopsServingAndNotJoining(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 9, func(o *redis.Options) { o.Backlog = 2 })
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 0)})
@@ -327,8 +326,8 @@ func TestAFullBacklogStopsServingAndNotJoining(t *testing.T) {
 	}
 }
 
-// TestThreeGatesKeepThePaceOfOne has three nodes serve at every tick of one clock: in any time no more than the pace and a bucket,
-// and over a while no less than the pace.
+// TestThreeGatesKeepThePaceOfOne lets three nodes serve at every tick of one clock. In any span they issue at most the pace and a bucket, and over a
+// longer time no less than the pace.
 func TestThreeGatesKeepThePaceOfOne(t *testing.T) {
 	s := newSubject(t, services.Redis.Database(t), 3, true)
 	clock := conform.Epoch
@@ -347,7 +346,7 @@ func TestThreeGatesKeepThePaceOfOne(t *testing.T) {
 				at = append(at, clock)
 			}
 		}
-		clock = clock.Add(time.Duration(7+tick%13) * time.Millisecond) // now and then nobody came for a while
+		clock = clock.Add(time.Duration(7+tick%13) * time.Millisecond) // sometimes no node serves for a while
 		if tick%29 == 0 {
 			clock = clock.Add(60 * time.Millisecond)
 		}
@@ -365,7 +364,7 @@ func TestThreeGatesKeepThePaceOfOne(t *testing.T) {
 	keepsPlaces(t, s.Gates[0])
 }
 
-// TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded drains what a line issued.
+// TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded drains the coupons of a line.
 func TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), 3), stage.NewLedger("c")
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(3, 0)})
@@ -394,8 +393,8 @@ func TestALinesWayToTheLedgerSaysWhichTicketAndWhatEnded(t *testing.T) {
 	}
 }
 
-// TestTheLedgerHearsOfALineWhosePaceIsTakenAway has nobody served before: nodes that start later find the line by what the ledger
-// heard.
+// TestTheLedgerHearsOfALineWhosePaceIsTakenAway takes the pace away before anybody was served. Nodes that start later find the line by what the
+// ledger has of it.
 func TestTheLedgerHearsOfALineWhosePaceIsTakenAway(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), 9), stage.NewLedger("c")
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 1)})
@@ -410,7 +409,7 @@ func TestTheLedgerHearsOfALineWhosePaceIsTakenAway(t *testing.T) {
 	s.drained(0)
 }
 
-// TestTheLedgerHearsHowALineEndedWhosePaceIsTakenAway has one change take the pace away and end the generation.
+// TestTheLedgerHearsHowALineEndedWhosePaceIsTakenAway uses one change that takes the pace away and ends the generation.
 func TestTheLedgerHearsHowALineEndedWhosePaceIsTakenAway(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), 9), stage.NewLedger("c")
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(9, 0)})

@@ -16,8 +16,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile has users join and leave, three nodes serve and an
-// operator change everything, until the campaign is closed.
+// TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile lets users join and leave, three nodes serve, and an operator change
+// everything, until the campaign is closed.
 func TestP9TheLedgerHearsOfEveryGenerationWhateverAnOperatorChangesMeanwhile(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 30)
 	s.apply(firstcome.Change{Version: 2, Kind: firstcome.ChangeTerms, Terms: withPace(30, 0)})

@@ -13,8 +13,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF01AServerThatStillReadsItsFileIsNotOneThatKeepsNone restarts a server that reads its file slowly, until it was asked meanwhile. Until then INFO
-// says that it appends to none.
+// TestF01AServerThatStillReadsItsFileIsNotOneThatKeepsNone restarts a server that reads its file slowly, and asks it before it has finished. Until
+// then INFO says that it appends to no file.
 func TestF01AServerThatStillReadsItsFileIsNotOneThatKeepsNone(t *testing.T) {
 	server := services.Redis.Server(t, "--appendfsync", "always", "--key-load-delay", "500")
 	g := open(t, server.URL())
@@ -32,7 +32,7 @@ func TestF01AServerThatStillReadsItsFileIsNotOneThatKeepsNone(t *testing.T) {
 		runs, err = g.Runs(t.Context())
 		if err != nil && strings.Contains(err.Error(), "reads its file") {
 			reading++
-			_ = client.Do(t.Context(), client.B().ConfigSet().ParameterValue().ParameterValue("key-load-delay", "0").Build()).Error() // it is slow no longer
+			_ = client.Do(t.Context(), client.B().ConfigSet().ParameterValue().ParameterValue("key-load-delay", "0").Build()).Error() // from here on it reads fast
 		}
 		return len(runs)
 	})

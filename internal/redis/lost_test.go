@@ -55,8 +55,8 @@ func TestAGateThatHasLostPartOfACampaignDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost has two nodes make a campaign: one of them between the other's looks at
-// Redis, which has no such campaign, and at the ledger, which says that Redis has it.
+// TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost lets two nodes create a campaign. One finds no campaign at Redis; then the other creates it;
+// then the first reads in the ledger that Redis has it.
 func TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost(t *testing.T) {
 	url := services.Redis.Database(t)
 	other := open(t, url, func(o *redis.Options) { o.Missing = beingMade })
@@ -76,10 +76,10 @@ func TestACampaignThatAnotherNodeMakesMeanwhileIsNotLost(t *testing.T) {
 	}
 }
 
-// beingMade is what the ledger says of a campaign that no gate has yet.
+// beingMade is the ledger's answer about a campaign that no gate has yet.
 func beingMade(context.Context, firstcome.CampaignID) error { return firstcome.ErrBusy }
 
-// first is the change that makes the campaign c.
+// first is the change that creates the campaign c.
 var first = firstcome.Change{Campaign: "c", Version: 1, Kind: firstcome.ChangeTerms, Epoch: 1, Terms: firstcome.Terms{Quantity: 3}}
 
 func TestAGateThatWasEmptiedIsNotMadeAgain(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAGateThatWasEmptiedIsNotMadeAgain(t *testing.T) {
 	says = beingMade
 	s.do("FLUSHDB")
 	if _, err := s.gate.Apply(t.Context(), first); !errors.Is(err, gate.ErrLost) {
-		t.Errorf("a Redis that is not the gate any more got %v", err)
+		t.Errorf("a Redis that is no longer the gate got %v", err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestANodeThatStoppedWhileItMadeACampaignMakesNone(t *testing.T) {
 	g := open(t, services.Redis.Database(t), func(o *redis.Options) {
 		o.Clock = func() time.Time { return time.UnixMicro(clock.Load()) }
 		o.Missing = func(context.Context, firstcome.CampaignID) error {
-			clock.Add((10 * time.Second).Microseconds()) // meanwhile others make it, issue, and Redis loses it
+			clock.Add((10 * time.Second).Microseconds()) // in this time other nodes create it, it issues, and Redis loses it
 			return firstcome.ErrBusy
 		}
 	})

@@ -18,7 +18,7 @@ func secret(t testing.TB) firstcome.Secret {
 	return stage.Secret()
 }
 
-// A whole is all that a gate is, as a node has it.
+// A whole has all parts of a gate, as a node has them.
 type whole struct {
 	*redis.Redis
 	*redis.Gate
@@ -28,14 +28,14 @@ type whole struct {
 	inspector
 }
 
-// An inspector is behind the others, who may have methods of the same names.
+// An inspector is a field of its own, because other parts may have methods with the same names.
 type inspector struct{ *redis.Inspector }
 
 func wholeOf(r *redis.Redis) *whole {
 	return &whole{r, r.Gate, r.Line, r.Journal, r.Recovery, inspector{r.Inspector}}
 }
 
-// open opens a gate that is closed when the test ends.
+// open opens a gate, and closes it at the end of the test.
 func open(t testing.TB, url string, edit ...func(*redis.Options)) *whole {
 	t.Helper()
 	options := redis.Options{URL: url, Secret: secret(t)}
@@ -50,7 +50,7 @@ func open(t testing.TB, url string, edit ...func(*redis.Options)) *whole {
 
 func crowd(from, count int) []firstcome.UserID { return stage.Users("user-", from, count) }
 
-// classOf returns the class of an error; it fails the test if there is none.
+// classOf returns the class of an error, and fails the test if it has none.
 func classOf(t testing.TB, err error) redis.Class {
 	t.Helper()
 	var e *redis.Error

@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestNodesThatStartAtOnceGiveANewRedisOneName opens gates at once, of which every second may not name Redis.
+// TestNodesThatStartAtOnceGiveANewRedisOneName opens several gates at once. Every second of them may not give Redis a name.
 func TestNodesThatStartAtOnceGiveANewRedisOneName(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -44,8 +44,8 @@ func TestNodesThatStartAtOnceGiveANewRedisOneName(t *testing.T) {
 	}
 }
 
-// TestAGateWithoutANameMakesNothing opens a gate that may not name Redis. Neither before nor after another one named it
-// does it make a campaign.
+// TestAGateWithoutANameMakesNothing opens a gate that may not give Redis a name. It creates no campaign, neither before nor after another gate has
+// named Redis.
 func TestAGateWithoutANameMakesNothing(t *testing.T) {
 	t.Parallel()
 	url := services.Redis.Database(t)

@@ -81,10 +81,10 @@ func TestF19AVoidTakesTheCouponOfItsNumberOnly(t *testing.T) {
 	s.want(s.gate, crowd(0, 3), "issued:1", "issued:2", "sold_out")
 	void := firstcome.Change{Version: 2, Kind: firstcome.ChangeVoid, Number: 1, User: "user-0"}
 	s.apply(void)
-	s.apply(void) // again: done
+	s.apply(void) // a repeat changes nothing
 	clock.Add(1)
 	s.want(s.gate, crowd(0, 1), "issued:3")
-	void.Version = 3 // of the number that the user held before
+	void.Version = 3 // about the number that the user held before
 	s.apply(void)
 	clock.Add(1)
 	s.want(s.gate, crowd(0, 3), "already_issued:3", "already_issued:2", "sold_out")
@@ -171,8 +171,8 @@ func TestF28UsersAreByteExactInTheGateAndItsJournal(t *testing.T) {
 	}
 }
 
-// TestF62NoLeaseOutlivesStockThatCameBack has one node repeat sold_out while another gives stock back. What came back is held for longer than any
-// lease, and no new lease begins meanwhile: as soon as anybody is issued it, nobody is refused. The test holds the gate's clock.
+// TestF62NoLeaseOutlivesStockThatCameBack lets one node repeat sold_out while another returns stock. Returned stock is quarantined for longer than
+// any lease, and no new lease begins in that time: once a coupon of it is issued, no node refuses anybody. The test sets the gate's clock.
 func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
 	var clock atomic.Int64
 	at, held := services.Redis.Database(t), func(o *redis.Options) { o.Clock = func() time.Time { return time.Unix(1_800_000_000, clock.Load()) } }
@@ -205,7 +205,7 @@ func TestF62NoLeaseOutlivesStockThatCameBack(t *testing.T) {
 		}
 	}
 	clock.Add(int64(lease))
-	want(0, "first", firstcome.SoldOut) // a lease that was granted before may not be over
+	want(0, "first", firstcome.SoldOut) // an earlier lease may not have ended yet
 	stage.Await(t, "whether the other node asks again", true, func() bool {
 		before := nodes[1].Stats().Cached
 		want(1, "another", firstcome.SoldOut)
@@ -237,7 +237,7 @@ func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
 	pause.Version = 2
 	s.apply(pause)
 	s.apply(firstcome.Change{Version: 3, Kind: firstcome.ChangeResume})
-	s.apply(pause) // late, and done before
+	s.apply(pause) // a late repeat of an applied change
 	s.want(s.gate, crowd(0, 1), "issued:1")
 	s.do("DEL", keysOf[0])
 	for _, version := range []int64{1, 4} {
@@ -248,7 +248,7 @@ func TestChangesAreAppliedInOrderAndOnce(t *testing.T) {
 	}
 }
 
-// TestARetiredCampaignLeavesNoKeysAlsoIfSomeWereGone has a note left that it was made: see created.go.
+// TestARetiredCampaignLeavesNoKeysAlsoIfSomeWereGone leaves only the note that the campaign was created: see created.go.
 func TestARetiredCampaignLeavesNoKeysAlsoIfSomeWereGone(t *testing.T) {
 	s := newShop(t, services.Redis.Database(t), 5)
 	s.issue(0, 3)
@@ -259,7 +259,7 @@ func TestARetiredCampaignLeavesNoKeysAlsoIfSomeWereGone(t *testing.T) {
 		if diff := cmp.Diff([]string{"firstcome:created:-", "firstcome:instance", "firstcome:layout"}, keys); diff != "" || err != nil {
 			t.Errorf("keys are left: %v\n%s", err, diff)
 		}
-		s.do("XADD", keysOf[2], "*", "format", "1") // without the campaign
+		s.do("XADD", keysOf[2], "*", "format", "1") // the journal without its campaign
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// paired starts two servers that sync before they answer, of which one follows the other, and returns the primary after what is done with them.
+// paired starts two servers that sync before they answer, of which one is the other's replica, and does things to them. It returns the primary's URL.
 func paired(t *testing.T, do ...func(p *services.Pair, ctx context.Context) error) string {
 	t.Helper()
 	p := services.RedisPair(t, "--appendfsync", "always")
@@ -20,15 +20,15 @@ func paired(t *testing.T, do ...func(p *services.Pair, ctx context.Context) erro
 	return p.Primary.URL()
 }
 
-// TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable asks servers that have, or had, a replica, that were one, or that do not say how they
-// sync. Each question is asked of a server of its own.
+// TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable asks servers that have a replica, had one, or were one, and servers that do not say how they
+// sync. Each question is put to a server of its own.
 func TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable(t *testing.T) {
 	always := []string{"--appendfsync", "always"}
-	kill := func(p *services.Pair, _ context.Context) error { return p.Replica.Kill() } // after a promotion that is the old primary
+	kill := func(p *services.Pair, _ context.Context) error { return p.Replica.Kill() } // after a promotion this is the old primary
 	promote := func(p *services.Pair, ctx context.Context) error { return p.Promote(ctx) }
 	restart := func(p *services.Pair, ctx context.Context) error { return p.Primary.Restart(ctx) }
 	for name, server := range map[string]struct {
-		start   func(t *testing.T) string // URL
+		start   func(t *testing.T) string // returns the server's URL
 		durable bool
 	}{
 		"it syncs before it answers, and is alone": {
@@ -63,7 +63,7 @@ func TestF01F02OnlyARunThatARestartBringsBackWholeIsDurable(t *testing.T) {
 		"it has a replica":              {func(t *testing.T) string { return paired(t) }, false},
 		"it had a replica":              {func(t *testing.T) string { return paired(t, kill) }, false},
 		"it was promoted, and is alone": {func(t *testing.T) string { return paired(t, promote, kill) }, false},
-		// It has forgotten that. What decided last was another run: of that one the ledger knows that it had a replica.
+		// The server has forgotten its replica. But the last decision was another run's, and the ledger knows that that run had a replica.
 		"it was promoted, and restarted": {func(t *testing.T) string { return paired(t, promote, restart) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

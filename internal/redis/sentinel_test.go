@@ -9,15 +9,15 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF02AGateThatDidNotHearSentinelFindsThePrimaryAllTheSame has Sentinel name another primary and tell nobody. The old one goes on, so no
-// connection ends.
+// TestF02AGateThatDidNotHearSentinelFindsThePrimaryAllTheSame makes Sentinel name another primary without a message to its clients. The old primary
+// goes on, so no connection ends.
 func TestF02AGateThatDidNotHearSentinelFindsThePrimaryAllTheSame(t *testing.T) {
 	pair, at := services.SentinelPair(t)
 	g := open(t, at)
 	run := func() string {
 		runs, err := g.Runs(t.Context())
 		if err != nil || len(runs) != 1 {
-			return "" // it is about to move
+			return "" // the primary is about to change
 		}
 		return runs[0].ID
 	}

@@ -33,7 +33,7 @@ func newShop(t testing.TB, url string, quantity int64, edit ...func(*redis.Optio
 	return s
 }
 
-// connect returns a client beside the gate's.
+// connect returns a client of its own, beside the gate's.
 func connect(t testing.TB, url string) rueidis.Client {
 	t.Helper()
 	o, err := rueidis.ParseURL(url)
@@ -53,7 +53,7 @@ func (s *shop) apply(c firstcome.Change) (refused bool) {
 	return refused
 }
 
-// issue claims for count new users and returns what was decided.
+// issue claims for count new users and returns the decisions.
 func (s *shop) issue(from, count int) []firstcome.Decision {
 	s.t.Helper()
 	decisions, err := s.gate.Claim(s.t.Context(), "c", crowd(from, count))
@@ -91,17 +91,17 @@ func (s *shop) journal(edit ...func(*redis.ConsumerOptions)) *redis.Consumer {
 	return s.gate.Consumer(o)
 }
 
-// drain drains a journal into a sink until stop is called or the test ends, as a recorder of the gate does.
+// drain drains a journal into a sink, as a recorder of the gate does, until stop is called or the test ends.
 func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.Limits)) (stop func()) {
 	return stage.Drain(s.t, j, to, append(edit, s.limit)...)
 }
 
-// limit has a recorder know of the gate, with the times of the tests.
+// limit gives a recorder the gate, and the times of the tests.
 func (s *shop) limit(l *record.Limits) {
 	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Tell
 }
 
-// revisions returns campaigns as they are made.
+// revisions returns campaigns as they are after their creation.
 func revisions(ids ...firstcome.CampaignID) (all []gate.Revision) {
 	for _, id := range ids {
 		all = append(all, gate.Revision{Campaign: id, Version: 1, Epoch: 1})
@@ -109,7 +109,7 @@ func revisions(ids ...firstcome.CampaignID) (all []gate.Revision) {
 	return all
 }
 
-// drained waits until all that was issued is drained and the journal is empty.
+// drained waits until all issued coupons are drained and the journal is empty.
 func (s *shop) drained(through int64) {
 	s.t.Helper()
 	type drain struct{ through, entries int64 }

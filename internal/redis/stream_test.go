@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A stream is a gate with its journal, as conform.Journal looks at them.
+// A stream is a gate with its journal, as conform.Journal needs them.
 type stream struct {
 	*shop
 	*redis.Consumer
@@ -41,7 +41,7 @@ func (s *stream) Issue(ctx context.Context, id firstcome.CampaignID, users int) 
 	return coupons, err
 }
 
-// recorder returns the journal as a new consumer of it.
+// recorder returns a new consumer of the journal.
 func (s *stream) recorder() *redis.Consumer {
 	return s.journal(func(o *redis.ConsumerOptions) {
 		o.Idle = time.Hour
@@ -56,7 +56,7 @@ func (s *stream) Litter(_ context.Context, id firstcome.CampaignID) error {
 	return nil
 }
 
-// Report writes what a script that ends a generation does.
+// Report writes an entry as a script does that ends a generation.
 func (s *stream) Report(_ context.Context, id firstcome.CampaignID, r gate.LineReport) error {
 	l, p := r.Line, r.Past[0]
 	return s.do("XADD", redis.Keys(id, "")[2], "*", "format", "1", "epoch", "1",

@@ -30,7 +30,7 @@ func with(t *testing.T, at string, options ...string) string {
 	return u.String()
 }
 
-// user returns a URL for a user who has the rights that are documented, and a password.
+// user returns a URL for a user with the documented rights and a password.
 func user(t *testing.T, plain, secured string) string {
 	t.Helper()
 	as, err := url.Parse(services.User(t, plain, strings.Fields(redis.Rights)...))
@@ -81,7 +81,7 @@ func TestF64ARedisThatCannotBeTrustedIsRefusedWithWhatToDoAndNoPassword(t *testi
 	}
 }
 
-// refused tells whether a URL is refused with an advice and without its password.
+// refused reports whether a URL is refused with advice and without its password.
 func refused(t *testing.T, at, advice string) {
 	t.Helper()
 	g, err := redis.Open(t.Context(), redis.Options{URL: at, Secret: secret(t)})
@@ -102,7 +102,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 	s.gate = open(t, with(t, cluster.User(t, strings.Fields(redis.Rights)...), "sslrootcert", files.Root))
 	var ids []firstcome.CampaignID
 	p := stage.NewLedger()
-	for n := range 6 { // some at each master
+	for n := range 6 { // some on each master
 		id := firstcome.CampaignID(fmt.Sprint("at-", n))
 		s.make(id)
 		ids = append(ids, id)
@@ -113,7 +113,7 @@ func TestTheGateDecidesOnAClusterOverTLSAlsoWhileSlotsMove(t *testing.T) {
 	}), p.Take)
 	for round := range 2 {
 		for _, id := range ids {
-			// Until the masters agree on the slot's owner, a claim may be redirected too often and answered "busy".
+			// Until the masters agree on the slot's owner, a claim may be redirected too often and get ErrBusy.
 			claim := func() error {
 				return errors.Join(s.gate.Trust(t.Context(), id), stage.Err(s.gate.Claim(t.Context(), id, crowd(1+10*round, 10))))
 			}
