@@ -20,8 +20,11 @@ const (
 	Waiting       = "waiting"        // the user is in the campaign's waiting line, at Place
 )
 
-// Voided is an outcome of a place in line, as Follow returns it: the user was served, and their coupon was voided before they were told.
-const Voided = "voided"
+// Outcomes of a place in line, as Follow returns them.
+const (
+	Voided = "voided" // the user was served, and their coupon was voided before they were told
+	Lost   = "lost"   // Redis lost the place: the user may claim again
+)
 
 const (
 	// firstAgain and longestAgain are the first and the longest wait of ClaimUntilKnown. It soon repeats a claim whose answer was lost, and does not

@@ -23,8 +23,9 @@ func (c *Client) Leave(ctx context.Context, id, user string) error {
 }
 
 // Follow waits in line for a user whose claim was answered with a place, from, and returns the result: a coupon, or the outcome with which all users
-// in line were sent away. The outcome Voided means that the user was served, and the coupon was voided before they were told. A Problem with status
-// 404 means that the user left, or that the result is unknown. each, if not nil, is called with each new place.
+// in line were sent away. The outcome Lost means that Redis lost the place: the user may claim again. Voided means that the user was served, and the
+// coupon was voided before they were told. A Problem with status 404 means that the user left, or that the result is unknown. each, if not nil, is
+// called with each new place.
 //
 // Follow gets each change on a stream from the server. While there is no stream, because the node has no room, a proxy holds it back or it broke,
 // Follow polls the campaign's line, which is cheap for the server. It asks for the user's own claim only when their turn has come. While the server

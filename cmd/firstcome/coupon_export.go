@@ -14,7 +14,6 @@ import (
 type couponExportCmd struct {
 	Server serverURL `default:"${server}" placeholder:"URL" help:"The server (default: ${server}). Its API key is read from FIRSTCOME_KEY."`
 	ID     string    `arg:"" help:"The campaign's id."`
-	Format string    `variable:"none" enum:"csv,ndjson" default:"csv" help:"Write csv, or ndjson: one line of JSON per coupon (default: csv)."`
 	To     string    `variable:"none" placeholder:"FILE" help:"The file to write (default: standard output). It must not exist, and appears only once it has all coupons."`
 	Voided bool      `variable:"none" help:"Also write voided coupons."`
 	Excel  bool      `variable:"none" help:"Write CSV that Excel opens correctly: Korean is readable, ids and codes are text, and times are dates."`
@@ -22,10 +21,7 @@ type couponExportCmd struct {
 }
 
 func (c *couponExportCmd) Run(ctx context.Context, t terminal) error {
-	export := client.Export{NDJSON: c.Format == "ndjson", Voided: c.Voided, Excel: c.Excel}
-	if !export.NDJSON { // NDJSON has all times in UTC, even if FIRSTCOME_TZ is set for other commands
-		export.Zone = string(c.TZ)
-	}
+	export := client.Export{Voided: c.Voided, Excel: c.Excel, Zone: string(c.TZ)}
 	calls := client.New(string(c.Server), t.variable(keyVariable))
 	defer calls.CloseIdle()
 	if c.To == "" {

@@ -22,13 +22,11 @@ import (
 )
 
 type demoCmd struct {
-	Users       count      `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
-	Coupons     count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
-	Concurrency count      `default:"64" placeholder:"N" help:"Connections, each with one claim at a time (default: 64)."`
-	Repeat      count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
-	Pace        paceOrNone `placeholder:"N" help:"Let the users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides (default: no line)."`
-	Keep        bool       `help:"Afterwards, keep the server and its console running until Ctrl-C, and print their addresses."`
-	Watch       bool       `help:"First print a link to the console. Once a browser has opened the link, the users claim in a wave of 40 s, slow enough to watch (with --pace: all at once, into the line). The server keeps running, as with --keep."`
+	Users   count      `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
+	Coupons count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
+	Repeat  count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
+	Pace    paceOrNone `placeholder:"N" help:"Let the users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides (default: no line)."`
+	Watch   bool       `help:"First print a link to the console. Once a browser has opened the link, the users claim in a wave of 40 s, slow enough to watch (with --pace: all at once, into the line). Afterwards, the server and its console keep running until Ctrl-C."`
 }
 
 // demoCampaign is the id of the campaign that demo creates.
@@ -54,7 +52,7 @@ func (c *demoCmd) Run(ctx context.Context, t terminal) (err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- n.run(serving) }()
 	err = c.show(ctx, t, n)
-	if err == nil && (c.Keep || c.Watch) {
+	if err == nil && c.Watch {
 		err = keep(ctx, t, n, ended)
 	}
 	stop()
@@ -128,7 +126,7 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 	}
 	return load.Run(ctx, load.Config{
 		Server: server, Campaign: demoCampaign, Prefix: "user-", Follow: c.paced(),
-		Users: int(c.Users), Repeat: int(c.Repeat), Concurrency: int(c.Concurrency), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
+		Users: int(c.Users), Repeat: int(c.Repeat), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
 		Progress: func(done, _ int64) { sent.Store(done) },
 	})
 }

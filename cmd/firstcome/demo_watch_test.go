@@ -52,7 +52,7 @@ func TestTheDropOfADemonstrationBeginsWhenSomebodyWatches(t *testing.T) {
 	next := printed(t, out)
 	ended := make(chan error, 1)
 	go func() {
-		c := &demoCmd{Users: 40, Coupons: 20, Concurrency: 4, Repeat: 1, Watch: true}
+		c := &demoCmd{Users: 40, Coupons: 20, Repeat: 1, Watch: true}
 		err := c.Run(ctx, terminal{out: printing, err: io.Discard})
 		_ = printing.Close()
 		ended <- err
@@ -99,7 +99,7 @@ func TestADemonstrationThatNobodyWatchesCanBeInterrupted(t *testing.T) {
 	next := printed(t, out)
 	ended := make(chan error, 1)
 	go func() {
-		c := &demoCmd{Users: 40, Coupons: 20, Concurrency: 4, Repeat: 1, Watch: true}
+		c := &demoCmd{Users: 40, Coupons: 20, Repeat: 1, Watch: true}
 		ended <- c.Run(ctx, terminal{out: printing, err: io.Discard})
 	}()
 	next("Ctrl-C ends the demo.")

@@ -17,20 +17,13 @@ type loadCmd struct {
 	Server []serverURL `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The server, or several nodes of one fleet, separated by commas, which get claims in turn (default: http://127.0.0.1:8080). Their API key is read from FIRSTCOME_KEY."`
 	outputFlag
 	Campaign    string        `required:"" placeholder:"ID" help:"The campaign to claim coupons of."`
-	Users       count         `placeholder:"N" help:"How many users claim (default: 10000, or with --rate and --duration as many as these yield)."`
+	Users       count         `default:"10000" placeholder:"N" help:"How many users claim, in a random order (default: 10000)."`
 	Repeat      count         `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Concurrency count         `default:"64" placeholder:"N" help:"How many claims are in flight at once, and connections to each server (default: 64)."`
 	Rate        perSecond     `default:"0" placeholder:"N" help:"Send N claims a second, however slowly the server answers. With 0, each connection sends its next claim after the last answer (default: 0)."`
-	Duration    time.Duration `default:"0s" placeholder:"DURATION" help:"Send claims for this long, then wait for the claims in flight (default: until all are sent)."`
 	Timeout     time.Duration `default:"10s" placeholder:"DURATION" help:"How long to wait for an answer (default: 10s)."`
-	Again       uint16        `default:"0" placeholder:"N" help:"How often to repeat a claim whose outcome is unknown (default: 0)."`
-	UserPrefix  string        `placeholder:"TEXT" help:"Text before the index in the users' ids (default: a new text for each run)."`
-	Shuffle     bool          `help:"Let users claim in a random order, instead of by their index."`
-	Seed        uint64        `default:"1" placeholder:"N" help:"Seed of the random order (default: 1)."`
 	Others      bool          `help:"Other clients also claim during the run: accept coupons that this run did not get."`
-	Returned    bool          `help:"Coupons may be voided during the run: accept issues after sold_out."`
 	Follow      bool          `help:"Follow the place of each user in line, as users do, until the user has a coupon or a refusal."`
-	FollowFor   time.Duration `default:"0s" placeholder:"DURATION" help:"How long to follow places after the last claim (default: until every place has ended)."`
 	Leave       share         `default:"0" placeholder:"SHARE" help:"Share of the users in line who leave it, 0 to 1 (default: 0)."`
 	CDN         bool          `name:"cdn" help:"Read the line once a second for all followers, as through a CDN (default: each follower asks the server)."`
 	P99         time.Duration `name:"p99" default:"0s" placeholder:"DURATION" help:"Exit 3 if the 99th percentile of the latency is over this (default: no limit)."`
@@ -39,9 +32,6 @@ type loadCmd struct {
 	JSON        string        `name:"json" placeholder:"FILE" help:"Write the result to FILE as JSON."`
 	Report      string        `placeholder:"FILE" help:"Write the result to FILE as one HTML page that opens offline."`
 }
-
-// loadUsers is how many users claim if neither --users nor --rate with --duration determines it.
-const loadUsers = 10_000
 
 func (c *loadCmd) Help() string {
 	return `load checks every answer against the coupons that the server has in the end, so the key must have the role operator or
@@ -78,7 +68,7 @@ func (c *loadCmd) Run(ctx context.Context, t terminal) error {
 	var far atomic.Pointer[course]
 	far.Store(&course{began: time.Now()})
 	config.Progress = func(done, total int64) {
-		next := course{done: done, total: total, began: far.Load().began, longest: c.Duration}
+		next := course{done: done, total: total, began: far.Load().began}
 		if far.Load().total == 0 {
 			next.began = time.Now() // when the load began: before, the server may have been slow to return the campaign
 		}
@@ -110,17 +100,15 @@ func (c *loadCmd) judge(result *load.Result) error {
 func (c *loadCmd) config(t terminal) load.Config {
 	config := load.Config{
 		Server: string(c.Server[0]), Nodes: texts(c.Server[1:]), Key: t.variable(keyVariable), Campaign: c.Campaign,
-		Users: int(c.Users), Repeat: int(c.Repeat), Prefix: c.UserPrefix, Shuffle: c.Shuffle, Seed: c.Seed,
-		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Duration: c.Duration, Timeout: c.Timeout,
-		Again: int(c.Again), Returned: c.Returned, Others: c.Others, P99: c.P99, PaceKept: float64(c.PaceKept),
-		Follow: c.Follow, FollowFor: c.FollowFor, Leave: float64(c.Leave), CDN: c.CDN, Version: thisBuild().Version,
+		// The ids of a real crowd are scattered, too: each claim then touches another page of the index of users.
+		Users: int(c.Users), Repeat: int(c.Repeat), Shuffle: true, Seed: 1,
+		Concurrency: int(c.Concurrency), Rate: float64(c.Rate), Timeout: c.Timeout,
+		Others: c.Others, P99: c.P99, PaceKept: float64(c.PaceKept),
+		Follow: c.Follow, Leave: float64(c.Leave), CDN: c.CDN, Version: thisBuild().Version,
 	}
 	if c.Errors != nil {
 		most := int64(*c.Errors)
 		config.Errors = &most
-	}
-	if c.Users == 0 && (c.Rate == 0 || c.Duration == 0) {
-		config.Users = loadUsers
 	}
 	return config
 }

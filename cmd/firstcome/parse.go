@@ -26,8 +26,7 @@ func parse(grammar any, args []string, t terminal) (*kong.Context, error) {
 	k, err := kong.New(grammar, kong.Name("firstcome"), kong.Description(description), vars(),
 		kong.Writers(t.out, t.err), kong.Exit(func(int) { helped = true }),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)), kong.TypeMapper(reflect.TypeFor[netip.Prefix](), kong.MapperFunc(readNetwork)),
-		kong.KindMapper(reflect.Uint16, kong.MapperFunc(readWhole)), kong.KindMapper(reflect.Uint32, kong.MapperFunc(readWhole)),
-		kong.KindMapper(reflect.Uint64, kong.MapperFunc(readWhole)),
+		kong.KindMapper(reflect.Uint32, kong.MapperFunc(readWhole)),
 		kong.Resolvers(kong.ResolverFunc(r.resolve)), kong.ValueFormatter(helpWithVariable),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, Compact: true, WrapUpperBound: 120, NoExpandSubcommands: true}))
 	if err != nil {
@@ -153,12 +152,12 @@ func (m flagMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error 
 	return err
 }
 
-// readWhole reads a whole number of an unsigned type.
+// readWhole reads a uint32.
 func readWhole(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, bits := ctx.Scan.Pop().String(), target.Type().Bits()
-	n, err := strconv.ParseUint(text, 0, bits)
+	text := ctx.Scan.Pop().String()
+	n, err := strconv.ParseUint(text, 0, 32)
 	if err != nil {
-		return fmt.Errorf("%q is not a whole number from 0 to %d", text, uint64(math.MaxUint64)>>(64-bits))
+		return fmt.Errorf("%q is not a whole number from 0 to %d", text, uint32(math.MaxUint32))
 	}
 	target.SetUint(n)
 	return nil

@@ -66,15 +66,15 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	var grammar cli
 	dir := t.TempDir()
 	_, err := parse(&grammar, []string{
-		"serve", "--ledger", "sqlite:" + dir + "/x.db", "--max-batch", "7", "--max-waiting=8", "--max-connections", "9",
+		"serve", "--ledger", "sqlite:" + dir + "/x.db", "--max-waiting=8", "--max-connections", "9",
 		"--answer-wait", "6s", "--shutdown-grace", "2s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
 		"--user-rate", "1.5", "--ops", "off", "--lanes", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
 	}, terminal{})
 	stage.Must(t, err)
 	s := grammar.Serve
 	queue, limits := s.queue(), s.limits()
-	got := []any{queue.Batch, queue.Waiting, limits.MaxConnections, queue.Gate, limits.Wait, limits.Grace, limiter(s.UserRate, s.UserBurst) != nil, limiter(s.AddressRate, s.AddressBurst) != nil}
-	want := []any{7, 8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, true, false}
+	got := []any{queue.Waiting, limits.MaxConnections, queue.Gate, limits.Wait, limits.Grace, limiter(s.UserRate, userBurst) != nil, limiter(s.AddressRate, addressBurst) != nil}
+	want := []any{8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -90,23 +90,6 @@ func TestADemosClaimsHaveTheirConnectionsForAsLongAsTheyMayWait(t *testing.T) {
 	s := demoServe("x.db")
 	if want := longerWait(s.queue().Gate); want == 0 || s.limits().Wait != want {
 		t.Errorf("they have their connections for %v longer, want %v", s.limits().Wait, want)
-	}
-}
-
-func TestALoadHasTheUsersThatAreNamedElseThoseOfItsRate(t *testing.T) {
-	for args, want := range map[string]int{
-		"":                                    10_000,
-		"--rate 500":                          10_000,
-		"--duration 2s":                       10_000,
-		"--rate 500 --duration 2s":            0, // as many as these make
-		"--rate 500 --duration 2s --users 30": 30,
-		"--users 30":                          30,
-	} {
-		var grammar cli
-		_, err := parse(&grammar, append([]string{"load", "--campaign", "c"}, strings.Fields(args)...), terminal{})
-		if got := grammar.Load.config(terminal{}).Users; err != nil || got != want {
-			t.Errorf("%q: %d users, %v; want %d", args, got, err, want)
-		}
 	}
 }
 
@@ -181,7 +164,7 @@ func TestTermsBecomeWhatTheAPIReads(t *testing.T) {
 
 func FuzzConfiguration(f *testing.F) {
 	f.Add("serve\n--listen\n127.0.0.1:0\n--answer-wait=5", "FIRSTCOME_OPS=off\nFIRSTCOME_NOPE=1")
-	f.Add("serve\n--max-batch\n-1\n--\n--x\n-o", "FIRSTCOME_TRUSTED_PROXY=1.2.3.4/99")
+	f.Add("serve\n--max-waiting\n-1\n--\n--x\n-o", "FIRSTCOME_TRUSTED_PROXY=1.2.3.4/99")
 	f.Add("campaign\ncreate\nspring\n--quantity\n9999999999999999999\n--benefit\n{", "FIRSTCOME_OUTPUT=json")
 	f.Add("claim\n-ojson\n-o\n-\n--output", "FIRSTCOME_HELP=true")
 	f.Add("completion\nbash\n--ledger\nmysql://a:b@c", "FIRSTCOME_USER_RATE=NaN")
@@ -198,8 +181,8 @@ func FuzzConfiguration(f *testing.F) {
 		if _, usage := err.(usageError); err != nil && !usage {
 			t.Errorf("a mistake that is not reported as one: %v", err)
 		}
-		if err == nil && parsed != nil && grammar.Serve.MaxBatch < 0 {
-			t.Errorf("a batch of %d", grammar.Serve.MaxBatch)
+		if err == nil && parsed != nil && grammar.Serve.MaxWaiting < 0 {
+			t.Errorf("a queue of %d", grammar.Serve.MaxWaiting)
 		}
 		if strings.Contains(out.String(), secret) && !strings.Contains(args+env, secret) {
 			t.Error("the secret is shown")

@@ -21,8 +21,7 @@ const (
 // A course is the progress of a task. A field that is zero is unknown.
 type course struct {
 	done, total int64
-	began       time.Time     // when the task began. If unknown, showProgress takes the time of its call
-	longest     time.Duration // the task ends after this time, even if not all is done
+	began       time.Time // when the task began. If unknown, showProgress takes the time of its call
 }
 
 // showProgress shows the progress of a task on standard error. On a terminal it overwrites one line, and clears the line at the end. Otherwise it
@@ -81,15 +80,12 @@ func (c course) text(elapsed time.Duration) (text string) {
 
 // left returns how much longer the task takes at the same speed.
 func (c course) left(elapsed time.Duration) (left time.Duration, known bool) {
-	if c.done > 0 && c.total > 0 {
-		seconds := elapsed.Seconds() * float64(max(0, c.total-c.done)) / float64(c.done)
-		// After the first of very many steps, the estimate may be centuries, which do not fit in a Duration.
-		if known = seconds < longestFlag.Seconds(); known {
-			left = time.Duration(seconds * float64(time.Second))
-		}
+	if c.done == 0 || c.total == 0 {
+		return 0, false
 	}
-	if end := max(0, c.longest-elapsed); c.longest > 0 && (!known || end < left) {
-		return end, true
+	seconds := elapsed.Seconds() * float64(max(0, c.total-c.done)) / float64(c.done)
+	if seconds >= longestFlag.Seconds() { // after the first of very many steps, it may be centuries, which do not fit in a Duration
+		return 0, false
 	}
-	return left, known
+	return time.Duration(seconds * float64(time.Second)), true
 }

@@ -14,10 +14,7 @@ func TestTheRestOfACourseIsToldFromItsOwnBeginning(t *testing.T) {
 		elapsed time.Duration
 	}{
 		" 250 of 1000, 10s, about 30s to go": {course{done: 250, total: 1000}, 10 * time.Second},
-		" 250 of 1000, 10s, about 6s to go":  {course{done: 250, total: 1000, longest: 16 * time.Second}, 10 * time.Second},
-		" 250 of 1000, 20s, about 0s to go":  {course{done: 250, total: 1000, longest: 16 * time.Second}, 20 * time.Second},
 		" 0 of 1000, 10s":                    {course{total: 1000}, 10 * time.Second},
-		" 0 of 1000, 10s, about 6s to go":    {course{total: 1000, longest: 16 * time.Second}, 10 * time.Second},
 		" 1000 of 1000, 10s, about 0s to go": {course{done: 1001, total: 1000}, 10 * time.Second},
 		" 1 of 50000000, 10m0s":              {course{done: 1, total: 50_000_000}, 10 * time.Minute}, // 951 years
 

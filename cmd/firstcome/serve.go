@@ -62,19 +62,22 @@ type limitFlags struct {
 	MaxConnections count          `default:"8192" help:"Connections at once, and never more than the limit of open files allows (default: 8192)."`
 	MaxStreams     count          `default:"10000" help:"Users who follow their places by a stream at once, and never more than two thirds of what the limit of open files allows. Further users are answered 503 and read the line instead (default: 10000)."`
 	Lanes          string         `enum:"on,off" default:"on" placeholder:"on" help:"Answer plain, short requests without net/http, unless there is TLS: on, or off to let net/http answer all requests (default: on)."`
-	MaxBatch       count          `default:"512" help:"Claims that the gate decides at once (default: 512)."`
 	MaxWaiting     count          `default:"16384" help:"Claims of one campaign that may wait for the gate. Further claims are answered 503 (default: 16384)."`
 	MaxLine        count          `default:"1000000" help:"Users in the waiting line of one campaign. Further claims are answered 503 (default: 1000000)."`
 	UserRate       perSecond      `default:"0" placeholder:"N" help:"Requests a second of one user (default: 0, no limit)."`
-	UserBurst      count          `default:"10" placeholder:"N" help:"Requests of one user at once, with --user-rate (default: 10)."`
 	AddressRate    perSecond      `default:"0" placeholder:"N" help:"Requests a second from one address, to the API and the console (default: 0, no limit)."`
-	AddressBurst   count          `default:"100" placeholder:"N" help:"Requests from one address at once, with --address-rate (default: 100)."`
 	TrustedProxy   []netip.Prefix `placeholder:"RANGE" help:"Proxies whose X-Forwarded-For header has the client's address, like 10.0.0.0/8 (default: none)."`
 	CORSOrigin     []origin       `name:"cors-origin" placeholder:"ORIGIN" help:"Exact origins whose pages may call the API, like https://app.shop.example (default: none)."`
 }
 
-// rememberedLimits is the number of users or addresses whose rate is kept: some 30 MB when full.
-const rememberedLimits = 100_000
+const (
+	// userBurst is how many requests of one user may come at once under --user-rate: a double click and its retries.
+	userBurst = 10
+	// addressBurst is how many requests may come from one address at once under --address-rate: an office behind one address.
+	addressBurst = 100
+	// rememberedLimits is the number of users or addresses whose rate is kept: some 30 MB when full.
+	rememberedLimits = 100_000
+)
 
 func (c *serveCmd) Help() string {
 	return `Without a key in the ledger and without a token configuration, the server is in development mode: every
@@ -189,7 +192,7 @@ In another terminal:
 
 // queue returns the limits on claims that wait for the gate.
 func (c *serveCmd) queue() issue.Limits {
-	return issue.Limits{Batch: int(c.MaxBatch), Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
+	return issue.Limits{Waiting: int(c.MaxWaiting), Gate: c.AnswerWait}
 }
 
 // limits returns the limits on connections, and on the time that their requests may take.
@@ -197,12 +200,12 @@ func (c *serveCmd) limits() httpd.Limits {
 	return httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)}
 }
 
-// limiter returns a limiter of rate and burst, or nil if rate is 0.
-func limiter(rate perSecond, burst count) *auth.Limiter {
+// limiter returns a limiter of rate, or nil if rate is 0. As many requests as in one second may come at once, and at least burst.
+func limiter(rate perSecond, burst float64) *auth.Limiter {
 	if rate == 0 {
 		return nil
 	}
-	return auth.NewLimiter(float64(rate), int(burst), rememberedLimits)
+	return auth.NewLimiter(float64(rate), int(max(burst, float64(rate))), rememberedLimits)
 }
 
 // longerWait returns how much longer than by default a claim may wait in all: for its turn, for the gate, and for the ledger.

@@ -118,7 +118,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	gate := n.decider()
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
-	n.lines = line.NewDispatcher(gate, line.Limits{Batch: queue.Batch, Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
+	n.lines = line.NewDispatcher(gate, line.Limits{Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
 	if n.remote != nil {
 		queue.Teller = n.remote.teller
 	}
@@ -145,7 +145,7 @@ func (n *node) openAPI(ctx context.Context) error {
 	n.api = api.New(api.Config{
 		Ledger: n.ledger.Reads, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
-		UserLimit: limiter(c.UserRate, c.UserBurst), AddressLimit: limiter(c.AddressRate, c.AddressBurst),
+		UserLimit: limiter(c.UserRate, userBurst), AddressLimit: limiter(c.AddressRate, addressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})
 	surface := n.api.HTTP()

@@ -32,7 +32,7 @@ type Served struct {
 // Places reads and ends users' places in line at a gate.
 type Places interface {
 	// Place returns a user's place in line, or the coupon that they hold, whose number is then not 0. firstcome.ErrNoTicket means that they have
-	// neither.
+	// neither. Then, if the line has a log, the place is the last one that they had in this generation.
 	Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error)
 
 	// Leave takes a user out of the line. If the line has a log, it returns the place that the user gave back, now or before. It also succeeds if the

@@ -70,7 +70,6 @@ type Stats struct {
 // NewIssuer returns an Issuer in front of a gate.
 func NewIssuer(decider gate.Decider, limits Limits) *Issuer {
 	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, gate.DefaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, gate.DefaultTimeout)
-	limits.Batch = min(limits.Batch, gate.MaxBatch)
 	i := &Issuer{gate: decider, limits: limits, start: time.Now(), known: newKnown()}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())

@@ -88,7 +88,6 @@ func NewDispatcher(line gate.Line, limits Limits) *Dispatcher {
 	if limits.Batch <= 0 {
 		limits.Batch = gate.DefaultBatch
 	}
-	limits.Batch = min(limits.Batch, gate.MaxBatch)
 	if limits.Calls <= 0 {
 		limits.Calls = defaultCalls
 	}

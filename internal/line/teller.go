@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -124,10 +125,17 @@ func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Re
 	return nil
 }
 
-// Place implements gate.Places. If it returns an error because the place is not in the log yet, the user keeps the place and is told later.
+// Place implements gate.Places. If it returns an error because the place is not in the log yet, the user keeps the place and is told later. It
+// returns firstcome.ErrNoTicket only once the log says, too, that the user's last place has ended: the node that took the user out of the line may
+// have died before it appended that.
 func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	place, coupon, err := t.TellerGate.Place(ctx, id, user)
-	if err == nil && coupon.Number == 0 && !t.Told(id, place) {
+	switch {
+	case errors.Is(err, firstcome.ErrNoTicket) && place.Log != nil:
+		if failed := t.keep(ctx, id, []Record{recordOf(user, place, true)}); failed != nil {
+			err = failed
+		}
+	case err == nil && coupon.Number == 0 && !t.Told(id, place):
 		err = t.Tell(ctx, id, []Telling{{user, place}})
 	}
 	return place, coupon, err

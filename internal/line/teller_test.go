@@ -21,6 +21,7 @@ type logged struct {
 	place        firstcome.Place
 	did          []string
 	full, gone   error // of the log, and of the gate's epoch
+	left         bool  // the user has left
 }
 
 func (l *logged) Append(_ context.Context, _ firstcome.CampaignID, records []line.Record) error {
@@ -40,6 +41,9 @@ func (l *logged) Decides(_ context.Context, _ firstcome.CampaignID, epoch int64)
 }
 
 func (l *logged) Place(context.Context, firstcome.CampaignID, firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	if l.left {
+		return l.place, firstcome.Coupon{}, firstcome.ErrNoTicket
+	}
 	return l.place, firstcome.Coupon{}, nil
 }
 
@@ -72,6 +76,11 @@ func TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides(t *testing.T) {
 	claim := func() error { _, err := issuer.Claim(t.Context(), "drop", "ann"); return err }
 	ask := func() error { _, _, err := teller.Place(t.Context(), "drop", "ann"); return err }
 	leave := func() error { _, err := teller.Leave(t.Context(), "drop", "ann"); return err }
+	askAfterwards := func() error {
+		gate.left = true
+		defer func() { gate.left = false }()
+		return ask()
+	}
 	for _, step := range []struct {
 		name       string
 		do         func() error
@@ -93,6 +102,10 @@ func TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides(t *testing.T) {
 		{"left while the log is away", leave, placeOf(2, 2, 65), away, nil, []string{"append that left: ann 2/2.65"}, away},
 		{"left while the epoch has ended", leave, placeOf(2, 2, 65), nil, over, []string{"append that left: ann 2/2.65", "check: 2"}, over},
 		{"left", leave, placeOf(2, 2, 65), nil, nil, []string{"append that left: ann 2/2.65", "check: 2"}, nil},
+		{"asked after leaving while the log is away", askAfterwards, placeOf(2, 2, 65), away, nil, []string{"append that left: ann 2/2.65"}, away},
+		{"asked after leaving while the epoch has ended", askAfterwards, placeOf(2, 2, 65), nil, over, []string{"append that left: ann 2/2.65", "check: 2"}, over},
+		{"asked after leaving", askAfterwards, placeOf(2, 2, 65), nil, nil, []string{"append that left: ann 2/2.65", "check: 2"}, firstcome.ErrNoTicket},
+		{"asked by a user who never joined", askAfterwards, firstcome.Place{}, away, over, nil, firstcome.ErrNoTicket},
 		{"left, and no ticket is known", leave, firstcome.Place{}, away, over, nil, nil},
 	} {
 		t.Run(step.name, func(t *testing.T) {

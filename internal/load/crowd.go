@@ -277,14 +277,9 @@ func (c *crowd) watch(ctx context.Context, report func(done, total int64), claim
 	return all
 }
 
-// wait returns all users who joined, in the order of their tickets, once each place has ended or, at the latest, when ctx ends or after FollowFor. No
-// more users join.
+// wait returns all users who joined, in the order of their tickets, once each place has ended or, at the latest, when ctx ends. No more users
+// join.
 func (c *crowd) wait(ctx context.Context) []*follower {
-	if c.FollowFor > 0 {
-		bounded, cancel := context.WithTimeout(ctx, c.FollowFor)
-		defer cancel()
-		ctx = bounded
-	}
 	c.mu.Lock()
 	c.full = true
 	c.check()

@@ -18,7 +18,7 @@ func figures(c Config, start time.Time, byWorker [][]record) *Result {
 		Load: Load{
 			Loop: "closed", Users: c.Users, Repeat: c.Repeat, Concurrency: c.Concurrency,
 			Rate: c.Rate, Duration: c.Duration.Seconds(), Prefix: c.Prefix, Shuffle: c.Shuffle, Seed: c.Seed,
-			Follow: c.Follow, FollowFor: c.FollowFor.Seconds(), Leave: c.Leave, CDN: c.CDN,
+			Follow: c.Follow, Leave: c.Leave, CDN: c.CDN,
 		},
 		Started: start.UTC(), Outcomes: map[string]int64{}, Trouble: map[string]int64{}, LatencyOf: map[string]Latency{},
 	}

@@ -52,10 +52,9 @@ type Config struct {
 	Timeout  time.Duration // of one claim; default 10 s
 	Again    int           // how often a claim with an unknown outcome is repeated; default 0
 
-	Follow    bool          // users who are told to wait follow their place: see crowd
-	FollowFor time.Duration // for how long after the last claim; 0 means until every place has ended
-	Leave     float64       // the share of users in line who leave it at one of their first three looks
-	CDN       bool          // one look a second stands for all followers
+	Follow bool    // users who are told to wait follow their place: see crowd
+	Leave  float64 // the share of users in line who leave it at one of their first three looks
+	CDN    bool    // one look a second stands for all followers
 
 	P99    time.Duration // the limit of the latency's 99th percentile; 0 means none
 	Errors *int64        // the most claims that may end with an unknown outcome; nil means any number
@@ -64,8 +63,7 @@ type Config struct {
 
 	Version string // of this program, for the result
 
-	Returned bool // stock may return during the run: see audit.History
-	Others   bool // other clients claim during the run: see audit.History
+	Others bool // other clients claim during the run: see audit.History
 
 	// Progress, if not nil, is called ten times a second from one goroutine.
 	Progress func(done, total int64)
@@ -162,8 +160,7 @@ func (c Config) check() error {
 	refuse(c.Leave < 0 || c.Leave > 1, "the share of those who leave is 0 to 1")
 	refuse(c.Leave > 0 && c.Repeat > 1, "who leaves and claims again is at the end of the line: use leave without repeat")
 	refuse(c.PaceKept < 0 || c.PaceKept > 1, "the share of the pace that is to be kept is 0 to 1")
-	refuse(c.FollowFor < 0, "the time of following must not be negative")
-	refuse(!c.Follow && (c.FollowFor != 0 || c.Leave != 0 || c.CDN || c.PaceKept != 0), "without follow nobody is in line: follow for, leave, cdn and pace kept need it")
+	refuse(!c.Follow && (c.Leave != 0 || c.CDN || c.PaceKept != 0), "without follow nobody is in line: leave, cdn and pace kept need it")
 	refuse(c.P99 < 0 || c.Errors != nil && *c.Errors < 0, "p99 and errors must not be negative")
 	refuse(c.Timeout > longest, "timeout must be at most %v", longest)
 	if _, err := firstcome.ParseCampaignID(c.Campaign); err != nil {

@@ -67,9 +67,8 @@ type Load struct {
 	Shuffle     bool    `json:"shuffle"`
 	Seed        uint64  `json:"seed"`
 	Follow      bool    `json:"follow"`
-	FollowFor   float64 `json:"follow_seconds"` // 0 means until every place has ended
-	Leave       float64 `json:"leave"`          // the share of users in line who left it
-	CDN         bool    `json:"cdn"`            // one look a second stood for all followers
+	Leave       float64 `json:"leave"` // the share of users in line who left it
+	CDN         bool    `json:"cdn"`   // one look a second stood for all followers
 }
 
 // A Latency is a distribution of durations, in milliseconds, to three digits.

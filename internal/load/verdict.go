@@ -22,7 +22,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		return unchecked(err)
 	}
 	h.Quantity, h.Others = firstcome.Unlimited, c.Others
-	h.Returned = c.Returned || before.Version != after.Version // every void and every change of terms raises the version
+	h.Returned = before.Version != after.Version // every void and every change of terms raises the version
 	h.Recorded = before.Answer == string(firstcome.Recorded) && after.Answer == before.Answer
 	if h.Letters, err = letters(ctx, c, reader); err != nil {
 		return unchecked(err)
@@ -62,7 +62,7 @@ func verdict(ctx context.Context, c Config, reader *client.Client, before client
 		return Verdict{Why: "no claim had a known outcome", Coupons: v.Coupons, InForce: v.InForce}
 	}
 	v.Why = fmt.Sprintf("%s held against %s of the server", counted(int64(len(h.Claims)), "answer"), counted(int64(v.Coupons), "coupon"))
-	if h.Returned && !c.Returned {
+	if h.Returned {
 		v.Why += "; the campaign changed during the run, so stock may have come back"
 	}
 	return v

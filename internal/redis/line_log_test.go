@@ -31,7 +31,7 @@ func (s *shop) paced(version, quantity int64, log *firstcome.LineLog) {
 	s.apply(firstcome.Change{Version: version, Kind: firstcome.ChangeTerms, Terms: terms})
 }
 
-// TestAPlaceInALoggedLineSaysWhereToLogIt claims, asks, leaves and leaves again.
+// TestAPlaceInALoggedLineSaysWhereToLogIt claims, asks, leaves, leaves again and asks again.
 func TestAPlaceInALoggedLineSaysWhereToLogIt(t *testing.T) {
 	s := newLoggedShop(t, 2)
 	decisions, err := s.gate.Claim(t.Context(), "c", crowd(0, 3))
@@ -42,7 +42,12 @@ func TestAPlaceInALoggedLineSaysWhereToLogIt(t *testing.T) {
 	stage.Must(t, err)
 	again, err := s.gate.Leave(t.Context(), "c", crowd(1, 1)[0])
 	stage.Must(t, err)
-	for what, place := range map[string]firstcome.Place{"claimed": decisions[1].Place, "asked": asked, "left": left, "left again": again} {
+	afterwards, _, err := s.gate.Place(t.Context(), "c", crowd(1, 1)[0])
+	if !errors.Is(err, firstcome.ErrNoTicket) {
+		t.Errorf("a user who left is told %v, want %v", err, firstcome.ErrNoTicket)
+	}
+	all := map[string]firstcome.Place{"claimed": decisions[1].Place, "asked": asked, "left": left, "left again": again, "asked afterwards": afterwards}
+	for what, place := range all {
 		if place.Log == nil || place.Log.At.IsZero() {
 			t.Fatalf("%s: the log is %+v", what, place.Log)
 		}
@@ -53,6 +58,9 @@ func TestAPlaceInALoggedLineSaysWhereToLogIt(t *testing.T) {
 	}
 	if served, err := s.gate.Serve(t.Context(), "c", 9); err != nil || served.Ended != "sold_out" {
 		t.Fatalf("they are served: %+v, %v", served, err)
+	}
+	if place, _, err := s.gate.Place(t.Context(), "c", crowd(1, 1)[0]); !errors.Is(err, firstcome.ErrNoTicket) || place != (firstcome.Place{}) {
+		t.Errorf("a user who left a generation that has ended gets the place %+v and %v", place, err)
 	}
 	over, err := s.gate.Leave(t.Context(), "c", crowd(1, 1)[0])
 	if err != nil || over.Log == nil || over.Generation != 1 || over.Ticket != 2 {

@@ -15,8 +15,9 @@ import (
 type sight struct {
 	line
 	past   string
-	holder string // the entry of the coupon that the user holds, or empty
-	ticket int64  // with which the user is in line, or 0
+	holder string           // the entry of the coupon that the user holds, or empty
+	ticket int64            // with which the user is in line, or 0
+	last   firstcome.Ticket // the user's last ticket of this epoch, ended or not; only if the line has a log
 	// campaign is as claims see it at now, the gate's time.
 	campaign firstcome.Campaign
 	inForce  int64
@@ -60,6 +61,7 @@ func readSight(a *answer) (s sight) {
 		a.fail("line", err)
 	}
 	s.past, s.holder, s.ticket, s.joined = a.text("past"), a.text("holder"), a.whole("ticket"), a.instant("joined")
+	s.last = firstcome.Ticket{Generation: a.whole("last_generation"), Number: a.whole("last_ticket")}
 	clock := a.instant("clock")
 	s.epoch = a.whole("epoch")
 	c := &s.campaign
@@ -106,12 +108,22 @@ func (l *Line) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	case s.holder != "":
 		c, err := l.journal.held(ctx, id, user, s.holder)
 		return firstcome.Place{}, c, err
-	case s.ticket == 0 || s.sendsAway() != 0:
+	case s.sendsAway() != 0:
 		return firstcome.Place{}, firstcome.Coupon{}, firstcome.ErrNoTicket
+	case s.ticket == 0:
+		return s.ended(), firstcome.Coupon{}, firstcome.ErrNoTicket
 	}
 	place := s.campaign.Place(s.Line, s.ticket, s.inForce, s.now)
 	place.Log = s.logged
 	return place, firstcome.Coupon{}, nil
+}
+
+// ended returns the place that a user without a ticket had last, if the line has a log and its generation has not ended.
+func (s *sight) ended() firstcome.Place {
+	if s.logged == nil || s.last.Generation != s.Generation {
+		return firstcome.Place{}
+	}
+	return firstcome.Place{Generation: s.last.Generation, Ticket: s.last.Number, Log: s.logged}
 }
 
 // LineOf returns a campaign's line: see gate.Places.

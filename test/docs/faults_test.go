@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,6 +72,9 @@ func TestEveryFaultSaysWhatMustBeSeenAndHasTests(t *testing.T) {
 			t.Errorf("%s is there twice, is no id, or does not say the fault and what must be seen", id)
 		}
 		rows[id] = true
+		if least, err := strconv.Atoi(row["tests"]); err != nil || len(withID(tests, id)) < least {
+			t.Errorf("%s has %d tests with its id in the name, and docs/faults.md says that it has at least %q", id, len(withID(tests, id)), row["tests"])
+		}
 		if row["also"] == "" {
 			continue
 		}

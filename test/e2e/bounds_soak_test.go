@@ -6,7 +6,7 @@ import "testing"
 
 // TestF34FiftyThousandRequestsWaitInBoundedMemory has that many, with the limits that are the defaults.
 func TestF34FiftyThousandRequestsWaitInBoundedMemory(t *testing.T) {
-	stalledWriter{requests: 50_000, waiting: 16_384, batch: 512, conns: 250, residentLimit: 512 << 20}.keepsItsBounds(t)
+	stalledWriter{requests: 50_000, waiting: 16_384, conns: 250, residentLimit: 512 << 20}.keepsItsBounds(t)
 }
 
 // TestF55ADiskThatIsFullAgainAndAgainHealsWithoutARestart fills it often.

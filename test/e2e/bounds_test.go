@@ -25,6 +25,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -137,25 +138,28 @@ func (f *flood) claim(ctx context.Context, c *http.Client, url string, n int64) 
 
 // TestF34WhoFindsAFullQueueIsToldAndAllWhoWaitedAreAnswered has four times as many requests as may wait. In a soak they are 50,000.
 func TestF34WhoFindsAFullQueueIsToldAndAllWhoWaitedAreAnswered(t *testing.T) {
-	stalledWriter{requests: 4000, waiting: 1024, batch: 64, conns: 25, residentLimit: 256 << 20}.keepsItsBounds(t)
+	stalledWriter{requests: 4000, waiting: 1024, conns: 25, residentLimit: 256 << 20}.keepsItsBounds(t)
 }
 
 // A stalledWriter is a server whose writer stands still while requests come over so many connections.
 type stalledWriter struct {
-	requests, waiting, batch int64
-	conns                    int
-	residentLimit            int64
+	requests, waiting int64
+	conns             int
+	residentLimit     int64
 }
 
 // keepsItsBounds stalls the writer by holding SQLite's write lock while the requests come. As many as the limit allows wait, and the
 // rest are told to come again. When the test releases the lock, all that waited are answered. A machine that takes longer than SQLite
 // waits for its lock, 5 s, tells a batch every 5 s that its outcome is unknown.
 func (w stalledWriter) keepsItsBounds(t *testing.T) {
-	const atOnce = 80
+	const (
+		atOnce = 80
+		batch  = gate.DefaultBatch
+	)
 	cert, key, trust := certify(t)
 	p := serve(t, launch{
 		env:  []string{fmt.Sprintf("GOMEMLIMIT=%d", w.residentLimit/2)},
-		args: append(patient, "--max-waiting", fmt.Sprint(w.waiting), "--max-batch", fmt.Sprint(w.batch), "--tls-cert", cert, "--tls-key", key),
+		args: append(patient, "--max-waiting", fmt.Sprint(w.waiting), "--tls-cert", cert, "--tls-key", key),
 	})
 	p.secure(trust)
 	p.create("spring", 10_000_000)
@@ -167,10 +171,10 @@ func (w stalledWriter) keepsItsBounds(t *testing.T) {
 		close(ended)
 	}()
 	waitFor(t, "the queue to be full, and the rest to be told", func() bool {
-		return f.next.Load() >= w.requests && f.told.Load() >= w.requests-w.waiting-2*w.batch
+		return f.next.Load() >= w.requests && f.told.Load() >= w.requests-w.waiting-2*batch
 	})
-	if now := p.metric("firstcome_waiting_claims"); now > float64(w.waiting+w.batch) {
-		t.Errorf("%v claims wait, at most %d may", now, w.waiting+w.batch)
+	if now := p.metric("firstcome_waiting_claims"); now > float64(w.waiting+batch) {
+		t.Errorf("%v claims wait, at most %d may", now, w.waiting+batch)
 	}
 	release()
 	<-ended

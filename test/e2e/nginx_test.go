@@ -177,8 +177,8 @@ func TestThePagesOfAShopFollowALineThroughItsOwnProxy(t *testing.T) {
 
 // TestThePagesOfAShopClaimThroughItsOwnProxy runs nginx with the configuration that is shipped.
 func TestThePagesOfAShopClaimThroughItsOwnProxy(t *testing.T) {
-	const burst = 40
-	key, admin, shop, token := openShop(t, "--trusted-proxy", "127.0.0.1", "--address-rate", "0.001", "--address-burst", fmt.Sprint(burst))
+	const burst = 100 // addressBurst of cmd/firstcome
+	key, admin, shop, token := openShop(t, "--trusted-proxy", "127.0.0.1", "--address-rate", "0.001")
 	if _, err := admin.CreateCampaign(t.Context(), client.NewCampaign{ID: "spring", Name: "Spring"}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,11 @@ var claimsBugs = []mutant{
 		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
+		bug:  "a user who asks is told that they left before the log says so",
+		file: "internal/line/teller.go", old: "case errors.Is(err, firstcome.ErrNoTicket) && place.Log != nil:", new: "case errors.Is(err, firstcome.ErrNoTicket):\n\tcase place.Log != nil && err != nil:",
+		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
+	},
+	{
 		bug:  "a node without the log tells places that have one",
 		file: "internal/line/teller.go", old: "return fmt.Errorf(\"%w: start each node with the same --line\", firstcome.ErrLineLogAway)", new: "return nil",
 		pkg: "./internal/line", test: "TestANodeWithoutTheLogTellsNoPlaceThatHasOne",

@@ -10,6 +10,8 @@
 --     past    the ended generations, the last one first, one in each line of text: see line.lua
 --     holder  the user's entry in holders, or ''
 --     ticket  the user's ticket that has not ended, or ''
+--     last_generation, last_ticket
+--             the user's last ticket, ended or not; '' if there is none, the line has no log, or the ticket is older than the epoch
 --     joined  if no user is named: when the next user in line joined, or ''
 --     The other values are fields of the campaign's hash
 
@@ -23,15 +25,20 @@ local why, line = unverified(c), line_of(c.line)
 if why then return {why} end
 if lost(c, line) then return {'lost'} end
 local user, holder, ticket, joined = ARGV[first + 1], '', '', ''
+local last_generation, last_ticket
 if user then
   holder = redis.call('HGET', holders_key, user) or ''
-  ticket = line and line.live(redis.call('HGET', tickets_key, user)) or ''
+  local own = line and redis.call('HGET', tickets_key, user)
+  if own then
+    ticket = line.live(own) or ''
+    last_generation, last_ticket = line.last_of(own)
+  end
 elseif line and line.waiting > 0 then
   local next = redis.call('XRANGE', line_key, line.id(line.through + 1), whole(line.generation), 'COUNT', '1')[1]
   joined = next and next[2][4] or ''
 end
-local there = {'there', 'line', c.line or '', 'past', c.past or '', 'holder', holder, 'ticket', ticket, 'joined', joined,
-  'clock', tonumber(a.clock) or server_time()}
+local there = {'there', 'line', c.line or '', 'past', c.past or '', 'holder', holder, 'ticket', ticket,
+  'last_generation', last_generation or '', 'last_ticket', last_ticket or '', 'joined', joined, 'clock', tonumber(a.clock) or server_time()}
 for _, name in ipairs(FIELDS) do
   there[#there + 1] = name
   there[#there + 1] = c[name] or ''
