@@ -72,9 +72,6 @@ type gateFlags struct {
 	RecordRate  perSecond   `default:"0" placeholder:"N" help:"The most coupons a second that a recorder writes, for a database that other programs use too (default: 0, no limit)."`
 }
 
-// records reports whether a node of this role records.
-func (c *gateFlags) records() bool { return c.Role != "api" }
-
 // silent reports whether a node of this role only records.
 func (c *gateFlags) silent() bool { return c.Role == "recorder" }
 
@@ -224,7 +221,7 @@ func (r *remoteGate) join() {
 		r.waiter = issue.NewWaiter(r.router)
 		r.teller = line.NewTeller(r.router, log)
 	}
-	if r.flags.records() {
+	if r.flags.Role != "api" {
 		r.records()
 	}
 	r.monitor.WatchGate(ops.Gate{

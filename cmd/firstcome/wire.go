@@ -115,18 +115,19 @@ func (n *node) open(ctx context.Context, admit admission) error {
 // openAPI creates the parts that answer callers.
 func (n *node) openAPI(ctx context.Context) error {
 	c := n.flags
-	gate := n.decider()
 	queue := c.queue()
 	queue.OnBatch = n.monitor.Batch
-	n.lines = line.NewDispatcher(gate, line.Limits{Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
+	var decides nodeGate = n.ledger.Gate
+	var places gate.Places = n.ledger.Gate
 	if n.remote != nil {
-		queue.Teller = n.remote.teller
+		decides, places, queue.Teller = n.remote.router, n.remote.teller, n.remote.teller
 	}
+	n.lines = line.NewDispatcher(decides, line.Limits{Gate: queue.Gate, OnServe: observers{n.monitor, n.counter}.Served, OnLook: n.monitor.LookFailed})
 	queue.OnJoin, queue.OnChange = n.lines.Joined, n.lines.Changed
-	n.monitor.WatchLines(n.lines, gate.LineOf)
-	n.issuer = issue.NewIssuer(gate, queue)
+	n.monitor.WatchLines(n.lines, decides.LineOf)
+	n.issuer = issue.NewIssuer(decides, queue)
 	terms := api.NewTermsCache(n.ledger.Reads.Terms)
-	claims := &issue.Answerer{Issuer: n.issuer, Coupons: gate, Terms: terms.Terms, Wait: queue.Gate}
+	claims := &issue.Answerer{Issuer: n.issuer, Coupons: decides, Terms: terms.Terms, Wait: queue.Gate}
 	kept := operate.Ledger{Campaigns: n.ledger.Campaigns, Letters: n.ledger.Recorder, Reads: n.ledger.Reads}
 	if r := n.remote; r == nil {
 		n.operator = operate.New(kept, n.issuer, claims)
@@ -143,14 +144,14 @@ func (n *node) openAPI(ctx context.Context) error {
 		return err
 	}
 	n.api = api.New(api.Config{
-		Ledger: n.ledger.Reads, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: n.places(), Operator: n.operator, Auth: n.auth,
+		Ledger: n.ledger.Reads, Keys: n.ledger.Desk, Terms: terms, Claims: claims, Gate: n.remote.decides(), Places: places, Operator: n.operator, Auth: n.auth,
 		Audit: n.auditor.audit, Log: n.log, Observer: observers{n.monitor, n.counter}, Health: n.monitor.Health,
 		UserLimit: limiter(c.UserRate, userBurst), AddressLimit: limiter(c.AddressRate, addressBurst),
 		TrustedProxies: c.TrustedProxy, CORSOrigins: texts(c.CORSOrigin), MaxStreams: httpd.DetachedRoom(int(c.MaxStreams)),
 	})
 	surface := n.api.HTTP()
 	surface.Limits = c.limits()
-	n.openConsole(&surface, n.places())
+	n.openConsole(&surface, places)
 	if c.Lanes == "off" {
 		surface.Short = nil
 	}
@@ -166,22 +167,6 @@ type nodeGate interface {
 	gate.Coupons
 	gate.Line
 	gate.Places
-}
-
-// decider returns the gate that decides this node's claims.
-func (n *node) decider() nodeGate {
-	if n.remote == nil {
-		return n.ledger.Gate
-	}
-	return n.remote.router
-}
-
-// places returns the reader of places in line.
-func (n *node) places() gate.Places {
-	if n.remote == nil {
-		return n.ledger.Gate
-	}
-	return n.remote.teller
 }
 
 // compareSecret logs how many campaigns have another secret or kind of gate than this node. Their claims are refused until the node has the right one,

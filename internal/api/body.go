@@ -40,7 +40,7 @@ func (s *core) release(b *buffer) {
 
 // read reads a request's body into the buffer. The body must be JSON or empty, and at most most bytes.
 func (b *buffer) read(w http.ResponseWriter, r *http.Request, most int64) error {
-	if encoding := r.Header["Content-Encoding"]; encoding != nil && !isIdentity(encoding) {
+	if encoding := r.Header["Content-Encoding"]; encoding != nil && (len(encoding) != 1 || !strings.EqualFold(encoding[0], "identity")) {
 		return newProblem(unsupportedMedia, "the body has a Content-Encoding: send it as it is")
 	}
 	if r.ContentLength > most {
@@ -82,10 +82,6 @@ func unreadable(err error) error {
 		return newProblem(bodyTooLarge, "the body is too large")
 	}
 	return newProblem(malformedBody, "the body is incomplete")
-}
-
-func isIdentity(encoding []string) bool {
-	return len(encoding) == 1 && strings.EqualFold(encoding[0], "identity")
 }
 
 // isJSON reports whether a Content-Type is JSON in UTF-8. An empty body needs no Content-Type.

@@ -14,7 +14,6 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/auth"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/wire"
 )
 
@@ -125,13 +124,13 @@ func (l *lines) fresh(ctx context.Context, id firstcome.CampaignID) ([]byte, err
 
 // body reads a line and returns its JSON.
 func (l *lines) body(ctx context.Context, id firstcome.CampaignID) ([]byte, error) {
-	state, at, err := l.lineOf(ctx, id)
+	at, err := l.Places.LineOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	line := client.Line{
 		CampaignID: string(id), Generation: at.Line.Generation, Serving: at.Line.Serving(), LastTicket: at.Line.LastTicket, Waiting: at.Line.Waiting,
-		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), Waitlist: at.Campaign.Waitlist, State: state, Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
+		NextJoinedAt: wire.Time(at.Joined), Pace: wirePace(at.Campaign.Pace), Waitlist: at.Campaign.Waitlist, State: at.Campaign.StateAt(at.Now, at.InForce), Ended: []client.EndedLine{}, ServerTime: client.Time{Time: at.Now},
 	}
 	if through := at.Campaign.LikelyThrough(at.Line, at.InForce, at.Now); through < math.MaxInt64 {
 		line.LikelyThrough = &through
@@ -142,10 +141,4 @@ func (l *lines) body(ctx context.Context, id firstcome.CampaignID) ([]byte, erro
 		})
 	}
 	return json.Marshal(line)
-}
-
-// lineOf returns a campaign's line and the campaign's state.
-func (l *lines) lineOf(ctx context.Context, id firstcome.CampaignID) (state string, line gate.LineState, err error) {
-	line, err = l.Places.LineOf(ctx, id)
-	return line.Campaign.StateAt(line.Now, line.InForce), line, err
 }

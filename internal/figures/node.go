@@ -28,7 +28,7 @@ func (n *Node) Key() string { return n.Host + " " + n.Listen }
 
 // Silent reports whether the last report of a running node is too old.
 func (n *Node) Silent() bool {
-	return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > GoneAfter+max(0, n.Every-busyEvery)
+	return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > goneAfter+max(0, n.Every-busyEvery)
 }
 
 // Nodes returns the reports of all nodes. Together with an error it returns those that are known all the same.

@@ -21,8 +21,8 @@ const (
 	remembered = 900
 	// together is how many campaigns are read at the same time.
 	together = 4
-	// GoneAfter is the greatest age of a running node's row.
-	GoneAfter = 6 * time.Second
+	// goneAfter is the greatest age of a running node's row.
+	goneAfter = 6 * time.Second
 	// patience is the time-out of one reading.
 	patience = 3 * time.Second
 )

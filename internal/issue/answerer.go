@@ -16,9 +16,9 @@ import (
 // finds it.
 var ErrNotRecordedYet = errors.New("decided, but not recorded in time")
 
-// DefaultAnswerWait is how long a claim waits for the ledger by default. Recording takes some 10 ms while the ledger is well, and people wait 3 s for
+// defaultAnswerWait is how long a claim waits for the ledger by default. Recording takes some 10 ms while the ledger is well, and people wait 3 s for
 // a page.
-const DefaultAnswerWait = 3 * time.Second
+const defaultAnswerWait = 3 * time.Second
 
 // An Answerer answers claims at the time that their campaign's terms name. With firstcome.Recorded, it answers with a coupon only once the coupon is
 // in the ledger.
@@ -31,7 +31,7 @@ type Answerer struct {
 	Waiter *Waiter
 	// Terms returns a campaign's terms as of a version. It is called for each claim that is decided and not yet recorded, so it should cache them.
 	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
-	// Wait is how long a claim waits for the ledger; 0 means DefaultAnswerWait.
+	// Wait is how long a claim waits for the ledger; 0 means defaultAnswerWait.
 	Wait time.Duration
 }
 
@@ -87,7 +87,7 @@ func (a *Answerer) CouponOf(ctx context.Context, id firstcome.CampaignID, user f
 }
 
 func (a *Answerer) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, cmp.Or(a.Wait, DefaultAnswerWait), ErrNotRecordedYet)
+	return context.WithTimeoutCause(ctx, cmp.Or(a.Wait, defaultAnswerWait), ErrNotRecordedYet)
 }
 
 // await waits until a coupon is recorded, if its campaign answers when recorded. Otherwise it waits only for a dead letter, because only the ledger

@@ -26,8 +26,6 @@ type waiting struct {
 	done    chan error // has a buffer for the one answer
 }
 
-func newCallers() *callers { return &callers{signal: make(chan struct{}, 1)} }
-
 func (c *callers) add(w *waiting) {
 	heap.Push(&c.early, w)
 	c.ripen(max(c.through, c.hinted))

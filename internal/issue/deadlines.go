@@ -21,10 +21,6 @@ type deadlines struct {
 // Calls that begin within a sharing-th of the time-out share a context.
 const sharing = 64
 
-func newDeadlines(parent context.Context, after time.Duration) *deadlines {
-	return &deadlines{parent: parent, after: after}
-}
-
 // context returns a context that ends after the time-out, or up to a 64th of it earlier.
 func (d *deadlines) context() context.Context {
 	now := time.Now()

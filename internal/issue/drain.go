@@ -81,7 +81,8 @@ func (i *Issuer) decide(q *queue, batch []*claim, changes uint64, learn bool) {
 			c.answer(firstcome.Decision{}, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			i.shed(q)
+			// Those who gathered meanwhile go with them, so that no claim waits longer than two time-outs.
+			i.stats.waiting.Add(-int64(q.shed(fmt.Errorf("%w: it does not answer", firstcome.ErrGateUnavailable))))
 		}
 		return
 	}
@@ -132,12 +133,6 @@ func (i *Issuer) tellPlaces(id firstcome.CampaignID, pending []pendingPlace) {
 		}
 		c.answer(c.decision, err)
 	}
-}
-
-// shed refuses the claims that gathered while a batch timed out at the gate, so that no claim waits longer than two time-outs.
-func (i *Issuer) shed(q *queue) {
-	claims := int64(q.shed(fmt.Errorf("%w: it does not answer", firstcome.ErrGateUnavailable)))
-	i.stats.waiting.Add(-claims)
 }
 
 // ask calls the gate, within limits.Gate.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,10 +71,10 @@ type Stats struct {
 // NewIssuer returns an Issuer in front of a gate.
 func NewIssuer(decider gate.Decider, limits Limits) *Issuer {
 	limits.Batch, limits.Waiting, limits.Gate = cmp.Or(limits.Batch, gate.DefaultBatch), cmp.Or(limits.Waiting, defaultWaiting), cmp.Or(limits.Gate, gate.DefaultTimeout)
-	i := &Issuer{gate: decider, limits: limits, start: time.Now(), known: newKnown()}
+	i := &Issuer{gate: decider, limits: limits, start: time.Now(), known: &known{seed: maphash.MakeSeed()}}
 	i.claims.New = func() any { return &claim{done: make(chan struct{}, 1)} }
 	i.ctx, i.cancel = context.WithCancel(context.Background())
-	i.calls = newDeadlines(i.ctx, limits.Gate)
+	i.calls = &deadlines{parent: i.ctx, after: limits.Gate}
 	return i
 }
 
@@ -160,11 +161,7 @@ func (i *Issuer) Change(id firstcome.CampaignID, change func() error) error {
 func (i *Issuer) hold(id firstcome.CampaignID) *queue {
 	for {
 		q := i.queue(id)
-		q.begin()
-		q.mu.Lock()
-		gone := q.gone
-		q.mu.Unlock()
-		if !gone {
+		if gone := q.begin(); !gone {
 			return q
 		}
 		q.end()

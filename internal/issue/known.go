@@ -65,8 +65,6 @@ type entry struct {
 	code               [16]byte
 }
 
-func newKnown() *known { return &known{seed: maphash.MakeSeed()} }
-
 // place returns the set of a user, and their tag there.
 func (k *known) place(sets *[knownSets]set, user firstcome.UserID) (s *set, tag uint32) {
 	hash := maphash.String(k.seed, string(user))

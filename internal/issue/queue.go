@@ -135,15 +135,17 @@ func (q *queue) shed(err error) (claims int) {
 }
 
 // begin and end enclose a change of the campaign. Nothing is learned during or across it, and all that was learned before is forgotten.
-func (q *queue) begin() { q.count(+1) }
-func (q *queue) end()   { q.count(-1) }
+// begin reports whether a sweep has dropped the queue.
+func (q *queue) begin() (gone bool) { return q.change(+1) }
+func (q *queue) end()               { q.change(-1) }
 
-func (q *queue) count(by int) {
+func (q *queue) change(by int) (gone bool) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.changing += by
 	q.changes.Add(1)
 	q.local.Store(nil)
-	q.mu.Unlock()
+	return q.gone
 }
 
 // learn stores the gate's last refusal to a batch that was sent at the time sent and at the given count of changes. It reports whether a holders

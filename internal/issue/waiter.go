@@ -50,7 +50,9 @@ func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
 	case err := <-one.done:
 		return err
 	case <-ctx.Done():
-		w.leave(one)
+		w.mu.Lock()
+		one.callers.leave(one)
+		w.mu.Unlock()
 		select {
 		case err := <-one.done: // the answer came just before
 			return err
@@ -75,7 +77,7 @@ func (w *Waiter) enter(one *waiting) {
 	defer w.mu.Unlock()
 	c := w.callers[one.coupon.Campaign]
 	if c == nil {
-		c = newCallers()
+		c = &callers{signal: make(chan struct{}, 1)}
 		w.callers[one.coupon.Campaign] = c
 		if w.serve != nil {
 			w.serve(one.coupon.Campaign, c)
@@ -83,12 +85,6 @@ func (w *Waiter) enter(one *waiting) {
 	}
 	c.add(one)
 	one.callers = c
-}
-
-func (w *Waiter) leave(one *waiting) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	one.callers.leave(one)
 }
 
 // hint takes a message about how far a campaign is drained.

@@ -124,7 +124,7 @@ func (l *LineLog) look(ctx context.Context) (found, error) {
 		}
 		l.connects(nil, "", was) // nothing may be appended to the new topic before its settings are checked
 	}
-	client, err := l.topic.connect(ctx, appending(l.topic)...)
+	client, err := l.topic.connect(ctx, append(producing(l.topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
 		return found{}, err
 	}

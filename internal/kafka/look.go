@@ -155,11 +155,6 @@ func producing(t *topic) []kgo.Opt {
 	}
 }
 
-// appending returns the options of a client that appends to the partition that a record names.
-func appending(t *topic) []kgo.Opt {
-	return append(producing(t), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-}
-
 // joinTime is how long the topic may take to append the places of a batch of claims. If it takes longer, the callers of that batch wait no longer
 // than this, and for joinRest the next batches do not wait at all.
 const joinTime, joinRest = 2 * time.Second, time.Second

@@ -79,8 +79,8 @@ func placed(said *fastjson.Value) Answer {
 	return Answer{Outcome: firstcome.Waiting, Place: &place}
 }
 
-// ParseOwn parses the answer to the question for one's own claim: a coupon, or a place. Anything else is unknown.
-func ParseOwn(status int, body []byte) Answer {
+// parseOwn parses the answer to the question for one's own claim: a coupon, or a place. Anything else is unknown.
+func parseOwn(status int, body []byte) Answer {
 	if answer := ParseAnswer(status, body); answer.Outcome != 0 || status != http.StatusOK {
 		return answer
 	}

@@ -77,7 +77,7 @@ const (
 
 func newCrowd(c Config, f *fleet) *crowd {
 	return &crowd{
-		Config: c, looks: newLooker(c, f), may: make(chan struct{}, c.Concurrency),
+		Config: c, looks: &looker{Config: c, fleet: f}, may: make(chan struct{}, c.Concurrency),
 		lined: map[uint32]*follower{}, none: make(chan struct{}),
 		stats: lookStats{took: newDurations(), late: newDurations(), trouble: map[string]int64{}},
 	}

@@ -71,8 +71,8 @@ type Config struct {
 
 // Limits of a Config: above them the generator would measure itself.
 const (
-	MaxConcurrency = 10_000
-	MaxClaims      = 50_000_000
+	maxConcurrency = 10_000
+	maxClaims      = 50_000_000
 )
 
 // recording is how long the server may take after the run to record all issued coupons.
@@ -153,8 +153,8 @@ func (c Config) check() error {
 	}
 	refuse(c.Users < 1, "users must be at least 1")
 	refuse(c.Repeat < 1, "repeat must be at least 1")
-	refuse(c.Users > 0 && c.Repeat > MaxClaims/c.Users, "users times repeat must be at most %d", MaxClaims)
-	refuse(c.Concurrency < 1 || c.Concurrency > MaxConcurrency, "concurrency must be 1 to %d", MaxConcurrency)
+	refuse(c.Users > 0 && c.Repeat > maxClaims/c.Users, "users times repeat must be at most %d", maxClaims)
+	refuse(c.Concurrency < 1 || c.Concurrency > maxConcurrency, "concurrency must be 1 to %d", maxConcurrency)
 	refuse(c.Rate < 0, "rate must not be negative")
 	refuse(c.Duration < 0 || c.Timeout < 0 || c.Again < 0, "duration, timeout and again must not be negative")
 	refuse(c.Leave < 0 || c.Leave > 1, "the share of those who leave is 0 to 1")

@@ -28,8 +28,6 @@ type looker struct {
 	at   time.Time
 }
 
-func newLooker(c Config, f *fleet) *looker { return &looker{Config: c, fleet: f} }
-
 // maxAge is how long a cache may keep a line.
 const maxAge = time.Second
 
@@ -63,7 +61,7 @@ func (l *looker) readLine() (line client.Line, failed sight) {
 func (l *looker) claim(f *follower) (status int, seen sight) {
 	var answer Answer
 	status, seen = l.do(http.MethodGet, l.claimPath(f), func(status int, body []byte) error {
-		answer = ParseOwn(status, body)
+		answer = parseOwn(status, body)
 		return nil
 	})
 	switch {

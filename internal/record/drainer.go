@@ -169,7 +169,7 @@ func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle f
 		c.follow(b.Coupons[0].Number, drained.Through, r.limits.Patience)
 	}
 	if drained.Twice {
-		_ = r.alarm(b.Campaign, ErrTwice)
+		_ = r.alarm(b.Campaign, errTwice)
 	}
 	for {
 		before, err := settle(drained)

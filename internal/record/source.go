@@ -126,8 +126,8 @@ var ErrRowLocked = errors.New("another transaction keeps it locked in the ledger
 // ErrRebuilding means that a campaign's gate is being rebuilt, and that only the owner of the rebuild may record new coupons.
 var ErrRebuilding = errors.New("its gate is being rebuilt")
 
-// ErrTwice means that a gate lost its latest decisions and continued to issue.
-var ErrTwice = errors.New("the gate issued numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters list them, and firstcome gate rebuild with the campaign rebuilds it")
+// errTwice means that a gate lost its latest decisions and continued to issue.
+var errTwice = errors.New("the gate issued numbers again that are other coupons in the ledger, so it has lost its latest decisions: its dead letters list them, and firstcome gate rebuild with the campaign rebuilds it")
 
 // ErrRefused means that the ledger will never take some coupon of a batch, so repeating the same batch is of no use.
 var ErrRefused = errors.New("the ledger refuses it")

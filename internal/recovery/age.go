@@ -53,14 +53,6 @@ func (r *Machine) standsAhead(ctx context.Context, a gate.Revision) error {
 	return r.gate.Standing(ctx, now)
 }
 
-// refusalOf works like compare, but returns only errors that refuse the campaign.
-func (r *Machine) refusalOf(ctx context.Context, a gate.Revision) error {
-	if err := r.compare(ctx, a); refuses(err) {
-		return err
-	}
-	return nil
-}
-
 // compare returns a gate.LedgerRolledBackError, a gate.StaleEpochError, nil if gate and ledger are of one age, or why that is unknown. If the gate
 // seems to be ahead, the ledger is read again after the gate, because the campaign continues during the two readings.
 func (r *Machine) compare(ctx context.Context, a gate.Revision) error {

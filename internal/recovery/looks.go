@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,7 +182,10 @@ func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
 	case a.Reconciling:
 		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	case a.Rebuilding:
-		return cmp.Or(r.refusalOf(ctx, a), errUnfinished)
+		if err := r.compare(ctx, a); refuses(err) {
+			return err
+		}
+		return errUnfinished
 	}
 	err := r.gate.Standing(ctx, a)
 	if errors.Is(err, ErrAhead) {

@@ -221,7 +221,8 @@ func (c *conn) standing(ctx context.Context, r gate.Revision) error {
 func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	args := c.remembers.told(k).args()
+	told := c.remembers.told(k)
+	args := []string{"told_epoch", whole10(told.epoch), "told_number", whole10(told.number)}
 	if ledger != nil {
 		args = append(args, "epoch", whole10(ledger.Epoch), "version", whole10(ledger.Version), "drained", whole10(ledger.Drained))
 	}
@@ -256,11 +257,6 @@ var errFrozen = fmt.Errorf("%w: %w", errUnverified, record.ErrRebuilding)
 // A told is the highest number of a campaign that the gate has told this node, and its epoch.
 type told struct {
 	epoch, number int64
-}
-
-// args returns the arguments of a script that compares this.
-func (t told) args() []string {
-	return []string{"told_epoch", whole10(t.epoch), "told_number", whole10(t.number)}
 }
 
 // A memory has what the gate told this node about each campaign. If Redis has a lower number in the same epoch, it was put back to an earlier

@@ -31,9 +31,6 @@ type reader struct {
 	gone       record.HoleError // what is missing in the journal, until it has been reported
 }
 
-// learn notes by a batch how many coupons an entry has.
-func (r *reader) learn(one *share) { r.perEntry = max(1, len(one.Coupons)/len(one.entries)) }
-
 // read returns entries to work on: what this consumer left unfinished, else what others
 // did, else new ones. A group that is gone is recreated from the beginning of the stream.
 func (r *reader) read(ctx context.Context) ([]item, error) {

@@ -130,7 +130,7 @@ func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Drained)
 		return 0, ofSource(err)
 	}
 	if len(one.entries) > 0 {
-		s.reader.learn(one)
+		s.reader.perEntry = max(1, len(one.Coupons)/len(one.entries))
 		s.shares, s.given = s.shares[1:], false
 		if len(s.shares) == 0 {
 			s.reader.unfinished = s.before

@@ -73,20 +73,15 @@ func (w *writer) written(failed bool) {
 	case w.log.copying:
 		select {
 		case <-w.checkpoints.ended:
-			w.finishCheckpoint()
+			w.log = log{}
+			if w.conn != nil { // copies the pages that were written while the checkpointer ran
+				_, _ = w.conn.Exec(`PRAGMA wal_checkpoint(PASSIVE)`)
+			}
 		default:
 		}
 	case w.log.pages >= checkpointAt:
 		w.checkpoints.begin <- struct{}{}
 		w.log.copying = true
-	}
-}
-
-// finishCheckpoint copies the pages that were written while the checkpointer ran.
-func (w *writer) finishCheckpoint() {
-	w.log = log{}
-	if w.conn != nil {
-		_, _ = w.conn.Exec(`PRAGMA wal_checkpoint(PASSIVE)`)
 	}
 }
 

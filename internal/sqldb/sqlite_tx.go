@@ -22,7 +22,10 @@ func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 		err = w.commit()
 	}
 	if err != nil {
-		w.rollback()
+		w.tx.Local.Undone()
+		if w.conn != nil { // SQLite may already have rolled back by itself
+			_, _ = w.conn.Exec(`ROLLBACK`)
+		}
 	}
 	unknown := w.unknown(err)
 	if unknown {
@@ -60,14 +63,6 @@ func (w *writer) commit() error {
 		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return err
-}
-
-// rollback ends a transaction, which SQLite may already have rolled back by itself.
-func (w *writer) rollback() {
-	w.tx.Local.Undone()
-	if w.conn != nil {
-		_, _ = w.conn.Exec(`ROLLBACK`)
-	}
 }
 
 // disconnect closes the connection, and forgets all rows that were read through it.

@@ -26,12 +26,12 @@ func FactOf(f *firstcome.Fact) Fact {
 	}
 	user := string(c.User)
 	wire.UserID, wire.Code, wire.TermsVersion, wire.At = &user, &c.Code, &c.TermsVersion, Time(f.At())
-	wire.Generation, wire.Ticket, wire.Direct = Place(c.Generation), Place(c.Ticket), c.Direct
+	wire.Generation, wire.Ticket, wire.Direct = place(c.Generation), place(c.Ticket), c.Direct
 	return wire
 }
 
-// Place returns a part of a coupon's ticket, or nil if the coupon was issued without a line.
-func Place(n int64) *int64 {
+// place returns a part of a coupon's ticket, or nil if the coupon was issued without a line.
+func place(n int64) *int64 {
 	if n == 0 {
 		return nil
 	}
