@@ -62,6 +62,13 @@ func NewLedger(clock func() time.Time) *Ledger {
 	return &Ledger{Clock: clock, archive: archive{map[firstcome.CampaignID]*account{}, map[string]letter{}, map[string]bool{}, map[string]time.Time{}}}
 }
 
+// putBack replaces all data by a backup's.
+func (l *Ledger) putBack(backup archive) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.archive = backup.copied()
+}
+
 // of calls do with a campaign: a transaction that has locked its row.
 func (l *Ledger) of(id firstcome.CampaignID, do func(*account) error) error {
 	l.mu.Lock()

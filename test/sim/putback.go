@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"slices"
+	"testing/synctest"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -44,8 +45,9 @@ func (t *town) putBackTo(lose bool) {
 			t.crashes(n)
 		}
 	}
-	t.pending = nil // the nodes stopped long ago
-	t.ledger.archive = t.saved.copied()
+	synctest.Wait() // until the crashed nodes' calls have ended
+	t.pending = nil
+	t.ledger.putBack(t.saved)
 	t.promised.seen = min(t.promised.seen, t.ledger.campaigns[campaign].Version)
 	_, gone := t.whole()
 	if !gone && lose {
