@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// status returns the campaign as the ledger has it.
+// status returns the campaign's status from the ledger.
 func (h *house) status(id firstcome.CampaignID) ledger.Status {
 	h.t.Helper()
 	s, err := h.ledger.Reads.Campaign(h.t.Context(), id)
@@ -102,7 +102,7 @@ func TestThePaceIsChangedAndTakenAway(t *testing.T) {
 	}
 }
 
-// TestTheFormsShowTheLine has the number of waiting users from who decides. While that does not answer it is unknown.
+// TestTheFormsShowTheLine: the number of users in line comes from the gate, and is unknown while the gate does not answer.
 func TestTheFormsShowTheLine(t *testing.T) {
 	blind := func(h *house) { h.config.Watcher.Ledger = &failing{Reads: h.ledger.Reads, err: errAway} }
 	for source, h := range map[string]*house{"nobody": openHouse(t, blind), "the ledger": openHouse(t), "the gate": openFar(t)} {
@@ -180,7 +180,7 @@ func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
 	}
 }
 
-// TestClosingSaysFromWhichState: what is asked about shows the campaign's state, which need not be open.
+// TestClosingSaysFromWhichState: the confirmation shows the campaign's state, which need not be open.
 func TestClosingSaysFromWhichState(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("open", 1)
@@ -215,7 +215,7 @@ func TestAClosedCampaignIsSaidToStayClosed(t *testing.T) {
 	}
 }
 
-// TestALinkThatSaysWhatWasDoneIsGoodForItsPageAndForAMoment, and none that was made up says anything.
+// TestALinkThatSaysWhatWasDoneIsGoodForItsPageAndForAMoment: a made-up link shows nothing.
 func TestALinkThatSaysWhatWasDoneIsGoodForItsPageAndForAMoment(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 10)

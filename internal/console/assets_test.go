@@ -2,7 +2,7 @@ package console
 
 import "testing"
 
-// assetBudget is how many bytes all assets may be on the wire, compressed.
+// assetBudget is how many bytes all assets together may have on the wire, compressed.
 const assetBudget = 250_000
 
 func TestAllAssetsTogetherAreSmall(t *testing.T) {

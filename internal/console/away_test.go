@@ -50,7 +50,7 @@ func (l *lostLedger) List(ctx context.Context, f ledger.Listing) ([]ledger.Statu
 	return l.Reads.List(ctx, f)
 }
 
-// lostNodes are those of a lostLedger.
+// lostNodes are the nodes table of a lostLedger.
 type lostNodes struct {
 	*ledger.Desk
 	of *lostLedger
@@ -145,7 +145,7 @@ func TestADeadLetterIsNotOnItsWay(t *testing.T) {
 	shows("0", "")
 }
 
-// An erring row is an error that an operator returns, with its sentence, and with words that a page never says of it.
+// An erring row has an error that an operator returns, the sentence about it, and words that the page must never show.
 type erring struct {
 	err         error
 	status      int
@@ -153,7 +153,7 @@ type erring struct {
 	said, never string
 }
 
-// errings are every error with words of its own.
+// errings has every error with a sentence of its own.
 var errings = []erring{
 	{firstcome.ErrPending, 503, "An earlier change is on its way", "Nothing was changed.", ""},
 	{errors.Join(gate.ErrUnfinished, firstcome.ErrPending), 503, "An earlier change is on its way", "Nothing was changed.", ""},
@@ -195,8 +195,8 @@ var errings = []erring{
 	{&firstcome.FieldError{Field: "quantity", Reason: "must be a whole number"}, 422, "This value is not accepted", "Nothing was changed.", ""},
 }
 
-// TestEachErrorHasWords has a page fail with each error that an operator returns, where somebody reads, and where somebody changes something: what
-// is known is said, and only what is not known is said not to be.
+// TestEachErrorHasWords makes pages fail with each error of an operator, both on reading and on changing. A page calls nothing unknown that the error
+// tells.
 func TestEachErrorHasWords(t *testing.T) {
 	var failed *failing
 	b := openFar(t, func(h *house) {
@@ -218,7 +218,7 @@ func TestEachErrorHasWords(t *testing.T) {
 	if got := b.get("/console/campaigns/spring/steer"); got.status != 503 || !strings.Contains(got.text(), unread+" The ledger or the gate could not be read") {
 		t.Errorf("%d %s", got.status, got.text())
 	}
-	// A key that was made all the same would be made twice by an admin who believes that repeating is safe.
+	// An admin who believes that repeating is safe would create a second key.
 	got := b.post("/console/keys", key)
 	if text := got.text(); got.status != 503 || !strings.Contains(text, undone) || strings.Contains(text, "safe") {
 		t.Errorf("%d %s", got.status, text)
@@ -232,7 +232,7 @@ func TestEachErrorHasWords(t *testing.T) {
 	}
 }
 
-// A failing ledger has one error for all campaigns.
+// A failing ledger returns one error for all campaigns.
 type failing struct {
 	*ledger.Reads
 	err    error
@@ -247,7 +247,7 @@ func (f *failing) fails() error {
 	return f.err
 }
 
-// A failingDesk has the error of a failing ledger for new keys.
+// A failingDesk returns the error of a failing ledger for new keys.
 type failingDesk struct {
 	*ledger.Desk
 	of *failing

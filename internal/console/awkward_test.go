@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// hostile is what somebody writes where a name is asked for: markup that would run, quotes, a word that is written from right to
-	// left and does not end, and what is more than one code unit.
+	// hostile is a name as an attacker would type it: markup that would run, quotes, a right-to-left override without an end, and characters of more
+	// than one code unit.
 	hostile = `<script>owned=1</script>'"><img src=x onerror=owned=1>` + "\u202eשלום מרחבא👩‍👩‍👧‍👦한글"
-	// longest has no place where a line may break, and as many bytes as a user's id may have.
+	// longest has no place where a line may break, and as many bytes as a user id may have.
 	longest = "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW"
-	// longestID is a campaign's.
+	// longestID is the longest campaign id.
 	longestID = "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"
 )
 
-// openAwkward opens a house in which everything that people may name has a name that is hard to show.
+// openAwkward opens a house in which every name that people can choose is hard to show.
 func openAwkward(t *testing.T) *house {
 	at := time.Now()
 	h := openFar(t, withKeys, func(h *house) {
@@ -51,7 +51,7 @@ func openAwkward(t *testing.T) *house {
 	return h
 }
 
-// awkwardPages are the pages that show what people named.
+// awkwardPages are the pages that show names which people chose.
 func awkwardPages() (paths []string) {
 	for _, id := range []string{longestID, "long"} {
 		for _, tab := range []string{"", "/coupons?voided=yes", "/proof", "/report", "/steer", "/changes"} {
@@ -63,7 +63,7 @@ func awkwardPages() (paths []string) {
 		"/campaigns/new?clone="+longestID, "/campaigns/"+longestID+"/coupons?code="+url.QueryEscape(hostile), "/recording", "/audit-log", "/audit-log?user_id="+url.QueryEscape(hostile), "/keys", "/health")
 }
 
-// TestWhatPeopleNameIsText shows names that would run on each page: nothing of them is markup.
+// TestWhatPeopleNameIsText shows names that would run on each page. No part of them becomes markup.
 func TestWhatPeopleNameIsText(t *testing.T) {
 	h := openAwkward(t)
 	plain, _ := h.key(firstcome.Admin)

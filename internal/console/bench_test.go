@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// BenchmarkAPageOfAMillionCoupons looks at pages of a campaign with a million coupons, of which each thousandth is void, on each kind of ledger.
+// BenchmarkAPageOfAMillionCoupons requests pages of a campaign with a million coupons, of which every thousandth is void, on each kind of ledger.
 func BenchmarkAPageOfAMillionCoupons(b *testing.B) {
 	for kind, of := range services.Ledgers {
 		b.Run(kind, func(b *testing.B) { pagesOfAMillion(b, of(b)) })
@@ -35,7 +35,7 @@ func pagesOfAMillion(b *testing.B, ledger string) {
 	}
 }
 
-// million adds all coupons but the first to a campaign of which there is one.
+// million adds the missing coupons to a campaign that has one.
 const million = `INSERT INTO coupons (campaign_id, number, user_id, code, terms_version, issued_at, recorded_at, position, voided_at, void_reason)
 		SELECT c.campaign_id, n.value, concat('user-', n.value), concat('CODE-', n.value), c.terms_version, c.issued_at + n.value, c.recorded_at + n.value, c.position + n.value,
 		CASE WHEN n.value % 1000 = 0 THEN c.issued_at + n.value END, CASE WHEN n.value % 1000 = 0 THEN 'a test' END

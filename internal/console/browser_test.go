@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// waysToLook are how pages are looked at.
+// waysToLook are the languages, widths and colours in which pages are viewed.
 func waysToLook() (all []browser.Look) {
 	for _, language := range []string{"ko", "en"} {
 		for _, width := range []int{360, 1280, 2560} {
@@ -48,7 +48,7 @@ func TestInTheBrowserEveryPageIsReadable(t *testing.T) {
 					t.Errorf("%s: status, language and headings are %s, want %s", path, got, want)
 				}
 				wrong := p.Overflows()
-				if !l.NoScript { // axe-core is one; the same page was seen with it
+				if !l.NoScript { // axe-core is a script, and the same page was checked with scripts on
 					wrong = append(wrong, p.Violations()...)
 				}
 				for _, what := range wrong {
@@ -60,13 +60,13 @@ func TestInTheBrowserEveryPageIsReadable(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserWhatPeopleNameIsTextAndFits shows names that would run or that have no end on each page: nothing of them is
-// markup, and nothing is wider than its page.
+// TestInTheBrowserWhatPeopleNameIsTextAndFits shows names that would run, or that cannot be broken, on each page. No part of them becomes markup, and
+// none is wider than its page.
 func TestInTheBrowserWhatPeopleNameIsTextAndFits(t *testing.T) {
 	h := openAwkward(t)
 	plain, _ := h.key(firstcome.Admin)
 	b := browser.Open(t)
-	// turned are names that turn what stands behind them: they are not in an element of their own.
+	// turned finds names that reverse the text after them, because they are not in an element of their own.
 	const turned = `[...document.querySelectorAll("body *")].filter(e => {
 		const {display, unicodeBidi} = getComputedStyle(e);
 		const parts = [...e.childNodes].filter(n => n.nodeType === 1 || n.data?.trim());
@@ -104,7 +104,7 @@ func TestInTheBrowserEachActionIsDoneByClicking(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserAWordExplainsItself presses a word by mouse and by keyboard, with script and without: its explanation is read within the window.
+// TestInTheBrowserAWordExplainsItself presses a word by mouse and by keyboard, with script and without. Its explanation appears within the window.
 func TestInTheBrowserAWordExplainsItself(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 10)
@@ -137,8 +137,8 @@ func TestInTheBrowserAStaleTabIsToldWhatChanged(t *testing.T) {
 	h.pressesInAStaleTab(browser.Open(t).Page(t, browser.Look{Language: "en"}))
 }
 
-// TestInTheBrowserADoubleClickIsOne presses twice where each press would be a change of its own. Without script the second is
-// one too many for the browser, or it is stale.
+// TestInTheBrowserADoubleClickIsOne double-clicks buttons that would change something twice. Without script the browser drops the second request, or
+// the server refuses it as stale.
 func TestInTheBrowserADoubleClickIsOne(t *testing.T) {
 	var made, paused atomic.Int64
 	h := openHouse(t, func(h *house) {
@@ -175,8 +175,8 @@ func TestInTheBrowserADoubleClickIsOne(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin has a key revoked while people look at pages that go on by
-// themselves. With another key they are back where they were.
+// TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin revokes a key while pages that update themselves are open. After a login with
+// another key, people are back on their page.
 func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing.T) {
 	h := openHouse(t, withKeys)
 	h.campaign("spring", 10)
@@ -203,7 +203,7 @@ func TestInTheBrowserAPageThatIsOpenWhenItsSessionEndsLeadsToTheLogin(t *testing
 	}
 }
 
-// TestInTheBrowserTimesGoOnCounting has the page's clock stand still a second after it was loaded.
+// TestInTheBrowserTimesGoOnCounting stops the page's clock a second after the page was loaded.
 func TestInTheBrowserTimesGoOnCounting(t *testing.T) {
 	h := keysOf(t, time.Now().Truncate(time.Second))
 	b := browser.Open(t)
@@ -228,8 +228,8 @@ func TestInTheBrowserTimesGoOnCounting(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserEachTimeIsExactOnFocus goes to each time of each page on a telephone: a screen reader is told both zones, and
-// what is drawn stays within the window.
+// TestInTheBrowserEachTimeIsExactOnFocus focuses each time on each page of a phone. A screen reader gets both time zones, and the drawn text stays
+// within the window.
 func TestInTheBrowserEachTimeIsExactOnFocus(t *testing.T) {
 	h := furnished(t)
 	stage.Must(t, stage.Err(h.config.Operator.Create(t.Context(), "a test", "later", firstcome.Terms{Name: "later", Quantity: 5, Answer: firstcome.Recorded, OpensAt: time.Now().Add(100 * time.Hour)})))
@@ -260,7 +260,7 @@ func TestInTheBrowserEachTimeIsExactOnFocus(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserTheScriptsTimesAreExactOnFocus compares the rows that the script of the Live page writes with the server's.
+// TestInTheBrowserTheScriptsTimesAreExactOnFocus compares the rows that the script of the Live page writes with those of the server.
 func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 	h := furnished(t)
 	plain, _ := h.key(firstcome.Admin)
@@ -270,7 +270,7 @@ func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 		p := b.Page(t, browser.Look{Language: lang, Width: 360})
 		h.loginIn(p, plain)
 		p.Go(h.url + "/console/campaigns/spring")
-		p.Until(`document.querySelector("[data-pulse]").textContent.includes("1")`) // node of 1: the rows are the script's now, no more the server's
+		p.Until(`document.querySelector("[data-pulse]").textContent.includes("1")`) // the 1 of "node of 1" shows that the script has replaced the server's rows
 		p.Until(`document.querySelectorAll("[data-table] tbody time").length >= 2`)
 		browser.Eval[bool](p, `(document.querySelector("details:has([data-table])").open = true)`)
 		const last = `[...document.querySelectorAll("[data-table] tbody time")].at(-1)`
@@ -295,7 +295,7 @@ func TestInTheBrowserTheScriptsTimesAreExactOnFocus(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserALineThatIsLoggedIsReadable looks at the pages that say of it.
+// TestInTheBrowserALineThatIsLoggedIsReadable views the pages that mention the log of a line.
 func TestInTheBrowserALineThatIsLoggedIsReadable(t *testing.T) {
 	h, away := openLogged(t)
 	h.claim("drop", "mina", "jun")
@@ -315,15 +315,15 @@ func TestInTheBrowserALineThatIsLoggedIsReadable(t *testing.T) {
 	}
 }
 
-// TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown cuts the gate off and brings it back under an open Live page: badge, bar, notice and plot
-// say what the page would say if it was loaded then.
+// TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown cuts the gate off and brings it back while a Live page is open. Badge, bar, notice and plot always
+// show what a freshly loaded page would show.
 func TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown(t *testing.T) {
 	h := openFar(t)
 	h.claim(h.campaign("spring", 10), "a", "b", "c")
 	stage.Run(t, h.config.Watcher.Run)
 	p := browser.Open(t).Page(t, browser.Look{Language: "en"})
 	p.Go(h.url + "/console/campaigns/spring")
-	// The script once more, with its plots at hand.
+	// loads the script once more, with access to its plots
 	browser.Eval[bool](p, `(window.real = uPlot, window.drawn = {}, uPlot = function(o, d, at) { return drawn[at.dataset.plot] = new real(o, d, at); }, import(document.querySelector("script[src*=live]").src + "?again"), true)`)
 	const badge, bar, notice = `document.querySelector("[data-state] .state")`, `document.querySelector("[data-share]")`, `document.querySelector("[data-why]")`
 	p.Until(`drawn.course?.data[2].at(-1) === 3`)
@@ -341,7 +341,7 @@ func TestInTheBrowserLiveShowsWhatIsUnknownAsUnknown(t *testing.T) {
 	p.Until(badge + `.textContent === "open" && !` + bar + `.hidden && ` + notice + `.hidden`)
 }
 
-// TestInTheBrowserLiveCountsDownByTheServersClock, which is days ahead of the browser's.
+// TestInTheBrowserLiveCountsDownByTheServersClock sets the server's clock days ahead of the browser's.
 func TestInTheBrowserLiveCountsDownByTheServersClock(t *testing.T) {
 	h := openHouse(t)
 	now := time.Now().Add(72 * time.Hour).Truncate(time.Second)

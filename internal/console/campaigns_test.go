@@ -103,7 +103,7 @@ func TestCampaignsAreListedOpenAndNextFirstAndFound(t *testing.T) {
 	}
 }
 
-// listed returns the campaigns of a list, and of all its pages behind.
+// listed returns the campaigns on a page of the list and on all pages after it.
 func (b *visitor) listed(page shown) (ids []string) {
 	for {
 		for _, found := range regexp.MustCompile(`href="/console/campaigns/([^"/]*)"`).FindAllStringSubmatch(page.body, -1) {
@@ -119,7 +119,7 @@ func (b *visitor) listed(page shown) (ids []string) {
 	}
 }
 
-// TestThousandsOfCampaignsAreListedAndFound has 3,000 campaigns of one name: all are on a page, once, and the one that is open is first.
+// TestThousandsOfCampaignsAreListedAndFound has 3,000 campaigns with one name. Each is on exactly one page, and the open one comes first.
 func TestThousandsOfCampaignsAreListedAndFound(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("first", 10)

@@ -15,24 +15,24 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A clicker is an admin with a browser, in a house of campaigns that nobody looks after.
+// A clicker is an admin with a browser, in a house whose campaigns no other test uses.
 type clicker struct {
 	*house
 	page  screen
-	plain string      // the key
-	slow  atomic.Bool // a proof does not end by itself
+	plain string      // the API key
+	slow  atomic.Bool // a verification waits until it is stopped
 
 	mu   sync.Mutex // guards done
-	done []string   // operations that were answered, and not with a refusal
+	done []string   // operations that were answered without a refusal
 }
 
-// An action is one thing that somebody does by clicking.
+// An action is one thing that a person does by clicking.
 type action struct {
 	operation string
 	do        func(*clicker)
 }
 
-// actions are all that the pages have: everything that is no mere look. Each begins at a page of its own, and may be done alone.
+// actions are all actions on the pages, as opposed to viewing. Each begins on a page of its own, and can run alone.
 var actions = []action{
 	{"POST /console/login", (*clicker).logIn},
 	{"POST /console/campaigns", (*clicker).makeCampaign},
@@ -69,7 +69,7 @@ func TestTheTableOfActionsHasEachOfThem(t *testing.T) {
 	}
 }
 
-// TestEachActionIsDoneByTheFormsOfThePages does each action as a browser without script does. What it did is asked of the ledger.
+// TestEachActionIsDoneByTheFormsOfThePages does each action as a browser without script does, and asks the ledger for the result.
 func TestEachActionIsDoneByTheFormsOfThePages(t *testing.T) {
 	c := openClicker(t)
 	c.does(c.reader())
@@ -80,7 +80,7 @@ func TestAStaleTabIsToldWhatChanged(t *testing.T) {
 	h.pressesInAStaleTab(h.reader())
 }
 
-// pressesInAStaleTab presses a button of a tab that was opened before somebody else's change.
+// pressesInAStaleTab presses a button in a tab that was opened before somebody else's change.
 func (h *house) pressesInAStaleTab(p screen) {
 	t := h.t
 	id := h.campaign("spring", 10)
@@ -160,7 +160,7 @@ func (c *clicker) at(path string) screen {
 	return c.page
 }
 
-// want holds a campaign against what it has to be.
+// want fails the test unless a campaign is as expected.
 func (c *clicker) want(id firstcome.CampaignID, what string, holds func(t firstcome.Campaign) bool) {
 	c.t.Helper()
 	if s := c.status(id); !holds(s.Campaign) {
@@ -231,7 +231,7 @@ func (c *clicker) closeByName() {
 	p := c.at("/campaigns/switched/steer")
 	p.Press("button[value=close]")
 	p.Await("Close it? This cannot be undone.")
-	p.Press(".card.danger a.button") // leave it
+	p.Press(".card.danger a.button") // cancels
 	p.Gone(".card.danger")
 	c.want("switched", "left open", func(s firstcome.Campaign) bool { return !closed(s) })
 	p.Press("button[value=close]")
@@ -292,7 +292,7 @@ func (c *clicker) changePace() {
 
 func (c *clicker) issueOne() {
 	records := func(at bool) { c.gate.Set(func() { c.gate.Records = at }) }
-	records(true) // nobody records here meanwhile
+	records(true) // from here on no recorder runs
 	defer records(false)
 	p := c.at("/customer?campaign=issues&user_id=sorry")
 	p.Await("You have no coupon of")
@@ -341,7 +341,7 @@ func (c *clicker) voidSeveral() {
 
 func (c *clicker) export() {
 	file := string(c.at("/campaigns/voids/coupons").Download("a[download]"))
-	if file != "all of voids" { // the house's: what is in it is the API's matter
+	if file != "all of voids" { // the house serves this text: the API's tests check the real content
 		c.t.Errorf("the file is %q", file)
 	}
 }
@@ -361,7 +361,7 @@ func (c *clicker) stopProof() {
 	p.Press("form[action$='/proof'] button")
 	p.Await("Running")
 	p.Press("form[action$='/stop'] button")
-	p.Await("Verify now") // while a proof is under way the page has no such button
+	p.Await("Verify now") // the page lacks this button while a verification runs
 }
 
 func (c *clicker) letters(open int) {
@@ -417,7 +417,7 @@ func (c *clicker) makeKey() {
 	c.keyOf("jun")
 }
 
-// keyOf returns the key of a name.
+// keyOf returns the key with a name.
 func (c *clicker) keyOf(name string) firstcome.Key {
 	c.t.Helper()
 	keys, err := c.ledger.Desk.Keys(c.t.Context())
@@ -449,7 +449,7 @@ func (c *clicker) speakKorean() {
 	p := c.at("/audit-log")
 	p.Press(".person a[hreflang]")
 	p.Await("로그아웃")
-	c.at("/audit-log").Await("로그아웃") // it is remembered
+	c.at("/audit-log").Await("로그아웃") // the language is remembered
 	p.Press(".person a[hreflang]")
 	p.Await("Log out")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A counted body counts the bytes that were read of it.
+// A counted body counts how many of its bytes were read.
 type counted struct {
 	io.Reader
 	read int
@@ -30,7 +30,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestALargeBodyIsNotRead sends a mebibyte to pages that anybody reaches, and to one behind the login.
+// TestALargeBodyIsNotRead sends a mebibyte to pages without a login, and to a page that needs one.
 func TestALargeBodyIsNotRead(t *testing.T) {
 	h := openHouse(t, withKeys)
 	pages := console.New(h.configWithAuth()).Handler()
@@ -64,7 +64,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	}
 }
 
-// TestTheLongestFormIsTaken has the largest benefit. A form escapes each of its bytes by three.
+// TestTheLongestFormIsTaken sends the largest benefit. A form escapes each of its bytes as three.
 func TestTheLongestFormIsTaken(t *testing.T) {
 	h := openHouse(t)
 	benefit := `"` + strings.Repeat("혜", (firstcome.MaxBenefit-2)/3) + `"`
@@ -74,7 +74,7 @@ func TestTheLongestFormIsTaken(t *testing.T) {
 	}
 }
 
-// TestTextThatALedgerCannotKeepIsRefused sends it to forms and as queries. SQLite would keep it, and the log another text.
+// TestTextThatALedgerCannotKeepIsRefused sends such text in forms and in queries. SQLite would keep it, but PostgreSQL would not.
 func TestTextThatALedgerCannotKeepIsRefused(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("spring", 10)
@@ -104,12 +104,12 @@ func TestTextThatALedgerCannotKeepIsRefused(t *testing.T) {
 	}
 }
 
-// TestABenefitIsWhatEveryReaderReadsAlike, as it is for the API.
+// TestABenefitIsWhatEveryReaderReadsAlike: the console accepts the same benefits as the API.
 func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
 	h := openHouse(t)
 	for n, c := range []struct {
 		benefit string
-		kept    string // nothing if it is refused
+		kept    string // empty if the benefit is refused
 	}{
 		{`{"percent":20}`, `{"percent":20}`},
 		{`20 percent off`, `"20 percent off"`},
@@ -128,7 +128,7 @@ func TestABenefitIsWhatEveryReaderReadsAlike(t *testing.T) {
 	}
 }
 
-// TestAWrongFieldSaysWhatTheFormTakes: a form has no null, and the longest user id is firstcome's.
+// TestAWrongFieldSaysWhatTheFormTakes: a form has no null, and its longest user id is that of firstcome.
 func TestAWrongFieldSaysWhatTheFormTakes(t *testing.T) {
 	h := openHouse(t)
 	b := h.browser()
@@ -142,7 +142,7 @@ func TestAWrongFieldSaysWhatTheFormTakes(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatAsksTooOftenIsToldSo has a page, a form and a stream refused in both languages. The refusal keeps its looks.
+// TestAnAddressThatAsksTooOftenIsToldSo refuses a page, a form and a stream in both languages. The refusal still looks like a page of the console.
 func TestAnAddressThatAsksTooOftenIsToldSo(t *testing.T) {
 	h := openHouse(t, func(h *house) {
 		h.config.AllowAddress = func(*http.Request) (time.Duration, bool) { return 1500 * time.Millisecond, false }

@@ -13,9 +13,9 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestEachWordOfTheGlossaryIsExplainedWhereItStands opens every page in both languages: each word that a page explains stands on the help with the
-// same explanation, and each word of the help is explained on some page. A word that the glossary lacks is an error of its page, so each that a
-// template names is shown on some page here.
+// TestEachWordOfTheGlossaryIsExplainedWhereItStands opens every page in both languages. The help has each word that a page explains, with the same
+// explanation, and a page explains each word of the help. A template with a word that the glossary lacks makes its page fail, so every word in a
+// template is shown here.
 func TestEachWordOfTheGlossaryIsExplainedWhereItStands(t *testing.T) {
 	h := furnished(t)
 	plain, _ := h.key(firstcome.Admin)
@@ -51,7 +51,7 @@ func TestEachWordOfTheGlossaryIsExplainedWhereItStands(t *testing.T) {
 	}
 }
 
-// termsOfTemplates returns the ids of the words that templates name.
+// termsOfTemplates returns the ids of the words in templates.
 func termsOfTemplates(t *testing.T) (ids []string) {
 	files, err := filepath.Glob("pages/*.html")
 	stage.Must(t, err)

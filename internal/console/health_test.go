@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/internal/record"
 )
 
-// fleet are nodes that say what the test has them say.
+// A fleet is the nodes table, with the reports that the test puts there.
 type fleet []figures.Node
 
 func (f fleet) Nodes(context.Context) ([]figures.Node, error) {
@@ -26,7 +26,7 @@ func (f fleet) Nodes(context.Context) ([]figures.Node, error) {
 	return f, nil
 }
 
-// somethingFound is a doctor.
+// somethingFound is a doctor with findings.
 func somethingFound(context.Context) (found doctor.Findings) {
 	found.Add(doctor.Warn, "the disk", "free some", "it is 93 %% full")
 	return found
@@ -57,13 +57,13 @@ func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {
 			t.Errorf("no %q in %s", want, got)
 		}
 	}
-	b.get("/console/health?examine=yes") // a look changes nothing
+	b.get("/console/health?examine=yes") // viewing changes nothing
 	if b.post("/console/health/examine", url.Values{}); looked != 1 {
 		t.Errorf("doctor looked %d times within seconds", looked)
 	}
 }
 
-// TestDoctorLooksOnceForAll has ten people ask while it looks.
+// TestDoctorLooksOnceForAll lets ten people ask while doctor runs.
 func TestDoctorLooksOnceForAll(t *testing.T) {
 	const more = 9
 	var looked atomic.Int64
@@ -102,7 +102,7 @@ func TestHealthSaysThatTheNodesCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestHealthShowsClaimsPerSecondBetweenTwoLooks, of which another person's may be one: it does not shorten the time.
+// TestHealthShowsClaimsPerSecondBetweenTwoLooks: another person's look does not shorten the time between two looks.
 func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	h := openHouse(t, func(h *house) { h.stands(now) })
@@ -122,7 +122,7 @@ func TestHealthShowsClaimsPerSecondBetweenTwoLooks(t *testing.T) {
 	}
 }
 
-// TestHealthCountsCouponsThatALineGets has claims end as waiting, and coupons be issued to them.
+// TestHealthCountsCouponsThatALineGets counts claims that got a place, and coupons that were issued to the line.
 func TestHealthCountsCouponsThatALineGets(t *testing.T) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	houses := map[string]func(testing.TB, ...func(*house)) *house{"Ledger = Gate": openHouse, "Gate": openFar}

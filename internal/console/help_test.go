@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/docs/runbooks"
 )
 
-// TestTheHelpShowsTheCardForTheDay finds each row of the card on the page, word by word, and no mark of its Markdown.
+// TestTheHelpShowsTheCardForTheDay finds each row of the card on the page, word for word, and without any Markdown.
 func TestTheHelpShowsTheCardForTheDay(t *testing.T) {
 	h := openHouse(t, withKeys)
 	plain, _ := h.key(firstcome.Viewer)
@@ -48,7 +48,7 @@ func TestTheHelpShowsTheCardForTheDay(t *testing.T) {
 	}
 }
 
-// without returns a text without spaces and marks.
+// without returns a text without spaces and punctuation.
 func without(text string) string {
 	return strings.NewReplacer(" ", "", "\n", "", "|", "", "*", "", "`", "").Replace(text)
 }

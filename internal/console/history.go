@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// courseSteps is how many points the ledger's course of a campaign is drawn with.
+	// courseSteps is the number of points in the plot of a campaign's course.
 	courseSteps = 240
-	// narrowest is the shortest span, in seconds, for which a rate is shown. A shorter span has the coupons of one batch only.
+	// narrowest is the shortest span, in seconds, for which a rate is shown. A shorter span may have the coupons of a single batch.
 	narrowest = 1
 )
 
-// A history is how a campaign was issued, recorded and voided, as the ledger has it. The ledger never forgets it.
+// A history is the course of a campaign in the ledger: how many coupons were issued, recorded and voided by when. The ledger keeps it forever.
 type history struct {
 	Steps                    []ledger.Step
 	Issued, Recorded, Voided []point
 }
 
-// A point says how many there were by an instant, in seconds since 1970.
+// A point is an instant, in seconds since 1970, and how many coupons there were by then.
 type point [2]float64
 
-// A tempo says from when to when so many came a second.
+// A tempo is a span, from one instant to another in seconds since 1970, and the coupons a second in it.
 type tempo [3]float64
 
 // historyOf reads a campaign's history. Its cost grows with the number of batches, not of coupons.
@@ -39,7 +39,7 @@ func (c *core) historyOf(ctx context.Context, s *ledger.Status) (h history, err 
 	latest := 0.0
 	for _, step := range h.Steps {
 		h.Issued = append(h.Issued, point{unix(step.IssuedAt), float64(step.Nth)})
-		latest = max(latest, unix(step.RecordedAt)) // two recorders record not quite in the order of numbers
+		latest = max(latest, unix(step.RecordedAt)) // two recorders may record in another order than that of the numbers
 		h.Recorded = append(h.Recorded, point{latest, float64(step.Nth)})
 	}
 	voids, err := c.Ledger.Voids(ctx, s.ID, courseSteps)
@@ -49,8 +49,8 @@ func (c *core) historyOf(ctx context.Context, s *ledger.Status) (h history, err 
 	return h, err
 }
 
-// rates returns how many came a second between points, over spans that are no shorter than narrowest. Coupons that were
-// lost within a span, or came at the instant of its end, count in the next span. So all spans together have all coupons.
+// rates returns the coupons a second between points, over spans of at least narrowest. A coupon that comes between two points, or at the end of a
+// span, counts in a later span, so all spans together have all coupons.
 func rates(points []point) (all []tempo) {
 	all = []tempo{}
 	if len(points) == 0 {
@@ -69,7 +69,7 @@ func rates(points []point) (all []tempo) {
 	case rest == 0:
 	case len(all) == 0:
 		all = append(all, tempo{from, from + narrowest, rest / narrowest})
-	default: // less than a second is left: it belongs to the span before
+	default: // the rest is shorter than narrowest, so it extends the last span
 		end := &all[len(all)-1]
 		came := end[2]*(end[1]-end[0]) + rest
 		end[1] = last[0]
@@ -81,10 +81,10 @@ func rates(points []point) (all []tempo) {
 // A rateRow is a span of the history, for the table.
 type rateRow struct {
 	From, To                 time.Time
-	Issued, Recorded, Voided float64 // a second
+	Issued, Recorded, Voided float64 // coupons a second
 }
 
-// rateRows returns the history in at most this many spans of one length.
+// rateRows returns the history in at most so many spans of equal length.
 func rateRows(h *history, most int) (rows []rateRow) {
 	begin, end := math.Inf(1), math.Inf(-1)
 	kinds := [3][]tempo{rates(h.Issued), rates(h.Recorded), rates(h.Voided)}
@@ -113,14 +113,14 @@ func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 func instant(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)).UTC() }
 
-// A drawing is something over instants, in seconds since 1970, without script.
+// A drawing is a plot over time that needs no script. Its instants are seconds since 1970.
 type drawing struct {
 	height, begin, end, top float64
-	clock                   string // the layout of instants
-	bottom                  string // what is written at 0
+	clock                   string // the format of instants
+	bottom                  string // the label at the value 0
 }
 
-// The edges of a drawing.
+// The size and the margins of a drawing.
 const (
 	drawingWidth, drawingLeft, drawingRight = 800.0, 70.0, 8.0
 	drawingTop, drawingBottom               = 12.0, 26.0
@@ -134,7 +134,7 @@ func (d drawing) y(of float64) float64 {
 	return d.height - drawingBottom - (d.height-drawingBottom-drawingTop)*of/d.top
 }
 
-// frame returns lines with their axes, and a label for those who do not see them.
+// frame returns lines with axes, and with a label for screen readers.
 func (d drawing) frame(lang language, label, lines string) template.HTML {
 	right, zero := drawingWidth-drawingRight, d.height-drawingBottom
 	var svg strings.Builder
@@ -148,10 +148,10 @@ func (d drawing) frame(lang language, label, lines string) template.HTML {
 	write(drawingLeft, d.height-6, "start", instant(d.begin).In(seoul).Format(d.clock))
 	write(right, d.height-6, "end", instant(d.end).In(seoul).Format(d.clock))
 	svg.WriteString(`</svg>`)
-	return template.HTML(svg.String()) //nolint:gosec // numbers, clocks and our own words
+	return template.HTML(svg.String()) //nolint:gosec // its parts are numbers, times and our own words
 }
 
-// curve draws numbers over the instants of their issue.
+// curve plots coupon numbers over the instants at which they were issued.
 func (l language) curve(steps []ledger.Step) template.HTML {
 	if len(steps) < 2 {
 		return ""
@@ -167,7 +167,7 @@ func (l language) curve(steps []ledger.Step) template.HTML {
 	return d.frame(l, label, `<polyline points="`+points.String()+`"/>`)
 }
 
-// speeds draws issued, recorded and voided a second.
+// speeds plots issued, recorded and voided coupons a second.
 func (l language) speeds(h *history) template.HTML {
 	kinds := map[string][]tempo{"issued": rates(h.Issued), "recorded": rates(h.Recorded), "voided": rates(h.Voided)}
 	d := drawing{200, math.Inf(1), math.Inf(-1), 0, "15:04:05", "0"}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestRatesMissNothing holds the sum over all spans against how many there were.
+// TestRatesMissNothing compares the sum over all spans with the number of coupons.
 func TestRatesMissNothing(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -37,7 +37,7 @@ func TestRatesMissNothing(t *testing.T) {
 	}
 }
 
-// TestRowsOfTheHistoryMissNothing has three kinds that begin and end at different instants.
+// TestRowsOfTheHistoryMissNothing has three kinds of coupons that begin and end at different instants.
 func TestRowsOfTheHistoryMissNothing(t *testing.T) {
 	h := history{Issued: []point{{100, 1}, {103, 300}, {104, 1000}}, Recorded: []point{{101, 1}, {160, 1000}}, Voided: []point{{500, 1}, {500.2, 7}}}
 	rows := rateRows(&h, 10)

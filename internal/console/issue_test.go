@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestACouponIsIssuedToOneUserWithAReason issues in a pause, again to a user who holds one, after that one was voided, without stock, and
+// TestACouponIsIssuedToOneUserWithAReason issues during a pause, to a user who already has a coupon, after that coupon was voided, without stock, and
 // after the close.
 func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, change func(*house)) *house{

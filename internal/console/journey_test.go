@@ -14,18 +14,18 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A day is an operator's at the console, in a browser.
+// A day is a day of an operator at the console, in a browser.
 type day struct {
 	*house
 	*browser.Page
 	look browser.Look
-	read *lostLedger // the watcher's
+	read *lostLedger // the one that the watcher reads
 
 	switches      atomic.Int64  // requests to switch the campaign
-	first, second chan struct{} // closed when the first of them is under way, and when the button was pressed again
+	first, second chan struct{} // closed when the first request is under way, and when the button was pressed again
 }
 
-// asking holds the first switch until the button was pressed again.
+// asking holds the first switch until the button has been pressed again.
 func (d *day) asking(r *http.Request) {
 	wait := func(until <-chan struct{}) {
 		select {
@@ -55,7 +55,7 @@ func TestInTheBrowserAnOperatorsDay(t *testing.T) {
 				h.config.Watcher.Ledger = d.read
 				h.asking = d.asking
 			})
-			d.Page = b.Page(t, look) // which closes before the house
+			d.Page = b.Page(t, look) // registered later, so it closes before the house
 			d.logsIn()
 			d.makesACampaign()
 			d.watches()
@@ -74,7 +74,7 @@ func (d *day) sees(ko, en string) {
 	d.Await(map[string]string{"ko": ko, "en": en}[d.look.Language])
 }
 
-// looks waits for words, and looks at the page that has them: nothing overflows, and axe-core finds nothing.
+// looks waits for words, and checks the page that has them: nothing overflows, and axe-core finds nothing.
 func (d *day) looks(ko, en string) {
 	d.t.Helper()
 	d.sees(ko, en)
@@ -88,13 +88,13 @@ func (d *day) looks(ko, en string) {
 	d.Screenshot(strings.ReplaceAll(en, " ", "-"))
 }
 
-// follows waits until the Live page follows the campaign: it has drawn what came before.
+// follows waits until the Live page has drawn what happened before and follows the campaign.
 func (d *day) follows() {
 	d.t.Helper()
 	d.Until(`document.querySelectorAll(".plot canvas").length >= 3`)
 }
 
-// tick has the Live page hear how it stands. No time passes otherwise, so that no page moves while somebody presses a button.
+// tick gives the Live page the current figures. Nothing else does, so no page moves while somebody presses a button.
 func (d *day) tick() { d.config.Watcher.Tick(d.t.Context()) }
 
 func (d *day) logsIn() {
@@ -124,7 +124,7 @@ func (d *day) makesACampaign() {
 	d.Await("Autumn <b>& co</b>")
 }
 
-// watches has the figures move, and the ledger go away for a while.
+// watches checks that the figures move, and makes the ledger unavailable for a while.
 func (d *day) watches() {
 	d.follows()
 	d.claim("autumn", "mina", "jun", "sua")
@@ -142,8 +142,8 @@ func (d *day) watches() {
 	d.sees("3 / 4 장 발급", "3 / 4 issued")
 }
 
-// pausesAndResumes presses again while the first press is under way, which is one change. The Live page of a campaign that is open again
-// loads itself again.
+// pausesAndResumes presses again while the first press is under way: together they are one change. The Live page of a reopened campaign reloads
+// itself.
 func (d *day) pausesAndResumes() {
 	browser.Eval[bool](d.Page, `(e => {
 		e.click();
@@ -179,7 +179,7 @@ func (d *day) watchesItSellOut() {
 	d.claim("autumn", "hana", "late")
 	d.tick()
 	d.sees("4 / 4 장 발급", "4 / 4 issued")
-	d.looks("소진 20", "sold out 20") // when, as the page that loaded again has it
+	d.looks("소진 20", "sold out 20") // the reloaded page has the instant
 }
 
 func (d *day) voidsACoupon() {

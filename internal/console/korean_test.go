@@ -23,11 +23,11 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// inEnglish matches the English in a Korean page: the original of a Korean sentence, the link to the English page, commands and codes, the texts
-// that the test typed, and the names of its keys.
+// inEnglish matches English text that may be in a Korean page: the original of a Korean sentence, the link to the English page, commands and codes,
+// text that the test typed, and the names of its keys.
 var inEnglish = regexp.MustCompile(`(?s)<details class="original">.*?</details>|<a [^>]*lang="en".*?</a>|<code>.*?</code>|<p class="note">.*?</p>|mina of [a-z]+`)
 
-// koreanOnly fails the test if a page in Korean says a sentence in English.
+// koreanOnly fails the test if a Korean page has an English sentence.
 func koreanOnly(t *testing.T, what string, got shown) {
 	t.Helper()
 	got.body = inEnglish.ReplaceAllString(got.body, "")
@@ -36,7 +36,7 @@ func koreanOnly(t *testing.T, what string, got shown) {
 	}
 }
 
-// inCode returns what the groups of a pattern find in the code of packages.
+// inCode returns what the groups of a pattern match in the code of packages.
 func inCode(t *testing.T, pattern string, code ...string) (all []string) {
 	t.Helper()
 	for _, of := range code {
@@ -57,9 +57,8 @@ func inCode(t *testing.T, pattern string, code ...string) (all []string) {
 	return slices.Compact(all)
 }
 
-// TestWhatIsFoundIsSaidInKorean shows a finding of doctor for each thing that it looks at, a breach of each promise that an audit names, and a dead
-// letter of each cause. A Korean page has words for each, and operators can open the original. Viewers read no error and no user, in neither
-// language.
+// TestWhatIsFoundIsSaidInKorean shows a doctor's finding about each subject, a breach of each promise, and a dead letter of each cause. A Korean page
+// has words for each, and operators can open the original. Viewers see no error and no user, in either language.
 func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	whats := inCode(t, `(?:const what(?:, \w+)*|what) :?= "([^"]+)"|(?:OK|Warn|Fail|grade), "([^"%]+)", |want\(s, "([^"]+)"|unknown\("([^"]+)"`,
 		"../redis/examine*.go", "../sqldb/doctor*.go", "../kafka/examine.go", "../doctor/*.go")
@@ -128,7 +127,7 @@ func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 				t.Errorf("%s has no words for something: %s", path, got.text())
 			}
 			if strings.Contains(path, "recording") {
-				continue // not for who only looks
+				continue // viewers do not see this
 			}
 			if got := sees.get(path); got.status != http.StatusOK || strings.Contains(got.body, "no route") || strings.Contains(got.body, "mina-private") || strings.Contains(got.body, "holds numbers") {
 				t.Errorf("%s, %s: who only looks reads %d %s", lang, path, got.status, got.text())
@@ -149,13 +148,13 @@ func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"다른 에폭의 게이트가 발급", "수량 초과", "그 밖의 원인", "번호가 이미 다른 쿠폰의 것", "고객이 이미 다른 쿠폰을 보유", "허용된 번호보다 큼", "쿠폰의 값이 잘못됨", "캠페인에 없던 조건으로 발급"} {
-		if got := runs.get("/console/recording").text(); strings.Count(got, want) < 2 { // in the table of causes, and with the letter
+		if got := runs.get("/console/recording").text(); strings.Count(got, want) < 2 { // in the table of causes, and at the letter
 			t.Errorf("a dead letter does not say %q: %s", want, got)
 		}
 	}
 }
 
-// TestNoKoreanPageSaysASentenceInEnglish looks at every page, at what every wrong field is answered, and at every error.
+// TestNoKoreanPageSaysASentenceInEnglish reads every page, the answer to every wrong field, and every error.
 func TestNoKoreanPageSaysASentenceInEnglish(t *testing.T) {
 	h := furnished(t)
 	plain, _ := h.key(firstcome.Admin)

@@ -14,14 +14,14 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// paced makes a campaign with a line.
+// paced creates a campaign with a line.
 func (h *house) paced(id firstcome.CampaignID, quantity int64) {
 	h.t.Helper()
 	terms := firstcome.Terms{Name: "줄 " + string(id), Quantity: quantity, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 5}}
 	stage.Must(h.t, stage.Err(h.config.Operator.Create(h.t.Context(), "a test", id, terms)))
 }
 
-// finds wants a customer's page to say all of these, and none of those.
+// finds fails unless a customer's page has all of these texts, and none of those.
 func (b *visitor) finds(query string, status int, says []string, not ...string) {
 	b.h.t.Helper()
 	got := b.get("/console/customer?" + query)
@@ -37,7 +37,7 @@ func (b *visitor) finds(query string, status int, says []string, not ...string) 
 	}
 }
 
-// loggedPlaces are a gate's, and of a line with a log, which does not answer while it is away.
+// loggedPlaces are those of a gate whose lines have a log. They cannot be read while the log is away.
 type loggedPlaces struct {
 	gate.Places
 	away atomic.Bool
@@ -68,7 +68,7 @@ func openLogged(t *testing.T) (*house, *atomic.Bool) {
 	return h, &places.away
 }
 
-// TestThePagesSayThatALineIsLogged, and nothing of the kind where it is not.
+// TestThePagesSayThatALineIsLogged, and say nothing of a log for a line without one.
 func TestThePagesSayThatALineIsLogged(t *testing.T) {
 	h, _ := openLogged(t)
 	h.campaign("none", 9)
@@ -86,7 +86,7 @@ func TestThePagesSayThatALineIsLogged(t *testing.T) {
 	}
 }
 
-// TestNoPlaceIsToldThatTheLogLacks: support hears that it cannot be told. A coupon is found all the same, and who is not in line may join.
+// TestNoPlaceIsToldThatTheLogLacks: support sees that the place cannot be told. A coupon is still found, and a user who is not in line may join.
 func TestNoPlaceIsToldThatTheLogLacks(t *testing.T) {
 	h, away := openLogged(t)
 	h.claim("drop", "mina", "jun")

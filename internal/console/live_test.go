@@ -9,7 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// TestTheLivePageShowsHowManyAreLeft also looks at an unlimited campaign, and at a gate that does not answer.
+// TestTheLivePageShowsHowManyAreLeft also views an unlimited campaign, and a gate that does not answer.
 func TestTheLivePageShowsHowManyAreLeft(t *testing.T) {
 	h := openFar(t)
 	h.claim(h.campaign("bounded", 10), "a", "b", "c")

@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A distance is what pages say of an instant so many seconds ago.
+// A distance is what pages say about an instant so many seconds ago.
 type distance struct {
 	age    int
 	ko, en string
@@ -39,7 +39,7 @@ var distances = []distance{
 	{-90 * 60, "1시간 후", "in 1 hour"},
 }
 
-// keysOf opens a house with a key made at each of the distances from now.
+// keysOf opens a house with a key created at each of the distances before now.
 func keysOf(t *testing.T, now time.Time) *house {
 	h := openHouse(t, func(h *house) { h.stands(now) })
 	for n, d := range distances {

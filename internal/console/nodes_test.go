@@ -10,7 +10,7 @@ import (
 	"github.com/firstcome/firstcome/test/services"
 )
 
-// TestEveryNodeShowsTheLastProof has two nodes of one ledger, of which one proves.
+// TestEveryNodeShowsTheLastProof has two nodes with one ledger. One of them verifies.
 func TestEveryNodeShowsTheLastProof(t *testing.T) {
 	name := services.PostgreSQL.Database(t)
 	one, other := openHouseOn(t, name), openHouseOn(t, name)

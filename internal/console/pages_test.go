@@ -34,7 +34,7 @@ func furnished(t testing.TB) *house {
 	return h
 }
 
-// withTrouble has a gate of which nothing is decided of some campaigns.
+// withTrouble gives the house a gate that decides nothing for some campaigns.
 func withTrouble(h *house) {
 	for id, why := range map[firstcome.CampaignID]error{"spring": gate.ErrLost, "line": gate.ErrUnverified, "shut": &gate.LedgerRolledBackError{Campaign: "shut"}} {
 		h.mender.breaks(id, why)
@@ -45,7 +45,7 @@ func withTrouble(h *house) {
 	h.config.Journal = &console.Journal{Lag: lag, Recorder: func() record.Stats { return record.Stats{Retries: 7, Breaker: "open"} }, Troubles: h.mender.all}
 }
 
-// pagesToLookAt are the paths of all pages that somebody looks at, of the campaigns spring and line.
+// pagesToLookAt are the paths of all pages, for the campaigns spring and line.
 func pagesToLookAt(t testing.TB, h *house) (paths []string) {
 	t.Helper()
 	for _, operation := range console.New(h.configWithAuth()).Operations() {
@@ -59,7 +59,7 @@ func pagesToLookAt(t testing.TB, h *house) (paths []string) {
 		"/console/customer?user_id=jun&campaign=spring", "/console/customer?user_id=second&campaign=line", "/console/coupons-of-nothing")
 }
 
-// loginIn logs a page in.
+// loginIn logs in on a page.
 func (h *house) loginIn(p screen, plain string) {
 	h.t.Helper()
 	p.Go(h.url + "/console")
@@ -68,7 +68,7 @@ func (h *house) loginIn(p screen, plain string) {
 	p.Await("mina of admin")
 }
 
-// statusOf returns how a page that somebody looks at is answered.
+// statusOf returns the status of the answer to a GET of a page.
 func statusOf(path string) int {
 	if strings.HasSuffix(path, "/none") || strings.HasSuffix(path, "-nothing") {
 		return http.StatusNotFound
@@ -76,7 +76,7 @@ func statusOf(path string) int {
 	return http.StatusOK
 }
 
-// proved proves a campaign.
+// proved verifies a campaign.
 func (h *house) proved(plain, id string) {
 	h.t.Helper()
 	b := h.login(plain)
@@ -84,11 +84,11 @@ func (h *house) proved(plain, id string) {
 	b.await("/console/campaigns/"+id+"/proof", "Every promise that was checked was kept")
 }
 
-// named are the names that the people of furnished gave, and the link to the other language.
+// named are the names that people chose in furnished, and the link to the other language.
 var named = strings.NewReplacer("추석 spring", "", "추석 shut", "", "대기열이 있는 아주 긴 이름의 추석 한정 선착순 쿠폰 이벤트", "", "한국어", "")
 
-// TestEveryPageIsWholeInBothLanguages looks at each page as it is sent: its language, its one heading, a name for whatever somebody may
-// fill in or press, and links that lead somewhere.
+// TestEveryPageIsWholeInBothLanguages checks each page as it is sent: its language, its only heading, a name for everything that can be filled in or
+// pressed, and links that lead somewhere.
 func TestEveryPageIsWholeInBothLanguages(t *testing.T) {
 	h := furnished(t)
 	plain, _ := h.key(firstcome.Admin)
@@ -122,7 +122,7 @@ func TestEveryPageIsWholeInBothLanguages(t *testing.T) {
 	}
 }
 
-// TestTheOtherLanguageIsThereBehindAForm follows the link to the other language on pages that answer a form, at addresses that show no page.
+// TestTheOtherLanguageIsThereBehindAForm follows the link to the other language from the answer to a form, whose address shows no page.
 func TestTheOtherLanguageIsThereBehindAForm(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 10)
@@ -142,7 +142,7 @@ func TestTheOtherLanguageIsThereBehindAForm(t *testing.T) {
 	}
 }
 
-// unnamed returns what somebody with a screen reader would hear no name of, and ids that two elements have.
+// unnamed returns the elements for which a screen reader has no name, and ids that two elements have.
 func (e *element) unnamed() (wrong []string) {
 	for _, field := range append(e.all("input:not([type=hidden])"), append(e.all("textarea"), e.all("select")...)...) {
 		if label := field.within("label"); field.attr["aria-label"] == "" && (label == nil || label.said() == "") {
@@ -165,7 +165,7 @@ func (e *element) unnamed() (wrong []string) {
 	return wrong
 }
 
-// said returns the text of an element with that of its children, but for what a field holds.
+// said returns the text of an element and of its children, without the content of fields.
 func (e *element) said() string {
 	text := e.text
 	for _, child := range e.children {

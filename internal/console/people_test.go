@@ -40,7 +40,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
 		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. Refused claims are not recorded. " + "It is open, without a limit."}},
 		{"user_id=mina", []string{"was issued number 1"}},
-		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of one campaign's id or name
+		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of the id or name of one campaign only
 		{"user_id=nobody", []string{"Name the campaign, too: then the gate is asked, and you see why."}},
 	} {
 		got := b.get("/console/customer?" + one.query)
@@ -51,7 +51,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		}
 	}
 	h.claim(id, "again")
-	now = now.Add(time.Second) // stock that came back is quarantined before it is sold out again
+	now = now.Add(time.Second) // returned stock must leave its quarantine before it is sold out again
 	h.stands(now)
 	h.claim(id, "again", "later")
 	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They first sold out at 2026-11-23 10:00:03.214") {
@@ -203,7 +203,7 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 	if got := b.get("/console/recording?campaign=" + url.QueryEscape("추석 cal")); got.status != http.StatusOK || !strings.Contains(got.text(), "Backlog 0 ") || !strings.Contains(got.body, `name="campaign" value="calm"`) {
 		t.Errorf("by a part of its name: %d %s", got.status, got.text())
 	}
-	for _, text := range []string{"none", "설날", "NO ID", "추석"} { // the last names both
+	for _, text := range []string{"none", "설날", "NO ID", "추석"} { // both campaigns have the last one in their names
 		got := b.get("/console/recording?campaign=" + url.QueryEscape(text))
 		if said := "“" + text + "” is no campaign's id. Choose one from the list, or write its id. Below are all campaigns."; got.status != http.StatusUnprocessableEntity || !strings.Contains(html.UnescapeString(got.text()), said) || !strings.Contains(got.body, `name="campaign" value="`+text+`"`) || !strings.Contains(got.text(), "Backlog 42 ") {
 			t.Errorf("of no campaign: %d %s", got.status, got.body)
@@ -211,7 +211,7 @@ func TestTheBacklogIsOfAllCampaignsOrOfOne(t *testing.T) {
 	}
 }
 
-// TestCouponsThatWereChosenInTheListAreVoidedTogether sends what a browser does of two boxes that were ticked and an empty field.
+// TestCouponsThatWereChosenInTheListAreVoidedTogether sends the form of a browser with two ticked boxes and an empty field.
 func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
 	h := openHouse(t)
 	h.claim(h.campaign("spring", 5), "a", "b", "c")
@@ -230,7 +230,7 @@ func TestCouponsThatWereChosenInTheListAreVoidedTogether(t *testing.T) {
 	}
 }
 
-// TestABulkVoidVoidsWhatWasShown issues two more coupons within the range that somebody typed, after they saw what it would void.
+// TestABulkVoidVoidsWhatWasShown issues two more coupons within the typed range after the preview.
 func TestABulkVoidVoidsWhatWasShown(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("spring", 100)
@@ -252,7 +252,7 @@ func TestABulkVoidVoidsWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestACampaignIsChosenFromAList where a form asks for one, and also where what was typed is none.
+// TestACampaignIsChosenFromAList where a form needs one, also if the typed text names none.
 func TestACampaignIsChosenFromAList(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 10)
@@ -265,7 +265,7 @@ func TestACampaignIsChosenFromAList(t *testing.T) {
 	}
 }
 
-// TestAReasonIsCountedInCharacters, not in bytes: 500 of Hangul are 1,500 bytes.
+// TestAReasonIsCountedInCharacters, not in bytes: 500 characters of Hangul are 1,500 bytes.
 func TestAReasonIsCountedInCharacters(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 10)

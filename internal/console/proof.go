@@ -17,13 +17,13 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A Proof is what an audit of one campaign found.
+// A Proof is the result of an audit of one campaign.
 type Proof struct {
 	Ledger audit.Report
-	Gate   *audit.GateReport // nil: the ledger decides
+	Gate   *audit.GateReport // nil if the ledger decides
 }
 
-// Breaches returns how many promises were broken, how often.
+// Breaches returns the number of breaches of all promises.
 func (p *Proof) Breaches() int64 {
 	n := p.Ledger.Breaches.Total
 	if p.Gate != nil {
@@ -40,7 +40,7 @@ func (p *Proof) Kept() string {
 	}), ", ")
 }
 
-// of returns the breaches of one promise.
+// of returns the breaches of one promise: how many there are, and the texts of those that the audit shows.
 func (p *Proof) of(promise string) (n int64, shown []string) {
 	parts := []audit.Breaches{p.Ledger.Breaches}
 	if p.Gate != nil {
@@ -57,11 +57,11 @@ func (p *Proof) of(promise string) (n int64, shown []string) {
 	return n, shown
 }
 
-// A Prove audits a campaign, and counts in read what it has read so far.
+// A Prove audits a campaign. While it runs, it adds to read how many rows it has read.
 type Prove func(ctx context.Context, id firstcome.CampaignID, read *atomic.Int64) (Proof, error)
 
-// A prover proves one campaign at a time, and keeps what it found in the ledger. What failed, and what the ledger did not take, it
-// keeps until the node ends.
+// A prover verifies one campaign at a time, and keeps the result in the ledger. It remembers until the node ends which verifications failed, and
+// which results the ledger did not take.
 type prover struct {
 	prove Prove
 	keep  func(context.Context, ledger.Proof) error
@@ -69,12 +69,12 @@ type prover struct {
 	warn  func(text string, args ...any)
 	jobs  chan *proving
 
-	mu      sync.Mutex // guards what follows
-	running *proving   // nil: none
+	mu      sync.Mutex // guards the fields below
+	running *proving   // nil if none is under way
 	last    map[firstcome.CampaignID]*proving
 }
 
-// A proving is one proof, under way or done.
+// A proving is one verification, under way or done.
 type proving struct {
 	ID       firstcome.CampaignID
 	By       string // who asked for it
@@ -94,7 +94,7 @@ func newProver(c *Config) *prover {
 	return &prover{prove: c.Prove, keep: c.Desk.KeepProof, clock: c.Clock, warn: c.Log.Warn, jobs: make(chan *proving, 1), last: map[firstcome.CampaignID]*proving{}}
 }
 
-// start begins a proof.
+// start begins a verification, unless one is under way.
 func (p *prover) start(id firstcome.CampaignID, by string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,11 +104,11 @@ func (p *prover) start(id firstcome.CampaignID, by string) error {
 	job := &proving{ID: id, By: by, Began: p.clock()}
 	job.ctx, job.cancel = context.WithCancel(context.Background())
 	p.running = job
-	p.jobs <- job // there is room: nothing else runs
+	p.jobs <- job // this does not block, because no other job is in the channel
 	return nil
 }
 
-// stop cancels the proof of a campaign, if it is under way.
+// stop cancels the verification of a campaign, if it is under way.
 func (p *prover) stop(id firstcome.CampaignID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,13 +125,13 @@ func (p *prover) state(id firstcome.CampaignID) (last, running *proving) {
 	return p.last[id], p.running
 }
 
-// proved returns the last proofs of campaigns, of whichever node.
+// proved returns the last verification of each campaign, from whichever node.
 func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[firstcome.CampaignID]*proving, error) {
 	kept, err := c.Desk.Proofs(ctx, ids)
 	all := map[firstcome.CampaignID]*proving{}
 	for _, k := range kept {
 		one := &proving{ID: k.Campaign, By: k.By, Began: k.Began, Ended: k.Ended}
-		if json.Unmarshal(k.Found, &one.Proof) == nil { // another version's row cannot be read
+		if json.Unmarshal(k.Found, &one.Proof) == nil { // the row of another version may be unreadable
 			one.Read.Store(k.Read)
 			all[k.Campaign] = one
 		}
@@ -144,7 +144,7 @@ func (c *core) proved(ctx context.Context, ids ...firstcome.CampaignID) (map[fir
 	return all, err
 }
 
-// Run does what start begins, until ctx ends.
+// Run does the verifications that start begins, until ctx ends.
 func (p *prover) Run(ctx context.Context) error {
 	for {
 		select {
@@ -160,7 +160,7 @@ func (p *prover) Run(ctx context.Context) error {
 	}
 }
 
-// keepWait bounds the keeping of a proof.
+// keepWait bounds how long a node tries to keep a result in the ledger.
 const keepWait = 10 * time.Second
 
 func (p *prover) end(ctx context.Context, job *proving, proof Proof, err error) {
@@ -181,7 +181,7 @@ func (p *prover) end(ctx context.Context, job *proving, proof Proof, err error) 
 	}
 }
 
-// put keeps a proof in the ledger.
+// put keeps a result in the ledger.
 func (p *prover) put(ctx context.Context, done *proving) error {
 	ctx, cancel := context.WithTimeout(ctx, keepWait)
 	defer cancel()
@@ -195,7 +195,7 @@ func (p *prover) put(ctx context.Context, done *proving) error {
 	return err
 }
 
-// A proofPage shows what was proved of a campaign.
+// A proofPage shows the verification of a campaign, or the event report.
 type proofPage struct {
 	Row      campaignRow
 	Last     *proving // nil if the campaign was never verified
@@ -203,35 +203,35 @@ type proofPage struct {
 	Here     bool     // the verification that runs is this campaign's
 	Failure  string   // why the last one failed
 	Promises []promiseRow
-	Other    []promiseRow // what the promises rest on
+	Other    []promiseRow // the checks on which the promises rely
 	Curve    template.HTML
-	Speeds   template.HTML // issued, recorded and voided a second
+	Speeds   template.HTML // a plot of issued, recorded and voided coupons a second
 	Rates    []rateRow
-	Steps    []ledger.Step // of the curve, for the table
-	Printed  bool          // it is the report
-	Issued   *int64        // numbers; nil: unknown
-	ClosedAt time.Time     // by the ledger
-	Voided   int64         // coupons, Letters that are open and Lost numbers, as the ledger has them now: of the report
+	Steps    []ledger.Step // points of the curve, for the table
+	Printed  bool          // it is the event report
+	Issued   *int64        // the number of coupons; nil if unknown
+	ClosedAt time.Time     // as the ledger has it
+	Voided   int64         // voided coupons, open dead letters and lost numbers in the ledger now, for the report
 	Letters  int64
 	Lost     int64
 	Totals   map[string]uint64
 	Kinds    []string
 }
 
-// tableRows is about how many rows stand for a drawing.
+// tableRows is about how many rows a table has that stands for a plot.
 const tableRows = 24
 
-// A promiseRow is a promise, how it was checked, and the breaches that were found.
+// A promiseRow shows how a promise was checked, and the breaches that were found.
 type promiseRow struct {
 	ID, Promise, Checked string
 	Held                 bool  // it was checked
-	Rows                 int64 // that were read for it
+	Rows                 int64 // how many rows were read for it
 	Breaches             int64
 	Broken               string   // what a breach means
-	Shown                []string // in English
+	Shown                []string // the breaches, in English
 }
 
-// proofHandlers show what was proved of a campaign.
+// proofHandlers show verifications and the event report.
 type proofHandlers struct{ *core }
 
 func (c *proofHandlers) show(v *view) error {
@@ -258,7 +258,7 @@ func (c *proofHandlers) render(v *view, name, title string) error {
 			return err
 		}
 	}
-	_, page.Running = c.prover.state(s.ID) // before the reading: a proof that ends in between is shown as under way, not as none
+	_, page.Running = c.prover.state(s.ID) // read before the proofs: then a verification that ends in between is shown as under way, not as missing
 	proofs, err := c.proved(v.r.Context(), s.ID)
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (c *proofHandlers) losses(ctx context.Context, s *ledger.Status, page *proo
 	return err
 }
 
-// lastNumber returns the highest number that the ledger has of a campaign.
+// lastNumber returns the highest number of a campaign in the ledger.
 func lastNumber(s *ledger.Status) int64 {
 	if s.Remote() {
 		return s.LastNumber
@@ -308,7 +308,7 @@ func lastNumber(s *ledger.Status) int64 {
 	return s.Issued
 }
 
-// every returns about so many of the steps, the first and the last among them.
+// every returns about so many of the steps, always with the first and the last.
 func every(steps []ledger.Step, most int) (few []ledger.Step) {
 	for n := range steps {
 		if n == len(steps)-1 || n%max(1, len(steps)/most) == 0 {
@@ -357,7 +357,7 @@ func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 		{ID: "P8", Promise: v.say("불확실하면 503", "An error means unknown"), Checked: answers},
 		{ID: "P9", Promise: v.say("순번 유지", "A place is kept"), Checked: v.say("순번의 순서와 번호의 순서가 같은지, 발급·취소·종료의 합이 맞는지 확인했습니다.", "Do tickets and numbers rise together, and do served, left and ended add up?"), Rows: r.Coupons},
 	}
-	if len(r.Held) > 0 && !slices.Contains(r.Held, "P9") { // an older version's proof does not say what it held
+	if len(r.Held) > 0 && !slices.Contains(r.Held, "P9") { // the proof of an older version does not say what it checked
 		all[8].Checked = v.say("이 캠페인에는 대기열이 없었습니다.", "This campaign had no line.")
 	}
 	named := map[string]bool{}
@@ -380,7 +380,7 @@ func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 			}
 		}
 	}
-	if !v.may(run) { // what is shown names users
+	if !v.may(run) { // the breaches name users
 		for _, rows := range [][]promiseRow{all, other} {
 			for n := range rows {
 				rows[n].Shown = nil

@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// await asks for a page until it has a text.
+// await requests a page until it has a text.
 func (b *visitor) await(path, want string) shown {
 	b.h.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -29,7 +29,7 @@ func (b *visitor) await(path, want string) shown {
 	return shown{}
 }
 
-// endsWhileRead is a ledger in which a proof ends just after the proofs were read.
+// endsWhileRead is a ledger in which a verification ends just after the results were read.
 type endsWhileRead struct {
 	console.Desk
 	end func()
@@ -44,7 +44,8 @@ func (l *endsWhileRead) Proofs(ctx context.Context, ids []firstcome.CampaignID) 
 	return found, err
 }
 
-// TestAProofThatEndsWhileItsPageIsReadIsNotDenied wants a page that had no result yet to say that it is under way: then it is loaded again.
+// TestAProofThatEndsWhileItsPageIsReadIsNotDenied: a page without a result yet must say that the verification is under way, so that it is loaded
+// again.
 func TestAProofThatEndsWhileItsPageIsReadIsNotDenied(t *testing.T) {
 	may := make(chan struct{})
 	var book endsWhileRead
@@ -111,7 +112,7 @@ func TestACampaignIsProvedAndReported(t *testing.T) {
 	}
 }
 
-// TestABreachNamesNoUserToWhoSeesNone: viewers and support hear how many there are.
+// TestABreachNamesNoUserToWhoSeesNone: viewers and support see only how many there are.
 func TestABreachNamesNoUserToWhoSeesNone(t *testing.T) {
 	found := audit.Breaches{Total: 2, Count: map[string]int64{"P3": 1, "facts": 1}, Shown: []audit.Breach{{Promise: "P3", Text: "mina-private holds two"}, {Promise: "facts", Text: "mina-private is missing"}}}
 	h := openHouse(t, withKeys, func(h *house) {
@@ -150,7 +151,7 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 	for id := range proofs {
 		page := "/console/campaigns/" + string(h.campaign(string(id), 3)) + "/proof"
 		b.post(page, url.Values{})
-		got := b.await(page, "Verify again").text() // which also means that the next proof may begin
+		got := b.await(page, "Verify again").text() // this also shows that the next verification may begin
 		for _, want := range []string{"Promises are broken: 2", "mina holds two", "position 7 is missing", "broken 1"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("a breach at the %s: no %q in %s", id, want, got)
@@ -190,7 +191,7 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	if got := b.get("/console/campaigns/winter/proof").text(); !strings.Contains(got, "Another campaign is being verified"+": spring") {
 		t.Errorf("the other campaign's page: %s", got)
 	}
-	b.post("/console/campaigns/winter/proof/stop", url.Values{}) // it is not winter's
+	b.post("/console/campaigns/winter/proof/stop", url.Values{}) // the verification under way is not winter's
 	select {
 	case <-stopped:
 		t.Fatal("winter's page stopped spring's proof")
@@ -201,7 +202,7 @@ func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	b.await("/console/campaigns/spring/proof", "not been verified yet")
 }
 
-// TestTheReportHasWhatTheLedgerHasNow opens the report before any proof, after a proof that failed, and after changes since a proof.
+// TestTheReportHasWhatTheLedgerHasNow opens the report before any verification, after a failed one, and after changes since one.
 func TestTheReportHasWhatTheLedgerHasNow(t *testing.T) {
 	var failed atomic.Bool
 	h := openFar(t, func(h *house) {

@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A screen shows pages to a person: a tab of a real browser, or a reader. Selectors are CSS.
+// A screen shows pages to a person: it is a tab of a real browser, or a reader. Selectors are CSS.
 type screen interface {
 	Go(url string)
 	Type(selector, text string)
@@ -26,7 +26,7 @@ type screen interface {
 	Download(selector string) []byte
 }
 
-// A reader uses pages as a browser without script does: by their links and forms.
+// A reader uses the links and forms of pages as a browser without script does.
 type reader struct {
 	*visitor
 	page shown
@@ -72,7 +72,7 @@ func (r *reader) Press(selector string) {
 			delete(other.attr, "checked")
 		}
 		e.attr["checked"] = ""
-	case e.name != "summary": // all is read, opened or not
+	case e.name != "summary": // a reader sees the text of closed elements too
 		r.h.t.Fatalf("nothing happens if somebody presses %s", selector)
 	}
 }
@@ -107,7 +107,7 @@ func (r *reader) send(form, button *element) {
 	r.show(r.get(form.attr["action"] + "?" + values.Encode()))
 }
 
-// Await loads the page again until it says something.
+// Await reloads the page until it has a text.
 func (r *reader) Await(text string) {
 	r.h.t.Helper()
 	r.until("never said "+text, func() bool { return strings.Contains(html.UnescapeString(r.page.text()), text) })
@@ -133,16 +133,16 @@ func (r *reader) Download(selector string) []byte {
 	return []byte(r.get(r.one(selector).attr["href"]).body)
 }
 
-// An element is one of a page.
+// An element is an element of a page.
 type element struct {
 	name     string
 	attr     map[string]string
-	text     string // its own, without that of its children
+	text     string // its own text, without that of its children
 	children []*element
 	parent   *element
 }
 
-// parse returns the elements of a page. The pages close whatever they open.
+// parse returns the elements of a page. Every element of our pages is closed.
 func parse(t testing.TB, page string) *element {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(page))
@@ -170,7 +170,7 @@ func parse(t testing.TB, page string) *element {
 	}
 }
 
-// all returns the elements below e that a selector selects, as the page has them.
+// all returns the elements below e that a selector matches, in the order of the page.
 func (e *element) all(selector string) (found []*element) {
 	for _, child := range e.children {
 		if child.selected(strings.Fields(selector)) {
@@ -181,7 +181,7 @@ func (e *element) all(selector string) (found []*element) {
 	return found
 }
 
-// selected reports whether e is the last of parts, within the ones before.
+// selected reports whether e matches the last part, and its ancestors match the parts before.
 func (e *element) selected(parts []string) bool {
 	last := len(parts) - 1
 	if !e.is(parts[last]) {
@@ -195,7 +195,7 @@ func (e *element) selected(parts []string) bool {
 	return last == 0
 }
 
-// within returns the nearest element around e, or e, that is something, or nil.
+// within returns e or its nearest ancestor that matches, or nil.
 func (e *element) within(what string) *element {
 	for e != nil && !e.is(what) {
 		e = e.parent
@@ -203,7 +203,7 @@ func (e *element) within(what string) *element {
 	return e
 }
 
-// simple is a part of a selector: what it is not, a class, an attribute, or a name.
+// simple is one part of a selector: a negation, a class, an attribute, or a name.
 var simple = regexp.MustCompile(`:not\((.+?)\)|\.([\w-]+)|\[([\w-]+)(?:([$*]?)='?([^\]']*)'?)?\]|^(\w+)`)
 
 func (e *element) is(what string) bool {

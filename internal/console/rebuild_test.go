@@ -17,14 +17,14 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A mender rebuilds gates: what is wrong with a campaign's is over then.
+// A mender stands for the recovery of gates. A rebuild ends the trouble of a campaign's gate.
 type mender struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	wrong  map[firstcome.CampaignID]error
 	orders []string
 }
 
-// breaks sets what is wrong with a campaign's gate. If why is nil, the gate is well again.
+// breaks sets the trouble of a campaign's gate. A nil error ends it.
 func (m *mender) breaks(id firstcome.CampaignID, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,10 +42,10 @@ func (m *mender) all() map[firstcome.CampaignID]error {
 	return maps.Clone(m.wrong)
 }
 
-// Suspect is gate.Watch's.
+// Suspect implements gate.Watch.
 func (m *mender) Suspect(firstcome.CampaignID, error) {}
 
-// Refusal is gate.Watch's: ledger and gate are not of one age.
+// Refusal implements gate.Watch: it returns an error if ledger and gate are not of one age.
 func (m *mender) Refusal(id firstcome.CampaignID) error {
 	if why := m.all()[id]; errors.Is(why, gate.ErrLedgerRolledBack) || errors.Is(why, gate.ErrStaleEpoch) {
 		return why
@@ -53,14 +53,14 @@ func (m *mender) Refusal(id firstcome.CampaignID) error {
 	return nil
 }
 
-// ordered returns who ordered which rebuilds, and whether they meant a lost gate only.
+// ordered returns who ordered which rebuilds, and whether each order was for lost gates only.
 func (m *mender) ordered() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return strings.Join(m.orders, "; ")
 }
 
-// Newest is operate.Recovery's.
+// Newest implements operate.Recovery.
 func (m *mender) Newest(context.Context, firstcome.CampaignID) error { return nil }
 
 func (m *mender) Estimate(context.Context, firstcome.CampaignID) (recovery.Estimate, error) {
@@ -69,7 +69,7 @@ func (m *mender) Estimate(context.Context, firstcome.CampaignID) (recovery.Estim
 
 func (m *mender) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
-// Rebuild is operate.Recovery's.
+// Rebuild implements operate.Recovery.
 func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignID, order recovery.Order) (recovery.Rebuilt, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *mender) Rebuild(_ context.Context, actor string, id firstcome.CampaignI
 	return recovery.Rebuilt{Campaign: id, Epoch: 2}, nil
 }
 
-// Reconcile is operate.Recovery's.
+// Reconcile implements operate.Recovery.
 func (m *mender) Reconcile(context.Context, string, firstcome.CampaignID) (recovery.Reconciled, error) {
 	return recovery.Reconciled{}, nil
 }

@@ -16,38 +16,39 @@ import (
 	"github.com/firstcome/firstcome/internal/recovery"
 )
 
-// A Journal is what a node knows of the way from the gate to the ledger.
+// A Journal has a node's access to the coupons between gate and ledger.
 type Journal struct {
-	Gate string // the name that campaigns have for it
-	// Lag returns how far the ledger is behind the gate, of each campaign with unrecorded coupons, perhaps with record.ErrUnaged.
+	Gate string // the gate's name in campaigns
+	// Lag returns how far the ledger lags behind the gate, for each campaign with unrecorded coupons. record.ErrUnaged may come with lags.
 	Lag func(context.Context) ([]record.Lag, error)
 	// Recorder returns the counters of this node's recorder. It is nil if the node records nothing.
 	Recorder func() record.Stats
 	// Relay returns the counters of this node's relay into a topic. It is nil if the node has none.
 	Relay func() record.Stats
-	// Troubles returns why nothing is decided of campaigns at the gate, as far as this node knows: see recovery.Machine. Nil: it does not look.
+	// Troubles returns the campaigns whose gate decides nothing as far as this node knows, with the cause: see recovery.Machine. It is nil if the
+	// node has no Machine.
 	Troubles func() map[firstcome.CampaignID]error
 }
 
-// A recordingPage shows what is on its way to the ledger, and what does not get there.
+// A recordingPage shows unrecorded coupons, and what keeps coupons out of the ledger.
 type recordingPage struct {
-	Campaigns []ledger.Status      // to choose from
-	Campaign  firstcome.CampaignID // whose; empty: all
-	Typed     string               // in its field
-	NoSuch    string               // what is wrong with it
+	Campaigns []ledger.Status      // the campaigns to choose from
+	Campaign  firstcome.CampaignID // the chosen one, or empty for all
+	Typed     string               // what was typed into the field
+	NoSuch    string               // why the typed text names no campaign
 	Remote    bool                 // there is a gate beside the ledger
 	Lags      []record.Lag
-	Backlog   *int64         // nil: unknown
-	Oldest    *time.Duration // nil: unknown
-	Recorder  *record.Stats  // nil: this node records nothing
-	Relay     *record.Stats  // nil: this node relays nothing
+	Backlog   *int64         // nil if unknown
+	Oldest    *time.Duration // nil if unknown
+	Recorder  *record.Stats  // nil if this node records nothing
+	Relay     *record.Stats  // nil if this node relays nothing
 	Relayed   bool           // some node relays
-	// Recorders are the nodes that record, as each last said of itself.
+	// Recorders are the nodes that record, with the last report of each.
 	Recorders []nodeRow
 	Unheard   bool                 // the other nodes cannot be read
 	Causes    []ledger.LetterCause // of the open letters
 	Letters   []ledger.DeadLetter
-	Ask       *bulkResolve // what resolving all letters of a cause would do
+	Ask       *bulkResolve // a preview of resolving all letters of a cause
 	Wrong     string
 	More      int64 // where the next letters begin, or 0 if these are the last
 	Resolved  bool
@@ -56,13 +57,13 @@ type recordingPage struct {
 	Unread    bool          // the ledger does not answer
 }
 
-// alarmed is the backlog from which it is shown as an alarm.
+// alarmed is the backlog above which the page shows an alarm.
 const alarmed = 10_000
 
 // Behind reports whether the backlog is known to be long.
 func (p recordingPage) Behind() bool { return p.Backlog != nil && *p.Backlog > alarmed }
 
-// LostNumbers are numbers of a campaign that its gate lost, and what the last rebuild came to.
+// A lostNumbers has the numbers of a campaign that its gate lost, and the result of the last rebuild.
 type lostNumbers struct {
 	Campaign firstcome.CampaignID
 	Ranges   []ledger.Range
@@ -71,24 +72,24 @@ type lostNumbers struct {
 
 const lettersPerPage = 50
 
-// ledgerWait is how long a page that can do without the ledger waits for it.
+// ledgerWait is how long a page waits for the ledger if it can do without it.
 const ledgerWait = readWait / 2
 
-// A bulkResolve is what resolving all open dead letters of a cause would do.
+// A bulkResolve is a preview of resolving all open dead letters of a cause.
 type bulkResolve struct {
 	ledger.LetterCause
-	Void   bool // or else replay
+	Void   bool // otherwise replay
 	Reason string
 	First  []ledger.DeadLetter
-	// Typed is what confirmed it already, if some letters were resolved and others remain.
+	// Typed is the confirmation that was typed before, if some letters were resolved and others remain.
 	Typed string
-	After int64 // letters up to it were tried
+	After int64 // letters up to this id were tried
 }
 
-// shownLetters is how many letters of a cause are shown before they are resolved.
+// shownLetters is how many letters of a cause a preview shows.
 const shownLetters = 3
 
-// recordingHandlers show what is on its way to the ledger, and settle dead letters.
+// recordingHandlers show unrecorded coupons, and resolve dead letters.
 type recordingHandlers struct{ *core }
 
 func (c *recordingHandlers) show(v *view) error {
@@ -118,8 +119,8 @@ func (c *recordingHandlers) render(v *view, status int, page recordingPage) erro
 	return v.render(status, "recording", v.say("기록 현황", "Recording"), page)
 }
 
-// named returns the campaign that a text names, by its id or by a part of one campaign's id or name; or what is wrong with the text. With an error
-// the ledger does not say, and an id may name one.
+// named finds a campaign by its id, or by a part of its id or name. wrong says why the text names no campaign. If the ledger cannot be read, err is
+// set, and id is the typed id if that is a valid one.
 func (c *core) named(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
 	if text == "" {
 		return "", "", nil
@@ -142,11 +143,11 @@ func (c *core) named(v *view, text string) (id firstcome.CampaignID, wrong strin
 	return "", v.say("‘%s’는 캠페인 ID가 아닙니다. 목록에서 고르거나 ID를 적어 주세요.", "“%s” is no campaign's id. Choose one from the list, or write its id.", text), err
 }
 
-// read reads what the ledger has of the page.
+// read reads from the ledger what the page shows.
 func (c *recordingHandlers) read(v *view, page *recordingPage) (err error) {
 	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
 	defer done()
-	after, _ := strconv.ParseInt(v.form.Get("after"), 10, 64) // of a link of ours
+	after, _ := strconv.ParseInt(v.form.Get("after"), 10, 64) // the number is from one of our own links
 	page.Letters, err = c.Ledger.DeadLetters(ctx, ledger.Letters{Campaign: page.Campaign, After: after, Limit: lettersPerPage + 1, Resolved: page.Resolved})
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (c *recordingHandlers) read(v *view, page *recordingPage) (err error) {
 	return err
 }
 
-// recorders reads what each recorder says of its breaker.
+// recorders reads the last report of each recorder about its breaker.
 func (c *recordingHandlers) recorders(ctx context.Context, page *recordingPage) {
 	ctx, done := context.WithTimeout(ctx, ledgerWait)
 	defer done()
@@ -176,7 +177,7 @@ func (c *recordingHandlers) recorders(ctx context.Context, page *recordingPage) 
 	}
 }
 
-// backlog asks the gate what is on its way. Without an answer it is unknown.
+// backlog asks the gate for the unrecorded coupons. Without an answer their number is unknown.
 func (c *recordingHandlers) backlog(v *view, page *recordingPage) {
 	if c.Journal.Recorder != nil {
 		stats := c.Journal.Recorder()
@@ -204,7 +205,7 @@ func (c *recordingHandlers) backlog(v *view, page *recordingPage) {
 	}
 }
 
-// lost returns the lost numbers of one campaign, or of all that a gate decides.
+// lost returns the lost numbers of one campaign, or of all campaigns that a gate decides.
 func (c *recordingHandlers) lost(ctx context.Context, of firstcome.CampaignID) (all []lostNumbers, err error) {
 	if c.Journal == nil {
 		return nil, nil
@@ -224,7 +225,7 @@ func (c *recordingHandlers) lost(ctx context.Context, of firstcome.CampaignID) (
 	return all, err
 }
 
-// letter returns the dead letter that the path names.
+// letter returns the dead letter in the path.
 func (c *recordingHandlers) letter(v *view) (int64, error) {
 	letter, err := strconv.ParseInt(v.r.PathValue("letter"), 10, 64)
 	if err != nil {
@@ -259,7 +260,7 @@ func (c *recordingHandlers) void(v *view) error {
 	return v.leadDone(Root+"/recording", nil, "voided")
 }
 
-// resolve shows what resolving all open letters of a cause would do, and does it when the campaign's name or id was typed.
+// resolve previews resolving all open letters of a cause, and does it once the campaign's name or id was typed.
 func (c *recordingHandlers) resolve(v *view) error {
 	of, ask, err := c.chosenLetters(v)
 	if err != nil {
@@ -274,7 +275,7 @@ func (c *recordingHandlers) resolve(v *view) error {
 	}
 	s, err := c.Ledger.Campaign(v.r.Context(), of.Campaign)
 	if errors.Is(err, firstcome.ErrNoCampaign) {
-		s, err = ledger.Status{Campaign: firstcome.Campaign{ID: of.Campaign, Terms: firstcome.Terms{Name: string(of.Campaign)}}}, nil // its id confirms it
+		s, err = ledger.Status{Campaign: firstcome.Campaign{ID: of.Campaign, Terms: firstcome.Terms{Name: string(of.Campaign)}}}, nil // without a name, the id is the confirmation
 	}
 	if err != nil {
 		return err
@@ -318,12 +319,12 @@ func (c *recordingHandlers) askToResolve(v *view, page recordingPage, of ledger.
 	return c.render(v, http.StatusOK, page)
 }
 
-// chosenLetters reads which open letters a form is about, and whether it replays or voids them.
+// chosenLetters reads which open letters a form is about, and whether to replay or void them.
 func (c *recordingHandlers) chosenLetters(v *view) (of ledger.Letters, ask bulkResolve, err error) {
 	of.Campaign, err = firstcome.ParseCampaignID(v.form.Get("of"))
 	of.Cause = v.form.Get("cause")
 	through, err2 := strconv.ParseInt(v.form.Get("through"), 10, 64)
-	of.After, _ = strconv.ParseInt(v.form.Get("after"), 10, 64) // absent at first
+	of.After, _ = strconv.ParseInt(v.form.Get("after"), 10, 64) // absent in the first form
 	of.Through = through
 	do := v.form.Get("do")
 	if errors.Join(err, err2) != nil || through < 1 || !slices.Contains(ledger.CauseCodes(), of.Cause) || do != "replay" && do != "void" {

@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A crowd of nodes says of itself what a test wants.
+// A crowd is the nodes table, with the reports that a test wants.
 type crowd []figures.Node
 
 func (c crowd) Nodes(context.Context) ([]figures.Node, error) { return c, nil }
@@ -62,8 +62,8 @@ func TestTheRecordingPageSaysThatThisNodeRecordsNothing(t *testing.T) {
 	}
 }
 
-// TestTheRecordingPageTellsOfATopicBetweenGateAndLedger has coupons pass a topic that does not answer: how many wait is known, and how long
-// they have waited is not.
+// TestTheRecordingPageTellsOfATopicBetweenGateAndLedger passes coupons through a topic that does not answer. How many wait is known; for how long is
+// not.
 func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {
 	now := time.Now()
 	failed := record.ErrUnaged
@@ -101,8 +101,8 @@ func TestTheRecordingPageTellsOfATopicBetweenGateAndLedger(t *testing.T) {
 	}
 }
 
-// TestAllLettersOfACauseAreResolvedAtOnce previews a void and does it, while another letter of the cause comes in between. Then more letters than
-// one form resolves are replayed.
+// TestAllLettersOfACauseAreResolvedAtOnce previews a void and does it, while another letter of the cause arrives in between. Then it replays more
+// letters than one form resolves.
 func TestAllLettersOfACauseAreResolvedAtOnce(t *testing.T) {
 	h := openFar(t)
 	h.campaign("spring", 1000)

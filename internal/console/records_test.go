@@ -36,7 +36,7 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 	}
 }
 
-// TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm keeps what was typed.
+// TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm: the form keeps what was typed.
 func TestAFilterOfTheAuditLogThatIsNoneIsRefusedInItsForm(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 10)

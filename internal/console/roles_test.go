@@ -13,11 +13,10 @@ import (
 	"github.com/firstcome/firstcome/internal/console"
 )
 
-// people are the roles that may log in, and nobody.
+// people are the roles that may log in, and a person without a login.
 var people = []firstcome.Role{firstcome.Admin, firstcome.Operator, firstcome.Support, firstcome.Viewer, ""}
 
-// surface says, by hand, what each of people in that order gets from each page: 200, 403, or 303 to the login. version in a
-// form is the campaign's.
+// surface says, by hand, what each of people gets from each page, in that order: 200, 403, or 303 to the login. version in a form is the campaign's.
 var surface = []struct {
 	operation string
 	form      url.Values
@@ -70,7 +69,7 @@ var (
 	admins = [5]int{200, 403, 403, 403, 303}
 )
 
-// TestEachRoleGetsItsPages has each role ask for each page, of a campaign of its own.
+// TestEachRoleGetsItsPages requests each page as each role, with a campaign for each role.
 func TestEachRoleGetsItsPages(t *testing.T) {
 	h := openHouse(t, withKeys)
 	for at, row := range surface {
@@ -93,7 +92,7 @@ func TestEachRoleGetsItsPages(t *testing.T) {
 				t.Errorf("%s by %q: %d, want %d: %s", row.operation, role, got.status, row.status[n], got.text())
 			}
 			if got.status == http.StatusSeeOther && method == http.MethodPost && strings.HasSuffix(path, "/proof") && role != "" {
-				b.await("/console/campaigns/"+id+"/proof", "checked was kept") // one proof runs at a time
+				b.await("/console/campaigns/"+id+"/proof", "checked was kept") // one verification runs at a time
 			}
 			toLogin := strings.HasPrefix(got.head.Get("Location"), "/console/login")
 			if role != "" && toLogin && !strings.HasSuffix(path, "/logout") {

@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/sentences.txt anew: read what has changed in it before you commit it")
 
-// TestEverySentenceOfThePagesIsListed holds the sentences of the pages and of their code against testdata/sentences.txt, each in both languages and
-// in its place. So a sentence that nobody looked at fails it, and so do two that changed places.
+// TestEverySentenceOfThePagesIsListed compares the sentences of the pages and of their code with testdata/sentences.txt, each in both languages and
+// in its place. So a new sentence fails it until somebody has looked at it, and so do two sentences that changed places.
 func TestEverySentenceOfThePagesIsListed(t *testing.T) {
 	var text strings.Builder
 	for _, of := range sentences(t) {
@@ -50,9 +50,10 @@ func TestEverySentenceOfThePagesIsListed(t *testing.T) {
 	}
 }
 
-// TestEverySentenceOfThePagesIsExpected wants a test of the pages to quote each sentence, in either language and as far as it is fixed: the walk, if
-// it depends on the state of a campaign, or its page's own test. If none does, testdata/reasons.txt has to have it, under a line that begins with #
-// and says why. No flag writes that file: when a sentence is new, ask in which states it can be read, and expect it there.
+// TestEverySentenceOfThePagesIsExpected fails unless a test of the pages quotes each sentence, in either language and as far as its text is fixed.
+// The walk quotes it if it depends on a campaign's state, otherwise its page's own test. A sentence that no test quotes must be in
+// testdata/reasons.txt, below a line that begins with # and says why. No flag writes that file: for a new sentence, ask in which states people can
+// read it, and expect it there.
 func TestEverySentenceOfThePagesIsExpected(t *testing.T) {
 	quoted, reasons := quotes(t), map[string]bool{}
 	text, err := os.ReadFile(filepath.Join("testdata", "reasons.txt"))
@@ -82,7 +83,7 @@ func TestEverySentenceOfThePagesIsExpected(t *testing.T) {
 	}
 }
 
-// A quoted text is one that stands in a test.
+// A quoted text is a text in a test.
 type quoted []string
 
 // quotes returns the texts in the tests of this package.
@@ -104,7 +105,7 @@ func quotes(t *testing.T) (all quoted) {
 
 var filledIn = regexp.MustCompile(`%(\[\d\])?[a-z]`)
 
-// leastQuoted is how many bytes of a sentence a test quotes at least, if not the longest part of it that is fixed.
+// leastQuoted is how many bytes of a sentence a test must quote, unless its longest fixed part is shorter.
 const leastQuoted = 12
 
 // has reports whether a test quotes the longest fixed part of a sentence, or enough of it.
@@ -123,13 +124,13 @@ func (q quoted) has(sentence string) bool {
 	})
 }
 
-// A said file is one with sentences, Korean and English.
+// A said file is a file with sentences, in Korean and in English.
 type said struct {
 	file  string
 	pairs [][2]string
 }
 
-// sentences returns the sentences of the pages and of their code. A sentence in Korean alone has an empty English text.
+// sentences returns the sentences of the pages and of their code. A sentence without an English version has an empty English text.
 func sentences(t *testing.T) (all []said) {
 	t.Helper()
 	for _, pattern := range []string{"pages/*.html", "pages/parts/*.html", "*.go"} {
@@ -158,7 +159,7 @@ var (
 	inTemplate = regexp.MustCompile(`[{(]t "([^"]*)" "([^"]*)"`)
 )
 
-// ofTemplate returns the sentences of a template, Korean and English.
+// ofTemplate returns the sentences of a template, in Korean and in English.
 func ofTemplate(source string) (pairs [][2]string) {
 	for _, found := range inTemplate.FindAllStringSubmatch(source, -1) {
 		pairs = append(pairs, [2]string{found[1], found[2]})
@@ -166,7 +167,7 @@ func ofTemplate(source string) (pairs [][2]string) {
 	return pairs
 }
 
-// ofCode returns the sentences of Go code: wherever a Korean text stands before another one, or alone among the values of a literal.
+// ofCode returns the sentences in Go code: each Korean text that is followed by another text, or that is the only text of a composite literal.
 func ofCode(t *testing.T, file string, source []byte) (pairs [][2]string) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, source, 0)
 	stage.Must(t, err)
@@ -198,7 +199,7 @@ func ofCode(t *testing.T, file string, source []byte) (pairs [][2]string) {
 	return pairs
 }
 
-// textOf returns a text that stands in code, or nothing.
+// textOf returns the text of a string literal, or "".
 func textOf(e ast.Expr) string {
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

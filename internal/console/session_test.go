@@ -60,7 +60,7 @@ func TestARevokedKeyEndsItsSessions(t *testing.T) {
 	plain, key := h.key(firstcome.Admin)
 	b := h.login(plain)
 	stage.Must(t, h.ledger.Desk.RevokeKey(context.Background(), "a test", key.ID))
-	stage.Must(t, h.auth.Reload(context.Background())) // Authenticator.Run does so twice a second
+	stage.Must(t, h.auth.Reload(context.Background())) // Authenticator.Run does this twice a second
 	if got := b.get("/console"); got.path != "/console/login" {
 		t.Errorf("is at %s", got.path)
 	}
@@ -103,8 +103,8 @@ func TestASessionEnds(t *testing.T) {
 	}
 }
 
-// TestAKeptCookieIsNoneAfterTheLogout has one browser log out, whose cookie was copied before. All sessions of its key that began
-// before are over, and one that begins in the same instant is not.
+// TestAKeptCookieIsNoneAfterTheLogout logs out a browser whose cookie was copied before. Earlier sessions of its key are over; a session that begins
+// at the same instant is not.
 func TestAKeptCookieIsNoneAfterTheLogout(t *testing.T) {
 	now := time.Now()
 	h := openHouse(t, withKeys, func(h *house) { h.stands(now) })
@@ -119,7 +119,7 @@ func TestAKeptCookieIsNoneAfterTheLogout(t *testing.T) {
 	if got := open(kept); got != "/console" {
 		t.Fatalf("before the logout the copy is at %s", got)
 	}
-	now = now.Add(-time.Second) // the clock of the node that is asked to end it is behind
+	now = now.Add(-time.Second) // the clock of the node that gets the logout is behind
 	h.stands(now)
 	if got := b.post("/console/logout", url.Values{}); got.path != "/console/login" {
 		t.Errorf("logged out: is at %s", got.path)
@@ -142,12 +142,12 @@ func TestAKeptCookieIsNoneAfterTheLogout(t *testing.T) {
 	}
 }
 
-// TestAScreenOnTheWallGoesOnWhileItsKeyIsGood has a browser do nothing for ten days but follow a Live page: whenever its stream
-// ends, it comes again.
+// TestAScreenOnTheWallGoesOnWhileItsKeyIsGood lets a browser follow a Live page for ten days, and do nothing else. When its stream ends, it
+// reconnects.
 func TestAScreenOnTheWallGoesOnWhileItsKeyIsGood(t *testing.T) {
 	for _, c := range []struct {
 		role firstcome.Role
-		want time.Duration // after which the login is shown; 0: it is not
+		want time.Duration // after how long the login appears; 0 if it never does
 	}{{firstcome.Viewer, 0}, {firstcome.Support, 15 * time.Hour}, {firstcome.Admin, 15 * time.Hour}} {
 		t.Run(string(c.role), func(t *testing.T) {
 			var passed atomic.Int64
@@ -175,7 +175,7 @@ func TestAScreenOnTheWallGoesOnWhileItsKeyIsGood(t *testing.T) {
 	}
 }
 
-// follows asks for a campaign's stream, and tells whether there is one.
+// follows opens a campaign's stream, and reports whether the server accepts it.
 func (b *visitor) follows(campaign string) bool {
 	b.h.t.Helper()
 	got := b.do(http.MethodGet, "/console/campaigns/"+campaign+"/events", nil, http.Header{"Accept": {"text/event-stream"}})
@@ -256,8 +256,8 @@ func TestADevelopmentConsoleAnswersNoProxy(t *testing.T) {
 	}
 }
 
-// TestAWallScreenIsNotLoggedOut has a page follow a campaign for a day, and nobody click: its stream ends now and then, and the browser comes
-// again.
+// TestAWallScreenIsNotLoggedOut lets a page follow a campaign for a day without a click. Its stream ends from time to time, and the browser
+// reconnects.
 func TestAWallScreenIsNotLoggedOut(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()

@@ -31,58 +31,58 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// A house is a console on a ledger of its own, served on loopback.
+// A house is a console with a ledger of its own, served on loopback.
 type house struct {
 	t      testing.TB
 	ledger *ledger.Ledger
-	file   string // the ledger's
+	file   string // the ledger's file
 	issuer *issue.Issuer
 	auth   *auth.Authenticator
 	config console.Config
-	// counter counts what claim does not: a test tells it.
+	// counter counts only what a test tells it: claim does not count.
 	counter *figures.Counter
-	// gate is beside the ledger; nil: the ledger decides. What it issues is recorded by claim.
+	// gate is a fake gate beside the ledger, or nil if the ledger decides. claim records what it issues.
 	gate *stage.Gate
-	// remote is a real gate beside the ledger, and record waits until the ledger has what it issued; nil if there is none.
+	// remote is a real gate beside the ledger, or nil if there is none. record waits until the ledger has every coupon of it.
 	remote farGate
 	record func()
-	// eyes stand between the node and the gate beside the ledger, fake or real; nil if there is none.
+	// eyes stand between the node and the gate beside the ledger, fake or real. It is nil if there is no such gate.
 	eyes *eyes
-	// over is that gate as nodes ask it; nil if there is none.
+	// over is the Router to that gate, or nil if there is none.
 	over *gate.Router
-	// decides is what decides and keeps the lines, and coupons are of those who hold one.
+	// decides decides claims and keeps the lines. coupons has the holders.
 	decides decider
 	coupons gate.Coupons
 	// mender rebuilds that gate.
 	mender mender
-	// asking is told each request before it is answered; nil: nobody is told.
+	// asking is called with each request before it is answered, unless it is nil.
 	asking func(*http.Request)
-	// asked is told each request that was answered, by its operation.
+	// asked is called with the operation and the status of each answered request, unless it is nil.
 	asked func(operation string, status int)
 	url   string
-	now   atomic.Pointer[func() time.Time] // nil: the machine's clock. Any goroutine may read it
+	now   atomic.Pointer[func() time.Time] // the machine's clock if nil; any goroutine may read it
 }
 
-// A farGate decides beside the ledger.
+// A farGate is a gate beside the ledger.
 type farGate interface {
 	gate.Gate
 	Retire(ctx context.Context, id firstcome.CampaignID) error
 }
 
-// A decider decides claims and keeps lines: a ledger, or a gate beside it.
+// A decider decides claims and keeps lines: the ledger, or a gate beside it.
 type decider interface {
 	gate.Decider
 	gate.Line
 	gate.Places
 }
 
-// eyes see a gate beside the ledger, unless they are shut.
+// eyes pass calls to a gate beside the ledger, unless they are shut.
 type eyes struct {
 	farGate
-	why atomic.Pointer[error] // they are shut; nil: they are open
+	why atomic.Pointer[error] // why they are shut; nil if they are open
 }
 
-// shut returns why the gate does not answer.
+// shut returns why the gate does not answer, or nil if it does.
 func (e *eyes) shut() error {
 	if why := e.why.Load(); why != nil {
 		return *why
@@ -90,7 +90,7 @@ func (e *eyes) shut() error {
 	return nil
 }
 
-// State implements gate.Gate. A gate that was not verified says so.
+// State implements gate.Gate. The state of an unverified or a lost gate says so.
 func (e *eyes) State(ctx context.Context, id firstcome.CampaignID) (gate.State, error) {
 	switch why := e.shut(); {
 	case errors.Is(why, gate.ErrUnverified):
@@ -162,7 +162,7 @@ func openFar(t testing.TB, change ...func(*house)) *house {
 	h.decides, h.coupons, h.over, h.issuer = over, over, over, issue.NewIssuer(over, issue.Limits{})
 	claims := &issue.Answerer{Issuer: h.issuer, Coupons: h.gate}
 	operator := operate.NewRemote(operate.Ledger{Campaigns: h.ledger.Campaigns, Letters: h.ledger.Recorder, Reads: h.ledger.Reads}, h.issuer, claims, gate.NewChanger(h.ledger.Campaigns, over, nil), h.gate, &h.mender)
-	lag := func(context.Context) ([]record.Lag, error) { return nil, nil } // claim records
+	lag := func(context.Context) ([]record.Lag, error) { return nil, nil } // claim records every coupon
 	recorder := func() record.Stats { return record.Stats{Breaker: "closed"} }
 	h.config = console.Config{Places: over, Operator: operator, Gate: over, Journal: &console.Journal{Gate: "far away", Lag: lag, Recorder: recorder, Troubles: h.mender.all}}
 	return h.open(over, change...)
@@ -204,7 +204,7 @@ func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	return h
 }
 
-// listening tells the house of what is asked.
+// listening reports requests to the house.
 func (h *house) listening(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.asking != nil {
@@ -220,7 +220,7 @@ func (h *house) listening(pages http.Handler) http.Handler {
 	})
 }
 
-// A noted answer tells its status.
+// A noted answer notes its status.
 type noted struct {
 	http.ResponseWriter
 	status int
@@ -233,13 +233,13 @@ func (n *noted) WriteHeader(status int) {
 
 func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// prove audits a campaign by the tables.
+// prove audits a campaign's tables.
 func (h *house) prove(ctx context.Context, id firstcome.CampaignID, _ *atomic.Int64) (proof console.Proof, err error) {
 	proof.Ledger, err = audit.Ledger(ctx, h.ledger.Books().Source(), id, nil, nil)
 	return proof, err
 }
 
-// withKeys has people log in.
+// withKeys makes people log in.
 func withKeys(h *house) { h.auth = auth.New(auth.Config{Keys: h.ledger.Desk}) }
 
 func (h *house) clock() time.Time {
@@ -249,13 +249,13 @@ func (h *house) clock() time.Time {
 	return time.Now()
 }
 
-// keep has the house keep the time of another clock. Any goroutine may call it.
+// keep sets the clock of the house. Any goroutine may call it.
 func (h *house) keep(now func() time.Time) { h.now.Store(&now) }
 
-// stands has the time stand still at an instant.
+// stands stops the clock of the house at an instant.
 func (h *house) stands(now time.Time) { h.keep(func() time.Time { return now }) }
 
-// key makes an API key with a role.
+// key creates an API key with a role.
 func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {
 	h.t.Helper()
 	plain, key, err := auth.NewKey("mina of "+string(role), role)
@@ -266,7 +266,7 @@ func (h *house) key(role firstcome.Role) (plain string, key firstcome.Key) {
 	return plain, key
 }
 
-// campaign makes a campaign of so many coupons, open.
+// campaign creates an open campaign with so many coupons.
 func (h *house) campaign(id string, quantity int64) firstcome.CampaignID {
 	h.t.Helper()
 	terms := firstcome.Terms{Name: "추석 " + id, Quantity: quantity, Answer: firstcome.Recorded}
@@ -274,7 +274,7 @@ func (h *house) campaign(id string, quantity int64) firstcome.CampaignID {
 	return firstcome.CampaignID(id)
 }
 
-// claim claims for each of users.
+// claim claims for each of the users.
 func (h *house) claim(id firstcome.CampaignID, users ...string) {
 	h.t.Helper()
 	for _, user := range users {
@@ -285,14 +285,14 @@ func (h *house) claim(id firstcome.CampaignID, users ...string) {
 	}
 }
 
-// bury has a user claim a coupon that the ledger refuses.
+// bury claims a coupon that the ledger then refuses.
 func (h *house) bury(id firstcome.CampaignID, user, cause string) {
 	h.t.Helper()
 	stage.Must(h.t, stage.Err(h.issuer.Claim(context.Background(), id, firstcome.UserID(user))))
 	h.gate.Bury(h.t, h.ledger.Recorder, id, cause)
 }
 
-// A visitor is a person with a browser that keeps cookies and follows what a form leads to.
+// A visitor is a person whose browser keeps cookies and follows redirects.
 type visitor struct {
 	h      *house
 	client *http.Client
@@ -307,7 +307,7 @@ func (h *house) browser() *visitor {
 	return b
 }
 
-// login returns a browser whose person is logged in with a key.
+// login returns the browser of a person who has logged in with a key.
 func (h *house) login(plain string) *visitor {
 	h.t.Helper()
 	b := h.browser()
@@ -317,12 +317,12 @@ func (h *house) login(plain string) *visitor {
 	return b
 }
 
-// A shown is a page as a browser got it.
+// A shown is a page in a browser.
 type shown struct {
 	status int
-	path   string // where it is, behind all redirects
-	uri    string // that, with its query
-	method string // that it was asked for by
+	path   string // its path, after all redirects
+	uri    string // path and query
+	method string // the method of the request that returned it
 	head   http.Header
 	body   string
 }
@@ -353,7 +353,7 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 	defer w.Body.Close()
 	got := shown{status: w.StatusCode, path: w.Request.URL.Path, uri: w.Request.URL.RequestURI(), method: w.Request.Method, head: w.Header}
 	if strings.HasPrefix(w.Header.Get("Content-Type"), "text/event-stream") {
-		return got // it has no end
+		return got // the body of a stream has no end
 	}
 	body, err := io.ReadAll(w.Body)
 	stage.Must(b.h.t, err)
@@ -367,12 +367,12 @@ var (
 	badge  = regexp.MustCompile(`<span class="state ([a-z_]*)">([^<]*)</span>`)
 )
 
-// text returns what somebody reads on the page before they press a word.
+// text returns the text that a person reads before opening any explanation.
 func (s shown) text() string {
 	return strings.TrimSpace(spaces.ReplaceAllString(markup.ReplaceAllString(s.body, " "), " "))
 }
 
-// version returns the version that the page's forms carry.
+// version returns the version in the page's forms.
 func (s shown) version() string {
 	if found := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(s.body); found != nil {
 		return found[1]
@@ -385,7 +385,7 @@ func (h *house) configWithAuth() console.Config {
 	return h.config
 }
 
-// openLetters returns how many dead letters wait for a person.
+// openLetters returns how many dead letters are open.
 func (h *house) openLetters() int {
 	h.t.Helper()
 	letters, err := h.ledger.Reads.DeadLetters(context.Background(), ledger.Letters{Limit: 100})

@@ -11,10 +11,10 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A sentEvent is one of a stream.
+// A sentEvent is an event of a stream.
 type sentEvent struct{ name, id, data string }
 
-// stream follows a campaign's events, as a browser that got the last of them before, and returns what reads the next one.
+// stream follows a campaign's events like a browser whose last event was the one with this id. It returns a function that reads the next event.
 func (b *visitor) stream(campaign, last string) (next func() sentEvent) {
 	t := b.h.t
 	t.Helper()
@@ -22,7 +22,7 @@ func (b *visitor) stream(campaign, last string) (next func() sentEvent) {
 	return next
 }
 
-// streamUntil is stream until ctx ends. It also returns the status.
+// streamUntil does the same until ctx ends, and also returns the status.
 func (b *visitor) streamUntil(ctx context.Context, campaign, last string) (next func() sentEvent, status int) {
 	t := b.h.t
 	t.Helper()
@@ -56,7 +56,8 @@ func (b *visitor) streamUntil(ctx context.Context, campaign, last string) (next 
 	}, answer.StatusCode
 }
 
-// TestOneKeyFollowsOnlySoManyStreams has a viewer follow as many as may be. Others do not notice, and one that ends makes room.
+// TestOneKeyFollowsOnlySoManyStreams opens as many streams with one viewer's key as it may have. Other keys are not affected, and a stream that ends
+// makes room.
 func TestOneKeyFollowsOnlySoManyStreams(t *testing.T) {
 	const most = 8 // console.pagesOfKey
 	h := openHouse(t, withKeys)
@@ -86,7 +87,7 @@ func TestOneKeyFollowsOnlySoManyStreams(t *testing.T) {
 	stage.Await(t, "a stream once another has ended", true, func() bool { return b.follows("spring") })
 }
 
-// TestAllKeysTogetherFollowOnlySoManyStreams has sixteen viewers follow as many as each may.
+// TestAllKeysTogetherFollowOnlySoManyStreams lets sixteen viewers each open as many streams as one key may have.
 func TestAllKeysTogetherFollowOnlySoManyStreams(t *testing.T) {
 	const each, most = 8, 128 // console.pagesOfKey and console.mostPages
 	h := openHouse(t, withKeys)
@@ -106,7 +107,7 @@ func TestAllKeysTogetherFollowOnlySoManyStreams(t *testing.T) {
 	}
 }
 
-// TestWhoComesAgainGetsOnlyWhatWasMissed has one browser watch, and another come again with the id of the second sample.
+// TestWhoComesAgainGetsOnlyWhatWasMissed lets one browser watch, and another reconnect with the id of the second sample.
 func TestWhoComesAgainGetsOnlyWhatWasMissed(t *testing.T) {
 	h := openHouse(t)
 	id := h.campaign("spring", 10)

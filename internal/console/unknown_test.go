@@ -14,7 +14,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// late claims a coupon for a user that the ledger does not have yet.
+// late claims a coupon that is not recorded yet.
 func (h *house) late(id firstcome.CampaignID, user firstcome.UserID) firstcome.Coupon {
 	h.t.Helper()
 	d, err := h.issuer.Claim(context.Background(), id, user)
@@ -22,7 +22,7 @@ func (h *house) late(id firstcome.CampaignID, user firstcome.UserID) firstcome.C
 	return d.Coupon
 }
 
-// TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay: only the ledger finds codes, so what the gate alone has is not denied.
+// TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay: only the ledger finds codes, so the page must not deny a coupon that only the gate has.
 func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
 	h := openFar(t)
 	id := h.campaign("spring", 10)
@@ -41,7 +41,7 @@ func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
 	b.finds("campaign=spring&code=0123456789ABCDEF", 200, []string{none + " " + check}, "On their way", got)
 }
 
-// An edited ledger tells of a campaign as edit changes it, and whether this node decides it.
+// An edited ledger returns a campaign after edit has changed it, and the given answer on whether this node decides it.
 type edited struct {
 	*ledger.Reads
 	edit func(*ledger.Status)
@@ -63,7 +63,7 @@ func (e *edited) Decides(c *ledger.Status) error {
 	return e.Reads.Decides(c)
 }
 
-// editing has a house read its campaigns from an edited ledger.
+// editing makes a house read its campaigns from an edited ledger.
 func editing(e *edited) func(*house) {
 	return func(h *house) {
 		e.Reads = h.ledger.Reads

@@ -27,12 +27,12 @@ import (
 //go:embed pages
 var pageFiles embed.FS
 
-// A view answers one request of one person.
+// A view answers one request of a person.
 type view struct {
 	*core
 	w    http.ResponseWriter
 	r    *http.Request
-	form url.Values // of the body, or for GET of the query
+	form url.Values // from the body, or from the query of a GET
 	lang language
 	who  person
 }
@@ -41,13 +41,13 @@ func (c *core) newView(w http.ResponseWriter, r *http.Request) *view {
 	return &view{core: c, w: w, r: r, lang: languageOf(r)}
 }
 
-// say returns the sentence of the person's language.
+// say returns a sentence in the person's language.
 func (v *view) say(ko, en string, args ...any) string { return v.lang.say(ko, en, args...) }
 
-// may reports whether the person is in a set.
+// may reports whether the person is among these callers.
 func (v *view) may(w auth.Who) bool { return w.HasRole(v.who.Role) }
 
-// enter finds out who it is, and returns an error where they may not be here.
+// enter finds out who the person is, and returns an error if they may not use the page.
 func (v *view) enter(allowed auth.Who) error {
 	if l := v.r.URL.Query().Get("lang"); l != "" {
 		http.SetCookie(v.w, &http.Cookie{Name: languageCookie, Value: string(v.lang), Path: Root, MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: v.Secure, SameSite: http.SameSiteLaxMode})
@@ -69,7 +69,7 @@ func (v *view) enter(allowed auth.Who) error {
 // maxForm is the longest form, in bytes: the largest benefit has 48 KiB, escaped.
 const maxForm = 64 << 10
 
-// readForm reads what the page was asked with. It refuses what some ledger does not take: PostgreSQL takes no NUL.
+// readForm reads the form or the query. It refuses text that not every ledger can keep: PostgreSQL takes no NUL.
 func (v *view) readForm() error {
 	if err := v.parseForm(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (v *view) readForm() error {
 	return nil
 }
 
-// parseForm sets form. A GET has no body, whatever comes with it.
+// parseForm sets form. The body of a GET is ignored.
 func (v *view) parseForm() error {
 	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
 		v.form = v.r.URL.Query()
@@ -102,7 +102,7 @@ func (v *view) parseForm() error {
 	return nil
 }
 
-// campaign returns the id in the path.
+// campaign returns the campaign id in the path.
 func (v *view) campaign() (firstcome.CampaignID, error) {
 	id, err := firstcome.ParseCampaignID(v.r.PathValue("id"))
 	if err != nil {
@@ -117,11 +117,11 @@ func (v *view) lead(path string) error {
 	return nil
 }
 
-// leadDone redirects the browser to a page of the console, which says what was just done. The link carries that sealed, for this page and for
-// a moment: a link that was made up, or kept, shows nothing.
+// leadDone redirects the browser to a page that says what was just done. The link has this in sealed form, for one page and for a short time. So a
+// made-up or an old link shows nothing.
 func (v *view) leadDone(path string, query url.Values, done string) error {
 	if v.doneWords(done) == "" {
-		panic(fmt.Sprintf("a form has done %q, and no page says so", done)) // a slip, which tests find
+		panic(fmt.Sprintf("a form has done %q, and no page says so", done)) // a mistake in the program, which tests find
 	}
 	if query == nil {
 		query = url.Values{}
@@ -130,7 +130,7 @@ func (v *view) leadDone(path string, query url.Values, done string) error {
 	return v.lead(path + "?" + query.Encode())
 }
 
-// A sheet is what a template gets: Page is the page's own.
+// A sheet is the data of a template. Page is the data of the page itself.
 type sheet struct {
 	Title    string
 	Lang     language
@@ -138,8 +138,8 @@ type sheet struct {
 	Open     bool // development mode: nobody logs in
 	Path     string
 	Query    url.Values
-	Campaign *campaignTabs // nil if the page is not of one campaign
-	Notice   string        // what was just done
+	Campaign *campaignTabs // nil if the page does not belong to a campaign
+	Notice   string        // says what was just done
 	Now      time.Time
 	Page     any
 }
@@ -168,11 +168,11 @@ func (s sheet) May(what string) bool {
 	return roles.HasRole(s.Who.Role)
 }
 
-// A campaignTabs is whose pages the tabs lead to.
+// A campaignTabs has the campaign to whose pages the tabs lead.
 type campaignTabs struct {
 	ID   firstcome.CampaignID
 	Name string
-	Tab  string // the one that is open, by the last part of its path; live's is empty
+	Tab  string // the last part of the open page's path; empty for Live
 }
 
 // A link leads to a page. Here is set if that page is shown now.
@@ -209,7 +209,7 @@ type lineFields struct{ Line, PerSecond string }
 
 func lineFieldsOf(line, perSecond string) lineFields { return lineFields{line, perSecond} }
 
-// gradeOf returns the class of a finding's grade.
+// gradeOf returns the CSS class for the grade of a finding.
 func gradeOf(g doctor.Grade) string { return strings.ToLower(string(g)) }
 
 // render answers with a page.
@@ -228,11 +228,11 @@ func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = out.WriteTo(v.w) // who went away is no error
+	_, _ = out.WriteTo(v.w) // a client that is gone is no error
 	return nil
 }
 
-// done returns what was just done, if a form led here.
+// done returns the sentence about what was just done, if the link that led here has one.
 func (v *view) done() string {
 	note, ok := v.seal.noted(v.r.URL.Query().Get("done"))
 	if !ok || note.Path != v.r.URL.Path || v.Clock().Sub(note.At) > noteLasts {
@@ -241,7 +241,7 @@ func (v *view) done() string {
 	return v.doneWords(note.Done)
 }
 
-// doneWords returns the sentence about an act of a form, or nothing if there is no such act.
+// doneWords returns the sentence about an act, or "" if there is no such act.
 func (v *view) doneWords(done string) string {
 	switch done {
 	case "paused":
@@ -268,8 +268,8 @@ func (v *view) doneWords(done string) string {
 	return ""
 }
 
-// sheets are the templates in one language: each page with the layout and what pages share. A page is parsed when somebody first
-// opens it. Together they are 66,000 small objects, which every run of the garbage collector would follow.
+// sheets are the templates in one language: each page with the layout and the shared parts. A page is parsed when it is first opened: all pages
+// together are 66,000 small objects, which every garbage collection would have to follow.
 type sheets struct {
 	byName map[string]func() *template.Template
 }
@@ -284,7 +284,7 @@ func parseSheets(l language, a *assets) *sheets {
 	all := &sheets{map[string]func() *template.Template{}}
 	files, err := fs.Glob(pageFiles, "pages/*.html")
 	if err != nil {
-		panic(err) // the pattern is good
+		panic(err) // the pattern is valid
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "pages/"), ".html")

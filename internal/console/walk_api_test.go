@@ -21,13 +21,13 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A node answers callers of the API. It has repeated nothing yet.
+// A node answers callers of the API. It has no answers in memory yet.
 type node struct {
 	*walk
 	handler http.Handler
 }
 
-// node returns a node of the parts that the walk's pages stand on.
+// node returns a node that uses the same parts as the walk's pages.
 func (w *walk) node() *node {
 	issuer := issue.NewIssuer(w.decides, issue.Limits{})
 	w.t.Cleanup(func() { stage.Must(w.t, issuer.Stop(context.Background())) })
@@ -42,7 +42,7 @@ func (w *walk) node() *node {
 	return &node{w, api.New(config).Handler()}
 }
 
-// deaf hears nothing.
+// deaf ignores everything.
 type deaf struct{}
 
 func (deaf) Claimed(firstcome.CampaignID, firstcome.Outcome, time.Duration) {}
@@ -50,10 +50,10 @@ func (deaf) Decided(firstcome.CampaignID, firstcome.Outcome)                {}
 func (deaf) Undecided(context.Context, firstcome.CampaignID, error)         {}
 func (deaf) Warn(string, ...any)                                            {}
 
-// An answer is JSON with its status.
+// An answer is a JSON object, with the status of the response.
 type answer map[string]any
 
-// ask sends a request below the campaigns.
+// ask sends a request to a path below /v1/campaigns.
 func (n *node) ask(method, path, body string) answer {
 	n.t.Helper()
 	r := httptest.NewRequestWithContext(n.t.Context(), method, "http://localhost/v1/campaigns"+path, strings.NewReader(body))
@@ -69,14 +69,14 @@ func (n *node) ask(method, path, body string) answer {
 	return got
 }
 
-// has wants an answer to have these fields, and whatever else.
+// has fails unless an answer has these fields. It may have more.
 func (n *node) has(step walked, what string, got, want answer) {
 	n.t.Helper()
 	is := answer{}
 	for name := range want {
 		is[name] = got[name]
 	}
-	text, err := json.Marshal(want) // as JSON has it
+	text, err := json.Marshal(want) // so that both have the types of decoded JSON
 	stage.Must(n.t, err)
 	want = answer{}
 	stage.Must(n.t, json.Unmarshal(text, &want))
@@ -85,7 +85,7 @@ func (n *node) has(step walked, what string, got, want answer) {
 	}
 }
 
-// wire is how answers write an instant. It returns nil if there is none.
+// wire returns an instant as answers write it, or nil if there is none.
 func wire(at time.Time) any {
 	if at.IsZero() {
 		return nil
@@ -93,7 +93,7 @@ func wire(at time.Time) any {
 	return at.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// reads holds every answer that changes nothing against what is so.
+// reads checks every answer that changes nothing against the walk's facts.
 func (n *node) reads(step walked) {
 	n.t.Helper()
 	n.campaign(step)
@@ -126,7 +126,7 @@ func (n *node) campaign(step walked) {
 	if step.gets != firstcome.Issued && step.gets != firstcome.Waiting {
 		want["state"] = step.gets.String()
 	}
-	if n.blind { // nobody knows more than the ledger has
+	if n.blind { // only the ledger's figures are known
 		want["state"], want["gate_state"] = "unknown", stops[n.why].state
 		want["waiting"], want["opened_at"], want["sold_out_at"] = nil, nil, nil
 		want["in_force"], want["issued"], want["remaining"] = nil, nil, nil
@@ -168,7 +168,7 @@ func (n *node) readLine(step walked) {
 	}
 }
 
-// claims reads the claims of one who has a coupon, of one whose coupon was voided, of those who wait or waited, and of a stranger.
+// claims reads the claims of users who have a coupon, of the user whose coupon was voided, of users who wait or waited, and of a stranger.
 func (n *node) claims(step walked) {
 	n.t.Helper()
 	claim := func(user string) answer { return n.ask("GET", "/spring/claims/"+url.PathEscape(user), "") }
@@ -183,7 +183,7 @@ func (n *node) claims(step walked) {
 	}
 	for user, number := range n.held {
 		if n.terms.Answer == firstcome.Recorded && number > n.issued-n.unrecorded {
-			continue // it would wait for the ledger
+			continue // the answer would wait for the ledger
 		}
 		got := claim(user)
 		if n.blind && n.why != errRolledBack { //nolint:errorlint // of an older ledger the gate knows who holds what
@@ -227,7 +227,8 @@ func (n *node) claims(step walked) {
 	}
 }
 
-// refuses has a newcomer claim who gets nothing in this state, and a holder claim once more: a newcomer who gets something claims at the gate.
+// refuses claims for a newcomer who gets nothing in this state, and once more for a holder. In states in which a newcomer gets something, newcomer
+// claims at the gate instead.
 func (n *node) refuses(step walked) {
 	n.t.Helper()
 	claim := func(user string) answer { return n.ask("POST", "/spring/claims", fmt.Sprintf(`{"user_id":%q}`, user)) }

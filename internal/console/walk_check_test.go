@@ -4,5 +4,5 @@ package console_test
 
 import "testing"
 
-// realGates are none where no server is started.
+// realGates is empty in make check, which starts no server.
 var realGates map[string]func(t *testing.T, change func(*house)) *house

@@ -12,31 +12,31 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A line is what the test knows of the line of a walk.
+// A line is the line of a walk, as the test knows it.
 type line struct {
-	generation int64 // that has ended last
-	last       int64 // ticket
-	served     int64 // ticket
+	generation int64 // the last one that ended
+	last       int64 // the last ticket given
+	served     int64 // the last ticket served
 	waiting    []waiter
-	left       *waiter // who left
-	became     string  // of their place: left, until that line ended
-	away       *waiter // who was sent away last
-	why        string  // they were
+	left       *waiter // a user who left
+	became     string  // how that place ended: left, until its line ended
+	away       *waiter // the user who was sent away last
+	why        string  // why
 }
 
-// A waiter has a ticket.
+// A waiter is a user in line.
 type waiter struct {
 	user  string
 	place firstcome.Place // as it was told first
 }
 
-// join notes that a user got a place.
+// join notes a user's place.
 func (l *line) join(user string, p firstcome.Place) {
 	l.last++
 	l.waiting = append(l.waiting, waiter{user, p})
 }
 
-// end notes that everybody is sent away, if there is a line.
+// end notes that everybody in line is sent away.
 func (l *line) end(why string) {
 	if l.last == 0 {
 		return
@@ -45,17 +45,17 @@ func (l *line) end(why string) {
 		l.away, l.why = &l.waiting[n-1], why
 	}
 	if l.left != nil && l.became == "left" {
-		l.became = why // nobody remembers each who left a line that ended
+		l.became = why // nobody remembers the leavers of a line that has ended
 	}
 	l.generation, l.last, l.served, l.waiting = l.generation+1, 0, 0, nil
 }
 
-// likely reports whether there will be a coupon for one behind so many people, if nothing changes.
+// likely reports whether a coupon will be left for a user with so many people ahead, if nothing changes.
 func (w *walk) likely(ahead int) bool {
 	return int64(ahead) < w.terms.Quantity-int64(len(w.held))
 }
 
-// gone returns who stood in line, and got nothing.
+// gone returns users who were in line and got nothing.
 func (l *line) gone() (users []string) {
 	for _, w := range []*waiter{l.left, l.away} {
 		if w != nil {
@@ -65,7 +65,7 @@ func (l *line) gone() (users []string) {
 	return users
 }
 
-// lined are the terms of a campaign with a line, and standing those of one whose line stays when every coupon is in force.
+// lined are the terms of a campaign with a line. standing are those of a campaign with a waitlist.
 var (
 	lined    = firstcome.Terms{Quantity: 4, Answer: firstcome.Recorded, Pace: &firstcome.Pace{PerSecond: 1}}
 	standing = firstcome.Terms{Quantity: 2, Answer: firstcome.Decided, Pace: &firstcome.Pace{PerSecond: 1}, Waitlist: true}
@@ -99,7 +99,7 @@ var linedSteps = []walked{
 	{"retired", (*walk).retire, firstcome.Closed, real},
 }
 
-// standingSteps are the states of a campaign whose line stays when every coupon is in force.
+// standingSteps are the states of a campaign with a waitlist.
 var standingSteps = []walked{
 	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
 	{"open", func(w *walk) { w.passes(time.Hour); w.joins("a"); w.joins("b"); w.joins("c") }, firstcome.Waiting, everywhere},
@@ -136,7 +136,7 @@ func (w *walk) leaves(user string) {
 	w.t.Fatalf("%s is not in line", user)
 }
 
-// serves serves the first of the line, after as long as their turns take, and wants it to be them.
+// serves serves so many users after the time that their turns take, and fails unless they are the first in line.
 func (w *walk) serves(people int) {
 	w.t.Helper()
 	for range people {
@@ -165,7 +165,7 @@ var (
 	waitingInPlay = regexp.MustCompile(`(?:순번이 유지됩니다|keep their places): ([^<]*?)(?:명)?<`)
 )
 
-// inLine holds how many people a page says are in line against those that the test has there.
+// inLine compares how many people are in line on a page with the test's own line.
 func (w *walk) inLine(step walked, lang, path string, got shown) {
 	w.t.Helper()
 	for at, figure := range map[string]*regexp.Regexp{"/campaigns/spring": waitingOnLive, "": waitingInList, "/campaigns/spring/steer": waitingAtForm, "/campaigns/spring/steer ": waitingInPlay} {
@@ -173,11 +173,11 @@ func (w *walk) inLine(step walked, lang, path string, got shown) {
 			continue
 		}
 		want := fmt.Sprint(len(w.line.waiting))
-		if w.blind || w.dark || w.terms.Pace == nil && w.line.generation == 0 && w.line.last == 0 { // without a line ever there is no figure
+		if w.blind || w.dark || w.terms.Pace == nil && w.line.generation == 0 && w.line.last == 0 { // a campaign that never had a line shows no figure
 			want = "–"
 		}
 		found := figure.FindStringSubmatch(got.body)
-		hidden := w.dark || step.gets == firstcome.Paused && figure == waitingInPlay // what to resume is no question of how many
+		hidden := w.dark || step.gets == firstcome.Paused && figure == waitingInPlay // the form for resuming shows no figure
 		if found == nil && (len(w.line.waiting) == 0 || hidden) || found != nil && found[1] == want {
 			continue
 		}
@@ -185,7 +185,7 @@ func (w *walk) inLine(step walked, lang, path string, got shown) {
 	}
 }
 
-// waiters holds what support is told of those in line against where they are.
+// waiters compares what support sees about the users in line with the test's own line.
 func (w *walk) waiters(step walked, b *visitor, say func(ko, en string) string) {
 	w.t.Helper()
 	for n, one := range w.line.waiting {

@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 )
 
-// recording holds the page Recording against what is on its way to the ledger, and what answers.
+// recording compares the page Recording with the unrecorded coupons, and with the servers that answer.
 func (w *walk) recording(step walked, b *visitor, say func(ko, en string) string) {
 	w.t.Helper()
 	backlog, oldest := fmt.Sprint(w.unrecorded), say("1초", "1 s")
@@ -32,7 +32,7 @@ func (w *walk) recording(step walked, b *visitor, say func(ko, en string) string
 	w.marks(step, b, "/recording")
 }
 
-// health holds the page Health against what answers.
+// health compares the page Health with the servers that answer.
 func (w *walk) health(step walked, b *visitor, say func(ko, en string) string) {
 	w.t.Helper()
 	flow, none := w.reads(step, b, "/health", map[string]bool{
@@ -74,18 +74,18 @@ func (w *walk) gateAway() bool { return w.blind && !w.noticed() }
 // noticed reports whether nodes know that the gate decides nothing, and why.
 func (w *walk) noticed() bool { return w.blind && len(w.mender.all()) > 0 }
 
-// refused reports whether the gate could decide, and may not.
+// refused reports whether the gate could decide but must not.
 func (w *walk) refused() bool {
 	return errors.Is(w.why, gate.ErrLedgerRolledBack) || errors.Is(w.why, gate.ErrStaleEpoch)
 }
 
-// marks holds what a page says of a gate that decides nothing.
+// marks checks what a page says about a gate that decides nothing.
 func (w *walk) marks(step walked, b *visitor, path string) {
 	w.t.Helper()
 	w.stopped(step, b.lang, path, b.get("/console"+path).text(), atMark)
 }
 
-// reads wants a page to say what is so, and not what is not.
+// reads fails unless a page has exactly those of the sentences that are true.
 func (w *walk) reads(step walked, b *visitor, path string, says map[string]bool) shown {
 	w.t.Helper()
 	got := b.get("/console" + path)

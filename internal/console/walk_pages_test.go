@@ -18,7 +18,7 @@ import (
 
 var (
 	count = regexp.MustCompile(`<p class="count"><strong[^>]*>([^<]*)</strong> <span>/ ([^ ]*) `)
-	// english is a sentence in English: words of our own names and of the field stand alone in Korean ones.
+	// english matches an English sentence. A Korean page may have single English words: our own names, and words of the field.
 	english = regexp.MustCompile(`[A-Za-z]{2,}[,:]? [a-z]{2,}[,:]? [a-z]{2,}`)
 	command = regexp.MustCompile(`firstcome [a-z]+ [a-z]+`)
 	times   = regexp.MustCompile(`<time [^>]*>([^<]*)</time>`)
@@ -66,7 +66,7 @@ func (w *walk) readAll(step walked) {
 	}
 }
 
-// figures holds the figures and instants of a page against what the test did.
+// figures compares the figures and instants of a page with what the test did.
 func (w *walk) figures(step walked, lang, path string, got shown) {
 	w.t.Helper()
 	unknown := w.blind || w.dark
@@ -127,8 +127,8 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 	}
 }
 
-// customers holds what support may tell a customer against what is so: of one who has a coupon, of one whose coupon was voided, of one who
-// waits, and of those who have nothing.
+// customers compares what support may tell a customer with the walk's facts, for a user with a coupon, a user whose coupon was voided, a user in
+// line, and users with nothing.
 func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string) {
 	w.t.Helper()
 	chances := map[firstcome.Outcome]string{
@@ -151,7 +151,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		w.stopped(step, b.lang, "Customer", got, onPage)
 		w.dated(step, b.lang, "Customer", got)
 	}
-	if len(w.held) > 0 { // by code: the ledger finds it, once it has it
+	if len(w.held) > 0 { // by code too: the ledger finds it once it has the coupon
 		newest := slices.Max(slices.Collect(maps.Values(w.held)))
 		got := b.get("/console/customer?campaign=spring&code=" + stage.Secret().Code("spring", newest)).text()
 		for recorded, want := range map[bool]string{
@@ -179,7 +179,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 	w.waiters(step, b, say)
 }
 
-// exactly is how pages write an instant to the millisecond.
+// exactly returns an instant as pages write it to the millisecond.
 func exactly(at time.Time) string {
 	if at.IsZero() {
 		return "–"

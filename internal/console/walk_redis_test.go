@@ -18,10 +18,10 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// realGates are the gates beside the ledger that are no fake.
+// realGates are the real gates beside the ledger.
 var realGates = map[string]func(t *testing.T, change func(*house)) *house{"Redis decides": openRedis}
 
-// openRedis opens a house whose campaigns a Redis decides. A recorder brings what it issues to the ledger.
+// openRedis opens a house whose campaigns a Redis decides. A recorder records its coupons.
 func openRedis(t *testing.T, change func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, file: services.Ledgers[services.SQLite](t)}

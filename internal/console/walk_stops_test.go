@@ -12,8 +12,8 @@ import (
 	"github.com/firstcome/firstcome/internal/record"
 )
 
-// Why a gate decides nothing: it is away, its server began again, a node rebuilds it, it lost keys, its ledger was restored, and an address
-// leads back to it.
+// Why a gate decides nothing: it is away, its server has restarted, a node rebuilds it, it lost keys, its ledger was restored, or an address leads
+// back to an old one.
 var (
 	errGateAway   = fmt.Errorf("%w: no route to the gate", firstcome.ErrGateUnavailable)
 	errRecovering = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
@@ -23,15 +23,15 @@ var (
 	errStaleEpoch = error(&gate.StaleEpochError{Campaign: "spring", Gate: 1, Ledger: 2})
 )
 
-// A stop is what is read of a gate that decides nothing.
+// A stop is what people read about a gate that decides nothing.
 type stop struct {
-	state, code string    // in answers
+	state, code string    // in the API's answers
 	page        [2]string // on the pages of the campaign
-	support     [2]string // as support tells it
-	mark        [2]string // on the pages Recording and Health, where nodes know of it
+	support     [2]string // in the sentence for support
+	mark        [2]string // on the pages Recording and Health, if nodes know the cause
 }
 
-// stops are those of each cause.
+// stops has a stop for each cause.
 var stops = map[error]stop{
 	errGateAway: {"unknown", "gate_unavailable", [2]string{"게이트가 응답하지 않습니다.", "The gate does not answer."}, [2]string{"지금 응답하지 않습니다.", "does not answer now"}, [2]string{}},
 	errRecovering: {
@@ -66,7 +66,7 @@ var stops = map[error]stop{
 	},
 }
 
-// stopped wants a page to say why the gate decides nothing, and no other cause.
+// stopped fails unless a page says why the gate decides nothing, and names no other cause.
 func (w *walk) stopped(step walked, lang, path, text string, of func(stop) [2]string) {
 	w.t.Helper()
 	n := 0
@@ -84,7 +84,7 @@ func (w *walk) stopped(step walked, lang, path, text string, of func(stop) [2]st
 	}
 }
 
-// dated wants a page that knows no state to say when it was known last.
+// dated fails unless a page that does not know the state says when it was last known.
 func (w *walk) dated(step walked, lang, path, text string) {
 	w.t.Helper()
 	says := map[string]string{"ko": "마지막으로 읽은 때: ", "en": "Last reading: "}[lang]

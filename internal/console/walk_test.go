@@ -18,37 +18,37 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A walk is a campaign that goes through its states, with the facts that pages and answers must show: the test caused them, so it knows them.
+// A walk takes a campaign through its states. It has the facts that pages and answers must show: it knows them because it causes them.
 type walk struct {
 	*house
 	t           *testing.T
 	away        *lostLedger
-	far         farGate // that decides; nil if the ledger does
-	record      func()  // brings to the ledger what it issued
+	far         farGate // the gate that decides; nil if the ledger does
+	record      func()  // waits until the ledger has what the gate issued
 	now         time.Time
 	terms       firstcome.Terms
-	held        map[string]int64 // who holds which number
-	issued      int64            // numbers
-	unrecorded  int64            // of them, on their way to the ledger
-	lags        bool             // nothing is recorded until it is false
-	opened      time.Time        // zero if it did not
+	held        map[string]int64 // the number of each holder
+	issued      int64            // the highest number
+	unrecorded  int64            // how many of them are on their way to the ledger
+	lags        bool             // if true, nothing is recorded
+	opened      time.Time        // zero if it has not opened
 	soldOut     time.Time        // when nothing was left for the first time
 	closed      time.Time
-	gone        string // who had a coupon that was voided
+	gone        string // a user whose coupon was voided
 	line        line
-	state       string    // what a newcomer's claim gets, as pages call it; empty if unknown
-	blind, dark bool      // the gate decides nothing; the ledger does not answer
+	state       string    // what a newcomer's claim gets, in the words of the pages; empty if unknown
+	blind, dark bool      // whether the gate decides nothing; whether the ledger does not answer
 	known       time.Time // when a page last knew the state
-	why         error     // why it decides nothing, or nil if it decides
+	why         error     // why the gate decides nothing, or nil if it decides
 }
 
 // A walked step leads to a state.
 type walked struct {
 	name string
 	do   func(w *walk)
-	// gets is what a newcomer's claim gets in the state; zero means no outcome.
+	// gets is the outcome of a newcomer's claim in the state; zero if it has none.
 	gets firstcome.Outcome
-	// where are the campaigns that have this state.
+	// where says which campaigns have this state.
 	where where
 }
 
@@ -57,18 +57,18 @@ type where uint8
 
 const (
 	everywhere where = iota
-	far              // at a gate beside the ledger
-	real             // at one that is no fake
-	byHand           // at a gate beside the ledger whose coupons the test records
+	far              // decided by a gate beside the ledger
+	real             // decided by a real gate beside the ledger
+	byHand           // decided by a gate beside the ledger, and recorded by the test
 )
 
-// stateWords are what pages call what a newcomer's claim gets.
+// stateWords are the words of the pages for the outcome of a newcomer's claim.
 var stateWords = map[firstcome.Outcome][2]string{
 	firstcome.NotOpen: {"오픈 전", "not open yet"}, firstcome.Issued: {"진행 중", "open"}, firstcome.Waiting: {"진행 중", "open"}, firstcome.SoldOut: {"소진", "sold out"},
 	firstcome.Paused: {"일시중지", "paused"}, firstcome.Closed: {"종료", "closed"}, 0: {"알 수 없음", "unknown"},
 }
 
-// steps are every state of a campaign without a line. Each begins where the claim of the newcomer before has left it.
+// steps are the states of a campaign without a line. Each step begins after the newcomer's claim of the step before.
 var steps = []walked{
 	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
 	{"issued directly before it opens", func(w *walk) { w.direct("guest") }, firstcome.NotOpen, everywhere},
@@ -95,14 +95,14 @@ var steps = []walked{
 	{"retired", (*walk).retire, firstcome.Closed, far},
 }
 
-// TestWhatIsSaidIsTrueInEveryState reads every page and answer of a campaign in every state, and then has a newcomer claim: what was said is
-// what the claim gets, and each figure and instant is what the test itself did. Campaigns with a line take steps of their own.
+// TestWhatIsSaidIsTrueInEveryState reads every page and answer about a campaign in every state, and then claims for a newcomer. The claim must get
+// what they said, and each figure and instant must be what the test itself caused. Campaigns with a line have steps of their own.
 func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 	walks := map[string]func(t *testing.T, change func(*house)) *house{
 		"the ledger decides, SQLite": func(t *testing.T, change func(*house)) *house { return openHouse(t, change) },
 		"a gate decides":             func(t *testing.T, change func(*house)) *house { return openFar(t, change) },
 	}
-	for kind, ledger := range services.Ledgers { // the databases that this run has servers of
+	for kind, ledger := range services.Ledgers { // the databases whose servers this run has
 		if kind != services.SQLite {
 			walks["the ledger decides, "+kind] = func(t *testing.T, change func(*house)) *house { return openHouseOn(t, ledger(t), change) }
 		}
@@ -146,7 +146,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 			continue
 		}
 		step.do(w)
-		w.passes(time.Second) // returned stock is quarantined no longer
+		w.passes(time.Second) // by then, returned stock has left its quarantine
 		w.state = stateWords[step.gets][1]
 		if !w.blind && !w.dark {
 			w.known = w.now
@@ -164,12 +164,12 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 	}
 }
 
-// lag returns what is on its way to the ledger, as console.Journal wants it: it asks the ledger which campaigns there are, and then the gate.
+// lag implements console.Journal.Lag: it asks the ledger for the campaigns, and then the gate.
 func (w *walk) lag(ctx context.Context) ([]record.Lag, error) {
 	if _, err := w.away.Campaign(ctx, "spring"); err != nil {
 		return nil, err
 	}
-	if err := w.eyes.shut(); errors.Is(err, errGateAway) { // who counts entries of a journal decides nothing
+	if err := w.eyes.shut(); errors.Is(err, errGateAway) { // a gate that decides nothing can still count its journal
 		return nil, err
 	}
 	if w.unrecorded == 0 {
@@ -178,7 +178,7 @@ func (w *walk) lag(ctx context.Context) ([]record.Lag, error) {
 	return []record.Lag{{Campaign: "spring", Numbers: w.unrecorded, Oldest: time.Second}}, nil
 }
 
-// passes has time pass.
+// passes lets time pass.
 func (w *walk) passes(d time.Duration) {
 	w.now = w.now.Add(d)
 	w.stands(w.now)
@@ -187,10 +187,10 @@ func (w *walk) passes(d time.Duration) {
 // takes claims for a user who gets a coupon.
 func (w *walk) takes(user string) { w.newcomer(user, firstcome.Issued) }
 
-// newcomer claims, and holds the outcome against what was said.
+// newcomer claims, and fails unless the outcome is the expected one.
 func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	w.t.Helper()
-	decisions, err := w.decides.Claim(w.t.Context(), "spring", []firstcome.UserID{firstcome.UserID(user)}) // without what a node repeats for a while
+	decisions, err := w.decides.Claim(w.t.Context(), "spring", []firstcome.UserID{firstcome.UserID(user)}) // past the answers that a node repeats from memory
 	stage.Must(w.t, err)
 	d := decisions[0]
 	if d.Outcome != want {
@@ -206,7 +206,7 @@ func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	}
 }
 
-// opens notes the first decision while the campaign is open.
+// opens notes the first decision of the open campaign.
 func (w *walk) opens() {
 	if w.opened.IsZero() {
 		w.opened = w.now
@@ -238,7 +238,7 @@ func (w *walk) gets(user string, c firstcome.Coupon) {
 	}
 }
 
-// records brings to the ledger all that was issued.
+// records records everything that was issued.
 func (w *walk) records() {
 	w.t.Helper()
 	if w.lags, w.unrecorded = false, 0; w.far != nil {
@@ -246,7 +246,7 @@ func (w *walk) records() {
 	}
 }
 
-// direct issues a coupon to a user, whether the campaign is open or not.
+// direct issues a coupon to a user directly.
 func (w *walk) direct(user string) {
 	w.t.Helper()
 	decisions, err := w.decides.Issue(w.t.Context(), gate.Order{Actor: "a test", Reason: "고객 요청"}, "spring", []firstcome.UserID{firstcome.UserID(user)})
@@ -257,7 +257,7 @@ func (w *walk) direct(user string) {
 	w.gets(user, decisions[0].Coupon)
 }
 
-// fillsUp has people claim until nothing is left.
+// fillsUp claims until nothing is left.
 func (w *walk) fillsUp() {
 	w.t.Helper()
 	for n := 1; int64(len(w.held)) < w.terms.Quantity; n++ {
@@ -288,7 +288,8 @@ func (w *walk) turn(to ledger.Switch) {
 	}
 }
 
-// blinds shuts the eyes for a reason, until it is called with nil. Where the ledger decides, nothing happens. Nodes notice that a gate recovers.
+// blinds makes the gate decide nothing for a reason, or decide again if why is nil. It does nothing if the ledger decides. Nodes know every reason
+// except errGateAway.
 func (w *walk) blinds(why error) {
 	if w.far == nil {
 		return
@@ -298,19 +299,19 @@ func (w *walk) blinds(why error) {
 	if why != errGateAway { //nolint:errorlint // this very one
 		w.mender.breaks("spring", why)
 	}
-	if w.refused() { // the gate answers
+	if w.refused() { // here the gate itself answers
 		why = nil
 	}
 	w.eyes.why.Store(&why)
 }
 
-// darkens cuts the ledger off, or brings it back.
+// darkens makes the ledger unavailable, or brings it back.
 func (w *walk) darkens(away bool) {
 	w.dark = away
 	w.away.away.Store(away)
 }
 
-// retire has the gate forget the campaign, once the ledger knows how its line ended.
+// retire makes the gate forget the campaign once the ledger knows how its line ended.
 func (w *walk) retire() {
 	stage.Await(w.t, "the ledger knows how the line ended", w.line.generation, func() (generation int64) {
 		if state, err := w.ledger.Gate.LineOf(w.t.Context(), "spring"); err == nil && len(state.Past) > 0 {
