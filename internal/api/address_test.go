@@ -9,8 +9,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// TestAddressesThatAreLimitedAsOne says of pairs of requests whether they come from one client. A network of IPv6 at
-// home has 2^64 addresses.
+// TestAddressesThatAreLimitedAsOne checks for pairs of requests whether they count as one client. An IPv6 network at home has 2^64 addresses.
 func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 	const proxy = "10.0.0.1:5000"
 	for _, c := range []struct {
@@ -31,9 +30,9 @@ func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 		{[2]string{proxy, "[2001:db8:1:2::1]:4711"}, [2]string{proxy, "[2001:db8:1:3::1]:4711"}, false},
 		{[2]string{proxy, `"203.0.113.9:4711"`}, [2]string{proxy, "203.0.113.9"}, true},
 		{[2]string{proxy, "198.51.100.1, 203.0.113.9:1, 10.0.0.2:80"}, [2]string{"203.0.113.9:1"}, true},
-		{[2]string{proxy, "198.51.100.1, 203.0.113.9"}, [2]string{proxy, "198.51.100.1"}, false}, // the last whom nobody trusts
+		{[2]string{proxy, "198.51.100.1, 203.0.113.9"}, [2]string{proxy, "198.51.100.1"}, false}, // the last address that is no trusted proxy
 		{[2]string{"203.0.113.9:1", "198.51.100.1"}, [2]string{"203.0.113.9:1", "198.51.100.2"}, true},
-		{[2]string{proxy, "unknown"}, [2]string{proxy, "unknown, nonsense:"}, true}, // the proxy's own
+		{[2]string{proxy, "unknown"}, [2]string{proxy, "unknown, nonsense:"}, true}, // the proxy's own address
 		{[2]string{proxy, "[2001:db8:1:2::1"}, [2]string{proxy, "203.0.113.9:"}, true},
 	} {
 		s := open(t, func(_ *shop, c *api.Config) {
@@ -42,7 +41,7 @@ func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 		})
 		handler := s.server.Handler()
 		ask := func(from [2]string) int {
-			r := httptest.NewRequest("GET", "/v1/campaigns/none/line", nil) // of a public route
+			r := httptest.NewRequest("GET", "/v1/campaigns/none/line", nil) // a public route
 			r.Host, r.RemoteAddr = "localhost", from[0]
 			if from[1] != "" {
 				r.Header.Set("X-Forwarded-For", from[1])

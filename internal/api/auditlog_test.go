@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestTheAuditLogSaysWhatChangedFromWhatToWhat has an operator do everything that can be logged.
+// TestTheAuditLogSaysWhatChangedFromWhatToWhat makes an operator do everything that the log has.
 func TestTheAuditLogSaysWhatChangedFromWhatToWhat(t *testing.T) {
 	s := open(t, guarded)
 	operator := s.key(firstcome.Operator)

@@ -17,7 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and never its end.
+// TestF29WhoSendsTooMuchIsToldAtOnce sends more than a claim may have, and never ends.
 func TestF29WhoSendsTooMuchIsToldAtOnce(t *testing.T) {
 	s := open(t)
 	c := s.dial(claimChunk + strings.Repeat("x", 14) + "\r\n11170\r\n" + strings.Repeat("x", 0x11170))
@@ -124,7 +124,7 @@ func TestF29LargeBodiesTakeLittleMemory(t *testing.T) {
 	s.claim("c", "u").want(t, 201, "issued")
 }
 
-// zeros is a body without end, which takes no memory itself however much of it is sent.
+// zeros is an endless body, which takes no memory itself.
 type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) {
@@ -181,7 +181,7 @@ func FuzzUserIDs(f *testing.F) {
 		shop := s.as(t)
 		_, err := firstcome.ParseUserID(user)
 		if !utf8.ValidString(user) || user == "" {
-			return // a client's JSON encoder would send another text; a path cannot have it
+			return // a JSON encoder of a client would send another text, and a path cannot have this one
 		}
 		claimed := shop.claim("c", user)
 		if (err == nil) != (claimed.status == 200 || claimed.status == 201) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A slowBody is a claim's and blanks. It comes in pieces, and then its connection ends. It notes how much more room it was
-// offered than came before.
+// A slowBody is the body of a claim, followed by blanks. It comes in pieces, and then its connection ends. It notes how much more room a read offered
+// than had arrived before.
 type slowBody struct {
 	left, came, piece, most int
 }
@@ -30,8 +30,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 
 func (*slowBody) Close() error { return nil }
 
-// TestF29ABufferGrowsWithWhatArrivesOfABody announces as much as a body may have and sends less,
-// with a Content-Length and without.
+// TestF29ABufferGrowsWithWhatArrivesOfABody announces the largest body and sends less, with a Content-Length and without.
 func TestF29ABufferGrowsWithWhatArrivesOfABody(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)
@@ -50,7 +49,7 @@ func TestF29ABufferGrowsWithWhatArrivesOfABody(t *testing.T) {
 				if answer.Code != http.StatusBadRequest {
 					t.Errorf("%s answers %d %s", path, answer.Code, answer.Body)
 				}
-				const first = 4096 // a page
+				const first = 4096 // one page
 				if body.came != comes || body.most > first+comes {
 					t.Errorf("%s: of %d bytes announced %d came of %d, and room was for %d more", path, length, body.came, comes, body.most)
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/internal/record"
 )
 
-// TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn: who reads "too many claims are waiting" adds nodes, which
-// cures no gate.
+// TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn: an operator who reads "too many claims are waiting" adds nodes, which does not repair a
+// gate.
 func TestEachCauseOfNothingDecidedHasACodeAndASentenceOfItsOwn(t *testing.T) {
 	for _, row := range []struct {
 		err      error

@@ -37,7 +37,7 @@ func instant(t testing.TB, text string) time.Time {
 	return at
 }
 
-// TestARefusalSaysSinceWhenItIsSo looks at the instants on the wire. Which instants they are is held by the vectors of gates.
+// TestARefusalSaysSinceWhenItIsSo checks the instants in answers. The vectors of gates check which instants they are.
 func TestARefusalSaysSinceWhenItIsSo(t *testing.T) {
 	s := open(t)
 	from := time.Date(2026, 12, 24, 10, 0, 0, 1000, time.UTC)
@@ -57,7 +57,7 @@ func TestARefusalSaysSinceWhenItIsSo(t *testing.T) {
 	s.clock.Add(int64(time.Second))
 	s.claim("c", "b").want(t, 201, "issued")
 	s.clock.Add(int64(time.Second))
-	for range 3 { // at last what the node repeats
+	for range 3 { // the last answer is from the node's memory
 		says(s.claim("c", "late").want(t, 410, "sold_out"), `opened_at="2026-12-24T10:00:00.000001Z" sold_out_at="2026-12-24T10:00:01.000001Z"`)
 	}
 	says(campaign(), `opened_at="2026-12-24T10:00:00.000001Z" sold_out_at="2026-12-24T10:00:01.000001Z" closed_at=null`)
@@ -118,7 +118,7 @@ func TestF24ACrowdBeforeTheOpeningIsToldWhenToComeAndNobodyIsEarly(t *testing.T)
 	s.claim("rush", "second").want(t, 201, "issued")
 }
 
-// differentUsers are 16 users, some of which look alike.
+// differentUsers are 16 users, of whom some look alike.
 var differentUsers = []string{
 	"User1", "user1", "user1 ", " user1", "é", "e\u0301", "😀", "0042", "42", "-7",
 	"שלום", "/", "a/b", "a%2Fb", "{x}", "a:b", strings.Repeat("x", 128),

@@ -13,7 +13,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// status returns the status of the Problem that an error is, 0 for none.
+// status returns the status of a Problem, or 0 if the error is none.
 func status(err error) int {
 	var p *client.Problem
 	if errors.As(err, &p) {

@@ -12,7 +12,7 @@ import (
 
 const shopPage = "https://app.shop.example"
 
-// crossing is a change of open: pages of shopPage may ask.
+// crossing is a change of open that allows the pages of shopPage.
 func crossing(_ *shop, c *api.Config) { c.CORSOrigins = []string{shopPage, "http://localhost:5173"} }
 
 // fromPage sends a request as a browser does for a page of an origin.
@@ -26,8 +26,8 @@ func (s *shop) fromPage(method, path, origin, site, body string, header ...strin
 	return r.status, r.header
 }
 
-// TestF63APageMayClaimWithItsUsersToken: a token in a header is nothing that a browser adds by itself, so
-// no other site's page can have it sent. In development mode, where all are admin, such a page may not ask.
+// TestF63APageMayClaimWithItsUsersToken: a browser never adds a token in a header by itself, so no page of another site can make it send one. In
+// development mode, where every caller is admin, such a page is refused.
 func TestF63APageMayClaimWithItsUsersToken(t *testing.T) {
 	s := open(t, guarded)
 	s.createInLedger("c")
@@ -49,7 +49,7 @@ func TestF63APageMayClaimWithItsUsersToken(t *testing.T) {
 	}
 }
 
-// TestPagesOfNamedOriginsMayAsk has a browser ask first, and then for itself, over net/http and in a lane.
+// TestPagesOfNamedOriginsMayAsk sends a browser's preflight and then its request, both over net/http and in a lane.
 func TestPagesOfNamedOriginsMayAsk(t *testing.T) {
 	s := open(t, guarded, crossing)
 	s.createInLedger("c")
@@ -72,8 +72,8 @@ func TestPagesOfNamedOriginsMayAsk(t *testing.T) {
 	}
 }
 
-// TestAPageOfANamedOriginMaySendWhatItAsksToSend: the scripts of tracing and error reports add headers to each request of a page,
-// and the browser then asks about those, too. The API reads none of them.
+// TestAPageOfANamedOriginMaySendWhatItAsksToSend: scripts for tracing and error reports add headers to each request of a page, and the browser's
+// preflight then names those too. The API reads none of them.
 func TestAPageOfANamedOriginMaySendWhatItAsksToSend(t *testing.T) {
 	s := open(t, guarded, crossing)
 	for asked, want := range map[string]string{

@@ -42,7 +42,7 @@ func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
 	f.call("POST", "/v1/dead-letters/1/void", `{"reason":"r"}`).want(t, 409, "")
 	f.call("POST", "/v1/dead-letters/2/replay", "").want(t, 404, "")
 	f.call("POST", "/v1/dead-letters/none/replay", "").want(t, 404, "")
-	// The ledger knows, so the user is told.
+	// The ledger has the coupon now, so the user gets it.
 	if r := f.call("GET", "/v1/campaigns/winter/claims/user-2", ""); r.json("coupon", "recorded") != true {
 		t.Errorf("the coupon is %s", r.body)
 	}
@@ -62,7 +62,7 @@ func TestF44ADeadLetterIsListedAndReplayedOverHTTP(t *testing.T) {
 
 func TestADeadLetterThatTheLedgerRefusesAgainIs409WithTheCause(t *testing.T) {
 	f := openDead(t)
-	// Garbage, and a coupon over the quantity.
+	// Garbage, and a coupon above the quantity.
 	_, err := f.ledger.Recorder.Bury(context.Background(), record.Batch{
 		Campaign: "winter", Garbage: []record.Garbage{{Source: "journal/7-0", Payload: "\x00?", Cause: "unknown format"}},
 	}, "")
@@ -125,7 +125,7 @@ func TestF20ALetterVoidedWhileTheGateIsAwayIsVoidedThereLater(t *testing.T) {
 	}
 	void().want(t, 409, "")
 	f.away(nil)
-	f.call("POST", "/v1/campaigns/winter/pause", "").want(t, 200, "") // the void goes first
+	f.call("POST", "/v1/campaigns/winter/pause", "").want(t, 200, "") // the void must reach the gate first
 	f.call("GET", "/v1/campaigns/winter/claims/user-2", "").want(t, 404, "")
 }
 
@@ -191,7 +191,7 @@ func TestManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
 	f.call("GET", "/v1/dead-letters?cause=none", "").want(t, 422, "")
 }
 
-// TestManyDeadLettersAreVoidedByTheirCause includes a dead letter that cannot be replayed, and a gate that stops answering.
+// TestManyDeadLettersAreVoidedByTheirCause has a dead letter that cannot be replayed, and a gate that stops answering.
 func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 	f, through := openManyDead(t)
 	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through
@@ -215,7 +215,7 @@ func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 	}
 }
 
-// TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack lowers the quantity, so that the ledger refuses two of three as before.
+// TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack lowers the quantity, so that the ledger refuses two of three letters again.
 func TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack(t *testing.T) {
 	f, through := openManyDead(t)
 	f.behind(`UPDATE campaigns SET quantity = 2`)

@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestTheReasonOfADirectIssueStandsInTheAuditLog gives one, none, and some that no log takes. A refused reason issues nothing.
+// TestTheReasonOfADirectIssueStandsInTheAuditLog sends a reason, none, and some that the log cannot take. With a refused reason nothing is issued.
 func TestTheReasonOfADirectIssueStandsInTheAuditLog(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":4}`)

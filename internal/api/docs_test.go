@@ -13,10 +13,10 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// example is a command and the answer that docs/api.md shows.
+// An example is a command in docs/api.md and the answer below it.
 var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n```(json|csv)\n(.*?)```")
 
-// changing are the keys whose values differ from run to run.
+// changing has the keys whose values differ from run to run.
 var changing = map[string]bool{
 	"opened_at": true, "sold_out_at": true, "closed_at": true, "source": true, "payload": true, "resolved_at": true, "code": true, "created_at": true, "server_time": true, "next_joined_at": true, "issued_at": true, "expires_at": true, "at": true, "reason": true,
 }
@@ -35,14 +35,14 @@ func TestEveryExampleOfTheDocsAnswersAsShown(t *testing.T) {
 	s, dead := open(t), openDead(t).shop
 	for section := range strings.SplitSeq(string(text), "\n## ") {
 		of := s
-		if strings.HasPrefix(section, "Dead letters\n") { // which only another gate's campaigns have
+		if strings.HasPrefix(section, "Dead letters\n") { // only campaigns of another gate have dead letters
 			of = dead
 		}
 		of.answersAsShown(t, example.FindAllStringSubmatch(section, -1))
 	}
 }
 
-// answersAsShown runs examples.
+// answersAsShown runs the examples and compares their answers.
 func (s *shop) answersAsShown(t *testing.T, examples [][]string) {
 	t.Helper()
 	for _, e := range examples {
@@ -58,8 +58,7 @@ func (s *shop) answersAsShown(t *testing.T, examples [][]string) {
 	}
 }
 
-// shown returns what an example promises: JSON without what changes, or the
-// names and the number of a table's rows.
+// shown returns the part of an answer that an example promises: JSON without changing values, or the headings and the number of rows of a table.
 func shown(t *testing.T, kind string, text []byte) any {
 	t.Helper()
 	if kind == "csv" {

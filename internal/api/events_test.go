@@ -24,7 +24,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// A told event is one of a stream.
+// A told event is an event of a stream.
 type toldEvent struct{ kind, id, data string }
 
 // A listener reads a stream.
@@ -32,10 +32,10 @@ type listener struct {
 	t        testing.TB
 	response *http.Response
 	lines    *bufio.Scanner
-	retry    string // the last one
+	retry    string // the last one received
 }
 
-// follow opens a user's stream of c, which has to be one.
+// follow opens a user's stream of c, and fails the test if there is none.
 func (s *shop) follow(user string, header ...string) *listener {
 	s.t.Helper()
 	return s.following(user, s.askStream(user, header...))
@@ -46,7 +46,7 @@ func (s *shop) following(user string, response *http.Response) *listener {
 	s.t.Helper()
 	h := response.Header
 	if response.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" || h.Get("X-Accel-Buffering") != "no" || h.Get("Cache-Control") != "no-store" {
-		line, _ := bufio.NewReader(response.Body).ReadString('\n') // a stream has no end
+		line, _ := bufio.NewReader(response.Body).ReadString('\n') // a stream has no end to read up to
 		s.t.Fatalf("the stream of %s is %s %v: %s", user, response.Status, h, line)
 	}
 	return &listener{t: s.t, response: response, lines: bufio.NewScanner(response.Body)}
@@ -55,7 +55,7 @@ func (s *shop) following(user string, response *http.Response) *listener {
 // askStream asks for a user's stream of c.
 func (s *shop) askStream(user string, header ...string) *http.Response {
 	s.t.Helper()
-	ctx, end := context.WithTimeout(s.t.Context(), 10*time.Minute) // one that does not end when it should ends the test, too
+	ctx, end := context.WithTimeout(s.t.Context(), 10*time.Minute) // a stream that should end and does not ends the test
 	s.t.Cleanup(end)
 	request, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/campaigns/c/claims/"+user+"/events", nil)
 	stage.Must(s.t, err)
@@ -91,7 +91,7 @@ func (l *listener) next() (e toldEvent) {
 	return e
 }
 
-// want wants the next event.
+// want fails unless this is the next event.
 func (l *listener) want(kind, id, data string) {
 	l.t.Helper()
 	if e := l.next(); e.kind != kind || e.id != id || !strings.HasPrefix(e.data, data) {
@@ -99,7 +99,7 @@ func (l *listener) want(kind, id, data string) {
 	}
 }
 
-// wantEnd wants the stream to end without another event.
+// wantEnd fails unless the stream ends without another event.
 func (l *listener) wantEnd() {
 	l.t.Helper()
 	if e := l.next(); e.kind != "" || l.lines.Err() != nil {
@@ -131,7 +131,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 	s.serve()
 	b.want("outcome", "end", `{"outcome":"already_issued","coupon":{"campaign_id":"c","number":2,"user_id":"b",`)
 	b.wantEnd()
-	for late.response != nil { // the changes above are told, then the end
+	for late.response != nil { // first the changes above, then the end
 		if e := late.next(); e.kind == "outcome" {
 			if e.data != `{"outcome":"sold_out"}` {
 				t.Errorf("who is late gets %+v", e)
@@ -142,7 +142,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 		}
 	}
 	late.wantEnd()
-	again := s.follow("a") // who holds a coupon is told so at once
+	again := s.follow("a") // a holder gets the coupon at once
 	again.want("outcome", "end", `{"outcome":"already_issued",`)
 	again.wantEnd()
 	s.call("GET", "/v1/campaigns/c/claims/nobody/events", "").want(t, 404, "")
@@ -151,7 +151,7 @@ func TestAStreamTellsEveryPlaceAndThenTheOutcome(t *testing.T) {
 	awaitNoStream(s)
 }
 
-// awaitNoStream waits until those that have ended are counted so.
+// awaitNoStream waits until the server counts no open stream.
 func awaitNoStream(s *shop) {
 	s.t.Helper()
 	stage.Await(s.t, "the end of the last stream", 0, func() int64 {
@@ -169,21 +169,21 @@ func TestF76WhoComesBackHearsWhatTheyMissed(t *testing.T) {
 	first := s.follow("late")
 	first.want("place", "1.2.1", `{`)
 	_ = first.response.Body.Close()
-	same := s.follow("late", "Last-Event-ID", "1.2.1") // the same place is not told again
+	same := s.follow("late", "Last-Event-ID", "1.2.1") // the same place is not sent again
 	leaver := s.follow("leaver")
 	leaver.want("place", "1.3.2", `{`)
 	s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
 	same.want("place", "1.2.1.paused", `{`)
 	_ = same.response.Body.Close()
 	s.call("POST", "/v1/campaigns/c/resume", "").want(t, 200, "")
-	s.serve() // the one coupon
+	s.serve() // serves the only coupon
 	missed := s.follow("late", "Last-Event-ID", "1.2.1.paused")
 	missed.want("outcome", "end", `{"outcome":"sold_out"}`)
 	missed.wantEnd()
 	if r := s.askStream("late", "Last-Event-ID", "end"); r.StatusCode != 204 {
 		t.Errorf("who has heard all is answered %s", r.Status)
 	}
-	s.call("GET", "/v1/campaigns/c/claims/late/events", "").want(t, 404, "") // as for reading the claim
+	s.call("GET", "/v1/campaigns/c/claims/late/events", "").want(t, 404, "") // as reading the claim is
 	for _, strange := range []string{"7.1.1", "x", "1", "-1.2", "99999999999999999999.1.1"} {
 		r := s.askStream("late", "Last-Event-ID", strange)
 		if want := map[bool]int{true: 200, false: 404}[strange == "1"]; r.StatusCode != want {
@@ -192,7 +192,7 @@ func TestF76WhoComesBackHearsWhatTheyMissed(t *testing.T) {
 	}
 }
 
-// TestF76AThousandFollowAtOnceAndOneMoreIsRefused is the size that an ordinary run of the tests can bear.
+// TestF76AThousandFollowAtOnceAndOneMoreIsRefused has the size that an ordinary test run can bear.
 func TestF76AThousandFollowAtOnceAndOneMoreIsRefused(t *testing.T) {
 	const people = 1000
 	s := openAtNoon(t, func(_ *shop, c *api.Config) { c.MaxStreams = people })
@@ -224,7 +224,7 @@ func TestF76AThousandFollowAtOnceAndOneMoreIsRefused(t *testing.T) {
 	s.follow("more").want("place", "1.1001.999", `{`)
 }
 
-// TestF76WhoDoesNotReadIsDroppedAndHurtsNobody opens streams of which some are never read. The others receive every place.
+// TestF76WhoDoesNotReadIsDroppedAndHurtsNobody opens streams, some of which no client reads. All others get every place.
 func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 	const deaf, readers = 10, 10
 	flicker := &flickeringPlaces{told: make(chan struct{}, 1)}
@@ -293,7 +293,7 @@ func (p *flickeringPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) 
 	return state, err
 }
 
-// sendOnly asks for a user's stream and reads nothing of it.
+// sendOnly requests a user's stream and reads nothing of it.
 func (s *shop) sendOnly(user string) {
 	s.t.Helper()
 	narrow := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
@@ -318,7 +318,7 @@ func TestAStreamEndsWithItsTokenAndAtAStop(t *testing.T) {
 			t.Errorf("with %v the stream of a is %s", header, r.Status)
 		}
 	}
-	// A token that expired a minute ago is good for as long as clocks may differ, which is a moment more.
+	// A token that expired a minute ago is good for as long as clocks may differ, which is a moment longer.
 	var soon []string
 	var stream *http.Response
 	for more := 3 * time.Second; more < time.Minute; more *= 2 { // on a busy machine that moment may be over before the token is read
@@ -352,7 +352,7 @@ func TestAStreamEndsWithItsTokenAndAtAStop(t *testing.T) {
 	}
 }
 
-// TestAStreamAsksAgainWhileTheOutcomeIsUnknown: a claim that cannot be read is no outcome.
+// TestAStreamAsksAgainWhileTheOutcomeIsUnknown: a claim that cannot be read has no outcome yet.
 func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
@@ -383,7 +383,7 @@ func TestAStreamAsksAgainWhileTheOutcomeIsUnknown(t *testing.T) {
 	left.wantEnd()
 }
 
-// TestTheLineOfManyStreamsIsReadOncePerLook: neither the line nor a claim is read for each of them.
+// TestTheLineOfManyStreamsIsReadOncePerLook: neither the line nor a claim is read once for each stream.
 func TestTheLineOfManyStreamsIsReadOncePerLook(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
@@ -409,7 +409,7 @@ func TestTheLineOfManyStreamsIsReadOncePerLook(t *testing.T) {
 	}
 }
 
-// TestStreamsGoByTLSAndHTTP2 has those that net/http writes to.
+// TestStreamsGoByTLSAndHTTP2 has streams that net/http writes.
 func TestStreamsGoByTLSAndHTTP2(t *testing.T) {
 	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(proto, func(t *testing.T) {
@@ -442,7 +442,7 @@ func TestStreamsGoByTLSAndHTTP2(t *testing.T) {
 // secure also serves the shop with TLS, and makes the test's client use it.
 func (s *shop) secure(http2 bool) {
 	s.t.Helper()
-	lender := httptest.NewUnstartedServer(nil) // for its certificate
+	lender := httptest.NewUnstartedServer(nil) // only for its certificate
 	lender.EnableHTTP2 = http2
 	lender.StartTLS()
 	defer lender.Close()
@@ -465,7 +465,7 @@ func (s *shop) secure(http2 bool) {
 	})
 }
 
-// TestAStreamOfARequestThatIsNotPlainIsTakenFromNetHTTP: a lane hands such a request over.
+// TestAStreamOfARequestThatIsNotPlainIsTakenFromNetHTTP: a lane hands such a request over to net/http.
 func TestAStreamOfARequestThatIsNotPlainIsTakenFromNetHTTP(t *testing.T) {
 	s := openAtNoon(t)
 	s.create(`{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`)

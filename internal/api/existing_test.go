@@ -20,10 +20,10 @@ import (
 type slowLedger struct {
 	*ledger.Reads
 	*ledger.Gate
-	asked, most atomic.Int64 // reads of made-up ids: now, and at once at most
+	asked, most atomic.Int64 // reads of made-up ids: now, and the most at once
 	begun       sync.Once
-	reading     chan struct{} // closed by the first
-	let         chan struct{} // closed when they may go on
+	reading     chan struct{} // closed by the first read
+	let         chan struct{} // closed when the reads may go on
 }
 
 func (l *slowLedger) read(id firstcome.CampaignID) {
@@ -53,7 +53,7 @@ func (l *slowLedger) CouponOf(ctx context.Context, id firstcome.CampaignID, user
 	return l.Gate.CouponOf(ctx, id, user)
 }
 
-// undecided hears the errors of claims. There is room for those of the test.
+// undecided gets the errors of claims. It has room for all of the test.
 type undecided struct {
 	api.Observer
 	errs chan error

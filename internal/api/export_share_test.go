@@ -23,7 +23,7 @@ func (l *slowExports) Export(ctx context.Context, id firstcome.CampaignID, p led
 	return l.Reads.Export(ctx, id, p, each)
 }
 
-// TestASlowExportHindersItsOwnKeyAlone, and the key may export again once it has ended.
+// TestASlowExportHindersItsOwnKeyAlone. The key may export again once its export has ended.
 func TestASlowExportHindersItsOwnKeyAlone(t *testing.T) {
 	slow := &slowExports{begun: make(chan struct{}, 9), let: make(chan struct{})}
 	s := open(t, guarded, func(s *shop, c *api.Config) { slow.Reads, c.Ledger = s.ledger.Reads, slow })
@@ -53,7 +53,7 @@ func TestASlowExportHindersItsOwnKeyAlone(t *testing.T) {
 	}
 }
 
-// TestOneKeyWaitsForFactsSoOften at once, and another key waits for them, too.
+// TestOneKeyWaitsForFactsSoOften at once. Another key can still wait for them.
 func TestOneKeyWaitsForFactsSoOften(t *testing.T) {
 	const most = 256 // api.followsOfKey
 	s := open(t, guarded)

@@ -1,4 +1,4 @@
 package api
 
-// Statuses has the status of every code, for the tests.
+// Statuses exports the statuses of all codes to the tests.
 var Statuses = statuses

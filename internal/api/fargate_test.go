@@ -13,22 +13,20 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// farGateName is how campaigns name the far gate.
+// farGateName is the far gate's name in campaigns.
 const farGateName = "redis:test"
 
-// errAway is the error of a gate that is away, and for which nobody waits.
+// errAway is the error of a gate that is away.
 var errAway = gate.ErrLost
 
-// A farShop is a shop whose campaigns a far gate decides. Nothing is recorded unless
-// the test says so.
+// A farShop is a shop whose campaigns a far gate decides. Nothing is recorded until the test says so.
 type farShop struct {
 	*shop
 	gate   *stage.Gate
-	issued chan int64 // the numbers that the gate issued; has room for those of a test
+	issued chan int64 // the numbers that the gate issued, with room for those of a test
 }
 
-// openFar opens a shop in which claims wait for the ledger for as long as a test may
-// take, unless change says otherwise.
+// openFar opens a shop in which claims wait for the ledger as long as a test may take, unless change says otherwise.
 func openFar(t testing.TB, change ...func(*shop, *api.Config)) *farShop {
 	t.Helper()
 	f := &farShop{gate: stage.NewGate(0), issued: make(chan int64, 100)}
@@ -76,7 +74,7 @@ func (f *farShop) hold() (came <-chan struct{}, letGo func()) {
 	return at, func() { close(held) }
 }
 
-// queue is a change of openFar: the queue to the gate has limits.
+// queue is a change of openFar that limits the queue to the gate.
 func queue(l issue.Limits) func(*shop, *api.Config) {
 	return func(s *shop, _ *api.Config) { s.issuer = issue.NewIssuer(s.far, l) }
 }

@@ -15,7 +15,7 @@ import (
 func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 	logged := make(stage.Log, 10)
 	s := open(t, func(s *shop, c *api.Config) {
-		s.auth = nil // every route that asks who calls fails
+		s.auth = nil // makes every route fail that asks who calls
 		c.Log = slog.New(slog.NewTextHandler(logged, nil))
 	})
 	s.call("GET", "/v1/campaigns", "").want(t, 500, "")
@@ -25,7 +25,7 @@ func TestAFaultOfAHandlerIs500AndTheNextRequestIsServed(t *testing.T) {
 	s.call("GET", "/livez", "").want(t, 200, "")
 }
 
-// TestDevelopmentModeAnswersNoProxy, because every user of the proxy would be admin. A public route answers.
+// TestDevelopmentModeAnswersNoProxy, because every user of the proxy would be admin. Public routes answer.
 func TestDevelopmentModeAnswersNoProxy(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":1}`)
@@ -54,7 +54,7 @@ func TestDevelopmentModeAnswersNoProxy(t *testing.T) {
 }
 
 func TestTheLogNamesRoutesAndNeverUsersTokensOrBodies(t *testing.T) {
-	var logged bytes.Buffer // slog writes a line at a time, under its lock
+	var logged bytes.Buffer // slog writes whole lines, under its lock
 	s := open(t, guarded, func(_ *shop, c *api.Config) {
 		c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})

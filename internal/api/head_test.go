@@ -15,8 +15,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 )
 
-// TestAHeadIsAsBoundedAsItsGet asks every operation that is read for its headers alone. Nothing of a
-// campaign is streamed for that, and nobody waits for news.
+// TestAHeadIsAsBoundedAsItsGet sends HEAD to every operation that has GET. It streams nothing of a campaign, and does not wait for facts.
 func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
 	s := open(t, audits(func(context.Context, firstcome.CampaignID) (api.Audited, error) {
 		return api.Audited{}, errors.New("nobody reads what an audit for a HEAD finds")
@@ -25,7 +24,7 @@ func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
 	for range 20 {
 		s.call("POST", "/v1/campaigns/c/coupons", `{"user_ids":["`+strings.Repeat(`x","`, 200)+`y"]}`).want(t, 200, "")
 	}
-	s.client.Timeout = 20 * time.Second // which would end the wait for news, too
+	s.client.Timeout = 20 * time.Second // this would also end the wait for facts
 	for _, operation := range s.server.Operations() {
 		path, ok := strings.CutPrefix(operation, "GET ")
 		if !ok {
@@ -34,7 +33,7 @@ func TestAHeadIsAsBoundedAsItsGet(t *testing.T) {
 		path = strings.NewReplacer("{id}", "c", "{user_id}", "x").Replace(path)
 		query, status := "", http.StatusOK
 		if strings.HasSuffix(path, "/reconcile") {
-			status = http.StatusConflict // the ledger decides
+			status = http.StatusConflict // the ledger decides, so there is no gate
 		}
 		if strings.HasSuffix(path, "/facts") {
 			query = "?after=900&wait=1m"
@@ -71,7 +70,7 @@ func TestAHeadOfAnExportReadsNoCoupon(t *testing.T) {
 	}
 }
 
-// TestWhoHasNoKeyDoesNotHaveTheLedgerAsked requests /readyz?verbose with and without a key.
+// TestWhoHasNoKeyDoesNotHaveTheLedgerAsked requests /readyz?verbose with a key and without.
 func TestWhoHasNoKeyDoesNotHaveTheLedgerAsked(t *testing.T) {
 	s := open(t, guarded)
 	for _, role := range []firstcome.Role{firstcome.Admin, firstcome.Service, firstcome.Viewer} {

@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// edges are texts where a reader of integers may go wrong, beside the bounds that the contract has.
+// edges are texts that readers of integers may get wrong, beside the bounds in the contract.
 var edges = []string{
 	"", "-1", "0", "1", "-0", "01", "+1", " 1", "1 ", "1e3", "1e99", "0x1", "1_0", "1.0", "١", "NaN", "null", "1\x00",
 	"2147483647", "2147483648", "4294967296", "9007199254740991", "9007199254740992",
@@ -26,7 +26,7 @@ func isCanonical(text string) bool {
 	return err == nil && strconv.FormatInt(n, 10) == text
 }
 
-// An integer is a parameter of the contract that is one.
+// An integer is a parameter of type integer in the contract.
 type integer struct {
 	method, path string
 	*openapi3.Parameter
@@ -39,7 +39,7 @@ func (i integer) allows(text string) bool {
 	return err == nil && isCanonical(text) && (s.Min == nil || n >= int64(*s.Min)) && (s.Max == nil || n <= int64(*s.Max))
 }
 
-// request returns the operation's path with a text for the parameter, and good ones for all others.
+// request returns the operation's path with a text for the parameter, and valid values for all others.
 func (i integer) request(text string) string {
 	path := i.path
 	if i.In == openapi3.ParameterInPath {
@@ -105,7 +105,7 @@ func (s *shop) tryInteger(i integer, text string) {
 		want = map[int]bool{200: true, 404: true, 409: true}
 	case inPath:
 		want = map[int]bool{404: true, 400: text == "" || text == "1\x00", 405: text == ""}
-	case text == "": // an empty parameter is none, but a filter must not choose all
+	case text == "": // an empty parameter counts as absent, but a filter must not select everything
 		want = map[int]bool{200: i.Name != "number", 422: i.Name == "number"}
 		if i.AllowEmptyValue != want[200] {
 			s.t.Errorf("%s %s: the contract says that %s may be empty: %t", i.method, i.path, i.Name, i.AllowEmptyValue)

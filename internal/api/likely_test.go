@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestTheLineSaysWhoIsLikelyToGetACoupon: a user who follows a place by the line sees what their claim would say, also after a raise and
-// after others left.
+// TestTheLineSaysWhoIsLikelyToGetACoupon: a user who follows a place by the line sees what their claim would say, also after the quantity was raised
+// and after others left.
 func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 	s := openAtNoon(t)
 	s.create(`{"id":"c","name":"n","quantity":2,"pace":{"per_second":1}}`)
@@ -42,7 +42,7 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 				continue
 			}
 			stage.Must(t, err)
-			own.Place.PollAfter, own.Place.ClosesAt = moved.PollAfter, moved.ClosesAt // which the line does not say
+			own.Place.PollAfter, own.Place.ClosesAt = moved.PollAfter, moved.ClosesAt // the line does not have these
 			if diff := cmp.Diff(*own.Place, moved); diff != "" {
 				t.Errorf("%s, %s is told (-by their claim +by the line):\n%s", what, user, diff)
 			}
@@ -75,7 +75,7 @@ func TestTheLineSaysWhoIsLikelyToGetACoupon(t *testing.T) {
 	looks("after one was served", nil, "d", 1)
 }
 
-// TestANewETAAloneIsNotTold: whenever a user leaves, it changes a little for all who come after.
+// TestANewETAAloneIsNotTold: whenever a user leaves, the ETA of everybody after them changes a little.
 func TestANewETAAloneIsNotTold(t *testing.T) {
 	places := &countedPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
@@ -92,5 +92,5 @@ func TestANewETAAloneIsNotTold(t *testing.T) {
 	before := places.read.Load()
 	stage.Await(t, "two more looks at the line", true, func() bool { return places.read.Load() > before+2 })
 	s.serve()
-	c.want("place", "1.3.1", `{"outcome":"waiting","ticket":3,"generation":1,"ahead":1,"eta_seconds":0,`) // b is passed over later
+	c.want("place", "1.3.1", `{"outcome":"waiting","ticket":3,"generation":1,"ahead":1,"eta_seconds":0,`) // b has left, and is passed over later
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// noon is when the tests of lines take place.
+// noon is the time of the tests of lines.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // openAtNoon opens a shop whose clock stands still.
@@ -31,7 +31,7 @@ func openAtNoon(t *testing.T, change ...func(*shop, *api.Config)) *shop {
 
 func atNoon(s *shop, _ *api.Config) { s.clock.Store(noon.UnixNano()) }
 
-// later moves the clock.
+// later moves the clock forward.
 func (s *shop) later(by time.Duration) { s.clock.Add(int64(by)) }
 
 // serve serves the line of c as a Dispatcher does.
@@ -40,14 +40,14 @@ func (s *shop) serve() {
 	stage.Must(s.t, stage.Err(s.ledger.Gate.Serve(s.t.Context(), "c", 1000)))
 }
 
-// line reads the line of c once what a node repeats of it is stale.
+// line reads the line of c once the node's copy of it is stale.
 func (s *shop) line() reply {
 	s.t.Helper()
-	<-time.After(300 * time.Millisecond) // a node repeats it for 250
+	<-time.After(300 * time.Millisecond) // a node repeats the line for 250 ms
 	return s.call("GET", "/v1/campaigns/c/line", "").want(s.t, 200, "")
 }
 
-// wantPlace wants the place that an answer tells, in a few words.
+// wantPlace compares the place in an answer with a short text.
 func (r reply) wantPlace(t testing.TB, status int, want string) {
 	t.Helper()
 	r.want(t, status, "waiting")
@@ -208,14 +208,14 @@ func TestF73LeavingIsToldApartFromBeingServed(t *testing.T) {
 	if served.text("code") != "already_served" || served.text("coupon", "user_id") != "a" || served.number("coupon", "number") != 1 {
 		t.Errorf("who was served is told %s", served.body)
 	}
-	s.claim("c", "b").wantPlace(t, 202, "4 of 1, 2 ahead, 1 s, likely true, <nil> <nil>") // at the end, behind a hole, for which nobody waits
+	s.claim("c", "b").wantPlace(t, 202, "4 of 1, 2 ahead, 1 s, likely true, <nil> <nil>") // at the end, after the ticket of the user who left
 	s.later(time.Second)
 	s.serve()
 	if r := s.claim("c", "c").want(t, 200, "already_issued"); r.number("coupon", "number") != 2 {
 		t.Errorf("the one behind who left has %s", r.body)
 	}
 	s.call("POST", "/v1/campaigns/c/coupons/1/void", `{"reason":"r"}`).want(t, 200, "")
-	leave("a").want(t, 200, "") // they had joined
+	leave("a").want(t, 200, "") // a joined before
 	s.call("DELETE", "/v1/campaigns/none/claims/a", "").want(t, 404, "")
 }
 
@@ -319,7 +319,7 @@ func TestALineOfARemoteGateIsToldAsTheLedgers(t *testing.T) {
 	if r := f.call("GET", "/v1/campaigns/c/claims/b", "").want(t, 200, "waiting"); r.number("ahead") != 0 || r.number("ticket") != 2 {
 		t.Errorf("b's place is %s", r.body)
 	}
-	f.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 503, "") // as a claim
+	f.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 503, "") // as a claim is
 	f.record("c")
 	if r := f.call("GET", "/v1/campaigns/c/claims/a", "").want(t, 200, "already_issued"); r.json("coupon", "recorded") != true || r.json("coupon", "number") != 1.0 {
 		t.Errorf("a's coupon is %s", r.body)
@@ -367,7 +367,7 @@ func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {
 	for user, from := range place {
 		ends[user] = make(chan end, 1)
 		each := func(client.Place) {}
-		if from.PollAfter = 0.05; user == "b" { // nobody waits for a test
+		if from.PollAfter = 0.05; user == "b" { // so that the test need not wait
 			each = func(p client.Place) { told <- p }
 		}
 		go func() {
@@ -382,7 +382,7 @@ func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {
 	if e := <-ends["a"]; e.err != nil || e.answer.Coupon == nil || e.answer.Coupon.Number != 1 {
 		t.Errorf("the first gets %+v", e)
 	}
-	for p := range told { // it looks at the line by itself
+	for p := range told { // the client reads the line by itself
 		if p.Ahead == 1 {
 			break
 		}
@@ -404,10 +404,10 @@ func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {
 	}
 }
 
-// countedPlaces are a ledger's.
+// countedPlaces are a ledger's places, with counters.
 type countedPlaces struct {
 	*ledger.Gate
-	read, placed, failing atomic.Int64 // lines and places read; how many places cannot be
+	read, placed, failing atomic.Int64 // lines and places read; how many reads of places must fail
 }
 
 func (p *countedPlaces) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// code wants a problem with a code, and that a 503 says when to ask again.
+// code fails unless a problem has this code, and a 503 says when to ask again.
 func (r reply) code(t testing.TB, status int, code string) reply {
 	t.Helper()
 	if r.status != status || r.text("code") != code || (status == 503) != (r.header.Get("Retry-After") != "") {
@@ -25,7 +25,7 @@ func (r reply) code(t testing.TB, status int, code string) reply {
 	return r
 }
 
-// A loggedGate is a ledger whose lines have a log, as that of a gate beside it may.
+// A loggedGate is a ledger whose lines have a log, as lines of a gate beside it may have.
 type loggedGate struct{ *ledger.Gate }
 
 func (g loggedGate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
@@ -42,7 +42,7 @@ func (g loggedGate) Leave(ctx context.Context, id firstcome.CampaignID, user fir
 
 func (loggedGate) Decides(context.Context, firstcome.CampaignID, int64) error { return nil }
 
-// A lineLog takes records unless it fails.
+// A lineLog takes records, unless the test makes it fail.
 type lineLog struct{ fails atomic.Pointer[error] }
 
 func (l *lineLog) Append(context.Context, firstcome.CampaignID, []line.Record) error {
@@ -52,7 +52,7 @@ func (l *lineLog) Append(context.Context, firstcome.CampaignID, []line.Record) e
 	return nil
 }
 
-// loggedPlaces tell a place once the log has it.
+// loggedPlaces return a place once the log has it.
 type loggedPlaces struct {
 	*line.Teller
 	gate loggedGate
@@ -113,7 +113,7 @@ func TestAPlaceIsNotToldBeforeTheLogHasIt(t *testing.T) {
 	s.follow("a").want("place", "1.2.0", `{`)
 }
 
-// TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept, with what to do about it.
+// TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept: the answer also says what to do.
 func TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept(t *testing.T) {
 	for err, code := range map[error]string{firstcome.ErrLineLogAway: "line_unavailable", firstcome.ErrLineLogLost: "line_lost"} {
 		s := openFar(t)
@@ -124,7 +124,7 @@ func TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept(t *testing.T) {
 	}
 }
 
-// TestACampaignSaysThatItsLineIsLogged, and nobody sets it.
+// TestACampaignSaysThatItsLineIsLogged: no request can set it.
 func TestACampaignSaysThatItsLineIsLogged(t *testing.T) {
 	s := openFar(t)
 	terms := firstcome.Terms{Name: "n", Quantity: 9, Answer: firstcome.Recorded, Pace: &firstcome.Pace{}, Log: &firstcome.LineLog{Topic: "t"}}

@@ -25,8 +25,7 @@ func (f *farShop) served() {
 	f.gate.Settle("c", drained)
 }
 
-// TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed runs with a line that the ledger knows, and with one that it
-// does not.
+// TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed has a line that the ledger knows, and one that it does not know.
 func TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed(t *testing.T) {
 	for what, known := range map[string]bool{"a line that the ledger knows": true, "a line that nobody was served of": false} {
 		t.Run(what, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed(t *testing.T) 
 			}
 			unknown()
 			f.call("GET", "/v1/campaigns/c/line", "").want(t, 503, "")
-			for range 2 { // the second finds it closed, and the change still pending
+			for range 2 { // the second time the campaign is closed, and the change still pending
 				f.call("POST", "/v1/campaigns/c/close", "").want(t, 503, "")
 			}
 			unknown()
@@ -59,7 +58,7 @@ func TestF77ALineThatItsGateLostEndsAsLostOnceTheCampaignIsClosed(t *testing.T) 
 			if through := map[bool]string{true: `"last_ticket_served":1}`, false: `"last_ticket_served":0}`}[known]; !strings.Contains(string(line.body), through) {
 				t.Errorf("the line is %s, want %s", line.body, through)
 			}
-			if known { // a recorder comes late with what the gate's journal still had
+			if known { // a late recorder brings what the gate's journal still had
 				c := stage.Coupon("c", 2)
 				c.Generation, c.Ticket, c.IssuedAt = 1, 2, time.Now()
 				b := record.Batch{Campaign: "c", Epoch: 1, Coupons: []firstcome.Coupon{c}}

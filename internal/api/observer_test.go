@@ -21,9 +21,9 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// An observer keeps what a server says of itself. It is the server's health, too.
+// An observer keeps what a server reports. It is also the server's health.
 type observer struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	outcomes  map[firstcome.Outcome]int
 	took      []time.Duration
 	undecided []error
@@ -79,12 +79,12 @@ func (o *observer) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*h
 	_, _ = w.Write(text)
 }
 
-// post claims once with a context, past the network.
+// post sends one claim with a context, without the network.
 func (s *shop) post(ctx context.Context) (status int) {
 	return s.send(ctx, strings.NewReader(`{"user_id":"mina"}`))
 }
 
-// send claims once with a body, past the network.
+// send sends one claim with a body, without the network.
 func (s *shop) send(ctx context.Context, body io.Reader) (status int) {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/campaigns/c/claims", body)
@@ -141,19 +141,19 @@ func TestAClaimWhoseCallerLeftIsUndecided(t *testing.T) {
 	}
 }
 
-// A dawdler sends its body after a while.
+// A dawdler is a body that comes after a while.
 type dawdler struct{ io.Reader }
 
 func (d dawdler) Read(p []byte) (int, error) {
-	time.Sleep(time.Minute) // synctest's time
+	time.Sleep(time.Minute) // this is synctest's time
 	return d.Reader.Read(p)
 }
 
-// TestAClientThatDawdlesMakesNoClaimSlow holds that nobody can page an operator by sending a claim's body late.
+// TestAClientThatDawdlesMakesNoClaimSlow: no client can page an operator by sending a claim's body late.
 func TestAClientThatDawdlesMakesNoClaimSlow(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":3}`)
-	s.claim("c", "joon").want(t, 201, "issued") // what serves the campaign is there, outside synctest's time
+	s.claim("c", "joon").want(t, 201, "issued") // starts what serves the campaign outside of synctest's time
 	synctest.Test(t, func(t *testing.T) {
 		if status := s.send(t.Context(), dawdler{strings.NewReader(`{"user_id":"joon"}`)}); status != http.StatusOK {
 			t.Errorf("the claim is answered %d", status)

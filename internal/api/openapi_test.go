@@ -42,14 +42,13 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 			}
 		}
 	}
-	// An integer is taken for its digits, which generators of clients need not know.
+	// An integer counts as its digits, which generators of clients need not know.
 	spec.Components.Schemas["UserIDIn"].Value.Type = &openapi3.Types{"string", "integer"}
-	spec.Components.Schemas["Benefit"].Value.Nullable = true // without a type null is allowed, and the validator forbids it
+	spec.Components.Schemas["Benefit"].Value.Nullable = true // without a type null is allowed, but the validator forbids it
 	return gorillamux.NewRouter(spec)
 })
 
-// closeSchema forbids what a schema does not list. For clients answers are open, so that they may grow; the tests hold them to
-// what is written.
+// closeSchema forbids fields that a schema does not list. Clients must accept new fields, but the tests hold the server to the contract.
 func closeSchema(ref *openapi3.SchemaRef) {
 	if ref == nil {
 		return
@@ -64,7 +63,7 @@ func closeSchema(ref *openapi3.SchemaRef) {
 	}
 }
 
-// decodeEvent returns the first event of a stream, which the contract describes.
+// decodeEvent returns the first event of a stream: the contract describes an event.
 func decodeEvent(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 	text, err := io.ReadAll(body)
 	event := map[string]any{}
@@ -99,7 +98,7 @@ func operations(t *testing.T, do func(method, path string, o *openapi3.Operation
 	}
 }
 
-// fits fails the test unless openapi.yaml describes the answer, and also the request if it succeeded.
+// fits fails the test unless openapi.yaml describes the answer and, if the request succeeded, the request.
 func fits(t testing.TB, r *http.Request, got reply) {
 	t.Helper()
 	if r.Method == http.MethodOptions || r.Method == http.MethodHead { // the contract does not describe these methods
@@ -163,8 +162,8 @@ func TestTheContractIsServedAsItIsAndTheRootNamesIt(t *testing.T) {
 	}
 }
 
-// TestTheContractSaysWhatEachValueMayBe walks every schema, for those who make clients of the contract: a type
-// beside nullable, a format of every integer, and bounds of what a request may have.
+// TestTheContractSaysWhatEachValueMayBe walks every schema for the sake of client generators: a nullable has a type, every integer a format, and
+// every value of a request bounds.
 func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 	spec, err := readContract()
 	stage.Must(t, err)
@@ -193,7 +192,7 @@ func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 		for name, property := range s.Properties {
 			walk(at+"."+name, request, property)
 		}
-		// Generators of clients stumble over these: each makes something else of them, or nothing.
+		// Each generator of clients makes something else of these, or nothing.
 		switch {
 		case len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil:
 			t.Errorf("%s: a schema that is made of others", at)
@@ -223,7 +222,7 @@ func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 				}
 			}
 		}
-		if len(taken) > 1 { // Java's clients have one type for all of them
+		if len(taken) > 1 { // clients in Java have one type for all of them
 			t.Errorf("%s: its 2xx are of %v", at, taken)
 		}
 	})
@@ -232,14 +231,14 @@ func TestTheContractSaysWhatEachValueMayBe(t *testing.T) {
 	}
 }
 
-// unbounded are the texts of requests that the server takes as they are.
+// unbounded are the texts of requests that have no bounds.
 var unbounded = map[string]bool{
 	"GET /v1/campaigns after": true, "GET /v1/users/{user_id}/coupons after": true, "PATCH /v1/campaigns/{id} If-Match": true,
 	"GET /v1/campaigns/{id}/coupons code": true, "GET /v1/campaigns/{id}/coupons tz": true, "GET /readyz verbose": true,
 }
 
-// TestTheContractHasWhatEveryOperationMayAnswer: a path or a query that cannot be read, unknown parameters, and a
-// fault of firstcome. Where credentials are needed: what is wrong with them, and that firstcome cannot tell.
+// TestTheContractHasWhatEveryOperationMayAnswer: each operation lists an unreadable path or query, unknown parameters, and a fault of firstcome. An
+// operation with credentials also lists what may be wrong with them, and that firstcome cannot check them.
 func TestTheContractHasWhatEveryOperationMayAnswer(t *testing.T) {
 	operations(t, func(method, path string, o *openapi3.Operation, _ openapi3.Parameters) {
 		want := []string{"400", "422", "500"}

@@ -21,7 +21,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestEveryCodeIsInTheDocsAndInTheContract holds the three lists together, with the statuses.
+// TestEveryCodeIsInTheDocsAndInTheContract compares the three lists of codes and their statuses.
 func TestEveryCodeIsInTheDocsAndInTheContract(t *testing.T) {
 	text, err := os.ReadFile("../../docs/api.md")
 	stage.Must(t, err)
@@ -47,7 +47,7 @@ func TestEveryCodeIsInTheDocsAndInTheContract(t *testing.T) {
 	}
 }
 
-// TestEveryProblemHasTheCodeThatItIs provokes what a caller can provoke without another's fault.
+// TestEveryProblemHasTheCodeThatItIs provokes the problems that a caller can cause alone.
 func TestEveryProblemHasTheCodeThatItIs(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":1}`)
@@ -95,7 +95,7 @@ func TestEveryProblemHasTheCodeThatItIs(t *testing.T) {
 	}
 }
 
-// places returns where an answer has mistakes: a field, or the offset in a body.
+// places returns where a request has mistakes: a field, or the offset in a body.
 func (r reply) places() (at []string) {
 	wrong, _ := r.json("errors").([]any)
 	for _, w := range wrong {
@@ -187,8 +187,8 @@ func TestTheClientHasTheCodeAndEveryMistake(t *testing.T) {
 	}
 }
 
-// TestA401SaysWhy looks at what an honest caller can mend, and at what a dishonest one must not learn:
-// a key that never was and one that was revoked are the same.
+// TestA401SaysWhy checks what an honest caller can correct, and what a dishonest one must not learn: a revoked key and one that never existed look
+// alike.
 func TestA401SaysWhy(t *testing.T) {
 	s := open(t, guarded)
 	revoked := s.key(firstcome.Admin)

@@ -11,7 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// parameters returns the query parameters that openapi.yaml has of each operation.
+// parameters returns the query parameters of each operation in openapi.yaml.
 func parameters(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -26,12 +26,12 @@ func parameters(t *testing.T) map[string][]string {
 	return all
 }
 
-// fillIn returns the path of an operation with something in each place.
+// fillIn returns the path of an operation with a value for each parameter.
 func fillIn(path string) string {
 	return strings.NewReplacer("{id}", "c", "{user_id}", "me", "{number}", "7", "{letter}", "7").Replace(path)
 }
 
-// reasons returns what a 422 says of each field.
+// reasons returns the reasons in a 422 by field.
 func (r reply) reasons() map[string]string {
 	all := map[string]string{}
 	wrong, _ := r.json("errors").([]any)
@@ -42,8 +42,8 @@ func (r reply) reasons() map[string]string {
 	return all
 }
 
-// TestEveryOperationRefusesAParameterThatItDoesNotKnow holds routes.go against openapi.yaml
-// with every operation, also those that ask for no credentials.
+// TestEveryOperationRefusesAParameterThatItDoesNotKnow sends an unknown parameter to every operation, also to those without credentials, and compares
+// the parameters that the answer names with openapi.yaml.
 func TestEveryOperationRefusesAParameterThatItDoesNotKnow(t *testing.T) {
 	s := open(t)
 	s.create(`{"id":"c","name":"n","quantity":9}`)
@@ -99,7 +99,7 @@ func TestCouponsAreFoundByUserCodeAndNumber(t *testing.T) {
 		s.create(`{"id":"` + id + `","name":"n","quantity":null}`)
 		s.call("POST", "/v1/campaigns/"+id+"/coupons", `{"user_ids":["a","b","한국 100%"]}`).want(t, 200, "")
 	}
-	for _, number := range []string{"1", "4"} { // a holds 1, then 4, then 5
+	for _, number := range []string{"1", "4"} { // a had numbers 1 and 4, and has 5
 		s.call("POST", "/v1/campaigns/c/coupons/"+number+"/void", `{"reason":"r"}`).want(t, 200, "")
 		s.claim("c", "a").want(t, 201, "issued")
 	}

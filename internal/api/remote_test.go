@@ -16,7 +16,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// later claims for a user, and sends the answer when it comes.
+// later claims for a user, and sends the answer when it arrives.
 func (f *farShop) later(id, user string) <-chan reply {
 	answer := make(chan reply, 1)
 	go func() {
@@ -29,8 +29,7 @@ func (f *farShop) later(id, user string) <-chan reply {
 	return answer
 }
 
-// TestARefusalNeverNamesTermsThatTheGateRefused reads the terms after the gate refused a change, and before the ledger has
-// the change marked as refused.
+// TestARefusalNeverNamesTermsThatTheGateRefused reads the terms after the gate has refused a change, and before the ledger has noted that.
 func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f := openFar(t)
 	ctx := t.Context()
@@ -39,7 +38,8 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f.create(`{"id":"c","name":"n","quantity":2,"answer":"decided"}`)
 	f.claim("c", "u").want(t, 201, "issued")
 	f.call("PATCH", "/v1/campaigns/c", `{"closes_at":"`+closed+`"}`).want(t, 200, "")
-	// 2. An operator lowers the quantity below what is in force, which the ledger does not know yet, and moves the end: the ledger proposes it.
+	// 2. An operator lowers the quantity below the coupons in force, of which the ledger does not know yet, and moves the end. The ledger proposes
+	// the change.
 	_, err := f.ledger.Campaigns.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
 		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)
 	})
@@ -52,13 +52,13 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	if !refused || pending[0].Version != 3 {
 		t.Fatalf("the gate took %+v", pending[0])
 	}
-	// 4. The node that brought it there stands still. Another one answers with a refusal, and reads the terms for that.
+	// 4. The node that brought the change is stalled. Another node answers with a refusal, and reads the terms for it.
 	for _, when := range []string{"before", "after"} {
 		r := f.claim("c", "late").want(t, 410, "closed")
 		if r.text("closes_at") != closed {
 			t.Errorf("%s the note the window closes at %s, want %s; %s was refused", when, r.text("closes_at"), closed, proposed)
 		}
-		// 5. It goes on and notes the refusal.
+		// 5. The first node continues and notes the refusal.
 		stage.Must(t, f.ledger.Campaigns.Applied(ctx, pending[0], true))
 	}
 }
@@ -194,7 +194,7 @@ func TestF20ALowerQuantityThanTheGateHasInForceIs409(t *testing.T) {
 	f.create(`{"id":"c","name":"n","quantity":3,"answer":"decided"}`)
 	f.claim("c", "u").want(t, 201, "issued")
 	f.claim("c", "v").want(t, 201, "issued")
-	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 409, "") // the ledger knows of none
+	f.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 409, "") // the ledger knows of no coupon
 	s := f.call("GET", "/v1/campaigns/c", "")
 	if s.number("quantity") != 3 || s.number("in_force") != 2 {
 		t.Errorf("the campaign is %s", s.body)
@@ -254,7 +254,7 @@ func TestOfACampaignThatItsGateHasLostNoFigureOfTheGateIsToldAndItHidesNoOther(t
 		f.create(`{"id":"` + id + `","name":"n","quantity":5,"answer":"decided"}`)
 		f.claim(id, "u").want(t, 201, "issued")
 		f.record(firstcome.CampaignID(id))
-		f.claim(id, "v").want(t, 201, "issued") // which only the gate knows
+		f.claim(id, "v").want(t, 201, "issued") // only the gate knows this coupon
 	}
 	states := map[firstcome.CampaignID]error{"b": fmt.Errorf("%w: part of it is gone", gate.ErrLost), "c": firstcome.ErrGateMismatch}
 	f.gate.Set(func() { f.gate.States = func(id firstcome.CampaignID, _ *gate.State) error { return states[id] } })
@@ -300,7 +300,7 @@ func TestAListWhileTheGateIsAwayTellsNoFigureOfTheGateAndAsksItOnce(t *testing.T
 	f.call("GET", "/v1/campaigns/a", "").want(t, 503, "")
 }
 
-// seen returns what matters of a campaign with a quantity on the wire, with one count where all of the gate's counts are known or none is.
+// seen returns the parts of a campaign that matter here. If all counts of the gate are known, or none is, it has one count for them.
 func seen(campaign any) string {
 	c, _ := campaign.(map[string]any)
 	counts := fmt.Sprint(c["in_force"])

@@ -22,12 +22,12 @@ func TestAnInstantHasSixDigits(t *testing.T) {
 	}
 }
 
-// TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack wants a wait also where a gate that has not heard of the
-// new opening refuses by the old one: the node reads the new one in the terms, and it may be over by then.
+// TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack: a gate that does not know of a moved opening still refuses by the old one. The node
+// reads the new opening in the terms. The answer must have a Retry-After even if the new opening is over.
 func TestWhoIsRefusedAfterAnOpeningThatWasMovedIsToldToComeBack(t *testing.T) {
 	opens := time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
 	for n := range 200 {
-		late := time.Duration(n) * spread / 100 // to twice the spread
+		late := time.Duration(n) * spread / 100 // up to twice the spread
 		wait := retryAfter(firstcome.Decision{Outcome: firstcome.NotOpen, At: opens.Add(late)}, opens)
 		if wait <= 0 || wait > spread {
 			t.Errorf("%v after the opening: come back in %v, want at most %v", late, wait, spread)

@@ -16,20 +16,19 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// callers are everyone who may ask.
+// callers are all kinds of callers.
 var callers = []string{"admin", "operator", "support", "viewer", "service", "shop", "the user", "another user", "nobody"}
 
-// me is the user whom the table is about: a text that no answer has by accident.
+// me is the user of the table: a text that no answer has by accident.
 const me = "user-4711"
 
-// surface says, by hand, what each caller in the order of callers gets from
-// each operation about the user me. ids says how the answers with 2xx name the user: a letter for
-// each caller, w for whole, m for masked and - for not at all; empty is - for all.
+// surface says, by hand, what each of callers gets from each operation about the user me, in that order. ids says how the 2xx answers name the user:
+// a letter for each caller, w for whole, m for masked and - for not at all; an empty text means - for all.
 var surface = []struct {
 	operation, query, accept, body string
 	status                         [9]int
 	ids                            string
-	code                           bool // it is an error that names the user
+	code                           bool // an error that names the user
 }{
 	{operation: "POST /v1/campaigns", body: `{"name":"n","quantity":1}`, status: runs(201)},
 	{operation: "GET /v1/campaigns", status: [9]int{200, 200, 200, 200, 403, 403, 403, 403, 401}},
@@ -72,14 +71,14 @@ var surface = []struct {
 	{operation: "GET /openapi.yaml", status: [9]int{200, 200, 200, 200, 200, 200, 200, 200, 200}},
 }
 
-// runs has the statuses of an operation for operators, looks those of one for support too, shops for shops.
+// runs has the statuses of an operation for operators, looks those of an operation that support may call too, shops those of one for shops.
 func runs(status int) [9]int { return [9]int{status, status, 403, 403, 403, 403, 403, 403, 401} }
 
 func looks(status int) [9]int { return [9]int{status, status, status, 403, 403, 403, 403, 403, 401} }
 
 func shops(status int) [9]int { return [9]int{status, status, 403, 403, 403, status, 403, 403, 401} }
 
-// naming says how an answer names the user.
+// naming returns how an answer names the user.
 func (r reply) naming(code string) string {
 	text := string(r.body)
 	switch {
@@ -114,7 +113,7 @@ func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 		method, path, _ := strings.Cut(want.operation, " ")
 		id := "c"
 		if strings.HasSuffix(path, "/close") {
-			id = "closing" // for good
+			id = "closing" // closing is permanent
 		}
 		path = strings.NewReplacer("{id}", id, "{user_id}", me, "{number}", "7", "{letter}", "7", "{code}", code).Replace(path + want.query)
 		for n, caller := range callers {
@@ -145,8 +144,7 @@ func TestEveryOperationIsRefusedToWhoIsNotNamed(t *testing.T) {
 	}
 }
 
-// TestTheTablesOfRolesSayTheSame holds docs/api.md and openapi.yaml against the table above: who is not
-// refused by role may call.
+// TestTheTablesOfRolesSayTheSame compares docs/api.md and openapi.yaml with the table above: a role that is not refused may call.
 func TestTheTablesOfRolesSayTheSame(t *testing.T) {
 	text, err := os.ReadFile("../../docs/api.md")
 	stage.Must(t, err)
@@ -188,7 +186,7 @@ func TestTheTablesOfRolesSayTheSame(t *testing.T) {
 	}
 }
 
-// TestSupportVoidsOneCoupon looks a user up, as support does, and voids what it finds.
+// TestSupportVoidsOneCoupon looks a user up as support does, and voids the coupon that it finds.
 func TestSupportVoidsOneCoupon(t *testing.T) {
 	s := open(t, guarded)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9}`, s.key(firstcome.Admin)...).want(t, 201, "")
@@ -238,7 +236,7 @@ func TestAUserClaimsWithAnEmptyBody(t *testing.T) {
 		}
 	}
 	log := s.call("GET", "/v1/audit-log", "", s.key(firstcome.Admin)...)
-	if actor := log.items()[0]["actor"].(string); actor != "test" { // the key that was made last
+	if actor := log.items()[0]["actor"].(string); actor != "test" { // the key that was created last
 		t.Errorf("the log's last line is by %q", actor)
 	}
 }

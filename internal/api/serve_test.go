@@ -19,7 +19,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// dial opens a bare connection to the shop and sends text.
+// dial opens a plain connection to the shop and sends text.
 func (s *shop) dial(text string) net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimPrefix(s.url, "http://"), "https://"))
@@ -29,7 +29,7 @@ func (s *shop) dial(text string) net.Conn {
 	return c
 }
 
-// createInLedger makes a campaign without a request.
+// createInLedger creates a campaign without a request.
 func (s *shop) createInLedger(id firstcome.CampaignID) {
 	s.t.Helper()
 	stage.Must(s.t, s.ledger.Campaigns.Create(context.Background(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -44,7 +44,7 @@ func TestAClientThatIsTurnedAwayIsToldWhy(t *testing.T) {
 	}
 }
 
-// TestALaneAnswersWhatIsShort, and nothing that may take long.
+// TestALaneAnswersWhatIsShort: it answers no route that may take long.
 func TestALaneAnswersWhatIsShort(t *testing.T) {
 	short := map[string]bool{}
 	s := open(t).server

@@ -19,7 +19,7 @@ func (s *shop) table(comma rune, query string, header ...string) [][]string {
 	r := s.call("GET", "/v1/campaigns/c/coupons"+query, "", header...).want(s.t, 200, "")
 	reader := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(r.body), "\ufeff")))
 	reader.Comma, reader.FieldsPerRecord = comma, -1
-	reader.LazyQuotes = comma != ',' // as spreadsheets read what is not theirs
+	reader.LazyQuotes = comma != ',' // as spreadsheets read the files of others
 	rows, err := reader.ReadAll()
 	stage.Must(s.t, err)
 	return rows
@@ -62,7 +62,7 @@ func TestF63CellsThatASpreadsheetWouldRunAreHarmless(t *testing.T) {
 	}
 }
 
-// TestExcelIsGivenWhatItOpensAsItIsMeant looks at the bytes: Excel cannot be asked here.
+// TestExcelIsGivenWhatItOpensAsItIsMeant checks the bytes, because no Excel runs here.
 func TestExcelIsGivenWhatItOpensAsItIsMeant(t *testing.T) {
 	s := open(t)
 	s.clock.Store(time.Date(2026, 12, 24, 1, 0, 3, 214_000_000, time.UTC).UnixNano())

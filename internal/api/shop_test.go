@@ -32,12 +32,12 @@ import (
 
 func TestMain(m *testing.M) { services.Main(m) }
 
-// A testLedger is a ledger in a file of the test's.
+// A testLedger is a ledger in a file of the test.
 type testLedger struct {
 	*ledger.Ledger
 	path      string
-	stop      func()                 // as if the ledger failed: writing is an error from then on
-	committed atomic.Pointer[func()] // called after each transaction, if there is one
+	stop      func()                 // makes every write fail from then on
+	committed atomic.Pointer[func()] // called after each transaction, unless nil
 }
 
 // A shop is a server on a port of its own, with its ledger.
@@ -46,13 +46,13 @@ type shop struct {
 	ledger *testLedger
 	issuer *issue.Issuer
 	claims *issue.Answerer
-	far    *stage.Gate // nil: the ledger decides
+	far    *stage.Gate // nil if the ledger decides
 	server *api.Server
 	auth   *auth.Authenticator
 	url    string
 	client *http.Client
-	finish func()       // ends serving; may be called before the test's end
-	clock  atomic.Int64 // nanoseconds since 1970; 0: the machine's
+	finish func()       // ends serving; may be called before the end of the test
+	clock  atomic.Int64 // nanoseconds since 1970; 0 is the machine's clock
 	heard  *observer
 }
 
@@ -62,7 +62,7 @@ func open(t testing.TB, change ...func(*shop, *api.Config)) *shop {
 	return openFor(t, ledger.Options{}, change...)
 }
 
-// openFor opens a shop with a ledger of some options.
+// openFor opens a shop whose ledger has these options.
 func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Config)) *shop {
 	t.Helper()
 	s := &shop{t: t, client: &http.Client{Transport: &http.Transport{}}}
@@ -91,7 +91,7 @@ func openFor(t testing.TB, options ledger.Options, change ...func(*shop, *api.Co
 	return s
 }
 
-// wire makes the server of the shop's parts.
+// wire makes the server from the shop's parts.
 func (s *shop) wire(config api.Config) {
 	terms := api.NewTermsCache(s.ledger.Reads.Terms)
 	s.claims.Issuer, s.claims.Terms = s.issuer, terms.Terms
@@ -132,7 +132,7 @@ func (s *shop) listen() {
 	s.t.Cleanup(s.finish)
 }
 
-// behind changes the ledger behind firstcome's back.
+// behind changes the ledger's tables without firstcome's knowledge.
 func (s *shop) behind(statement string) {
 	s.t.Helper()
 	stage.Must(s.t, services.Execute(context.Background(), s.ledger.path, statement))
@@ -155,7 +155,7 @@ type reply struct {
 	body   []byte
 }
 
-// call sends a request with a body of JSON, if any, and header pairs.
+// call sends a request with a JSON body, if body is not empty, and pairs of headers.
 func (s *shop) call(method, path, body string, header ...string) reply {
 	s.t.Helper()
 	r, err := s.try(method, path, body, header...)
@@ -163,7 +163,7 @@ func (s *shop) call(method, path, body string, header ...string) reply {
 	return r
 }
 
-// try is call where the connection may fail.
+// try is call for a connection that may fail.
 func (s *shop) try(method, path, body string, header ...string) (reply, error) {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -187,7 +187,7 @@ func (s *shop) try(method, path, body string, header ...string) (reply, error) {
 	return got, err
 }
 
-// json returns the value at a path of keys of the answer.
+// json returns the value at a path of keys in the answer.
 func (r reply) json(keys ...string) any {
 	var value any
 	if json.Unmarshal(r.body, &value) != nil {
@@ -200,13 +200,13 @@ func (r reply) json(keys ...string) any {
 	return value
 }
 
-// text returns the string at a path of keys, "" if there is none.
+// text returns the string at a path of keys, or "" if there is none.
 func (r reply) text(keys ...string) string {
 	s, _ := r.json(keys...).(string)
 	return s
 }
 
-// number returns the number at a path of keys, 0 if there is none.
+// number returns the number at a path of keys, or 0 if there is none.
 func (r reply) number(keys ...string) int64 {
 	n, _ := r.json(keys...).(float64)
 	return int64(n)
@@ -221,7 +221,7 @@ func (r reply) items() []map[string]any {
 	return list.Items
 }
 
-// each returns what the items have in a field.
+// each returns a field of each item.
 func (r reply) each(field string) string {
 	var all []string
 	for _, item := range r.items() {
@@ -230,7 +230,7 @@ func (r reply) each(field string) string {
 	return strings.Join(all, " ")
 }
 
-// pages returns what the items of a list have in a field, page by page. The path ends where the place to go on from belongs.
+// pages returns a field of each item of a list, page by page. The path ends where the value of next belongs.
 func (s *shop) pages(path, field string) string {
 	s.t.Helper()
 	var all []string
@@ -243,7 +243,7 @@ func (s *shop) pages(path, field string) string {
 	}
 }
 
-// want fails the test unless the answer has a status and, if not "", an outcome.
+// want fails the test unless the answer has this status and, if not "", this outcome.
 func (r reply) want(t testing.TB, status int, outcome string) reply {
 	t.Helper()
 	if r.status != status || r.text("outcome") != outcome {
@@ -252,7 +252,7 @@ func (r reply) want(t testing.TB, status int, outcome string) reply {
 	return r
 }
 
-// create makes a campaign of a body like {"id":"c","name":"c","quantity":1}.
+// create creates a campaign from a body like {"id":"c","name":"c","quantity":1}.
 func (s *shop) create(body string) reply {
 	s.t.Helper()
 	return s.call("POST", "/v1/campaigns", body).want(s.t, 201, "")
@@ -268,7 +268,7 @@ func (s *shop) claim(id, user string) reply {
 // tokenSecret signs the tests' tokens.
 const tokenSecret = "a token secret of the tests, 32 bytes and more"
 
-// guarded is a change of open: keys and tokens instead of development mode.
+// guarded is a change of open: it uses keys and tokens instead of development mode.
 func guarded(s *shop, _ *api.Config) {
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
 	stage.Must(s.t, err)

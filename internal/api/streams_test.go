@@ -24,7 +24,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestAStreamEndsWhenItsKeyIsRevoked: the other's goes on, and a place is still told.
+// TestAStreamEndsWhenItsKeyIsRevoked. Another key's stream continues, and still gets places.
 func TestAStreamEndsWhenItsKeyIsRevoked(t *testing.T) {
 	s := openAtNoon(t, guarded)
 	admin := s.key(firstcome.Admin)
@@ -38,7 +38,7 @@ func TestAStreamEndsWhenItsKeyIsRevoked(t *testing.T) {
 	staying.want("place", "1.2.1", `{`)
 	ending.retry = ""
 	stage.Must(t, s.ledger.Desk.RevokeKey(t.Context(), "test", strings.Split(stolen[1], "_")[1]))
-	stage.Must(t, s.auth.Reload(t.Context())) // as the node does twice a second
+	stage.Must(t, s.auth.Reload(t.Context())) // as a node does twice a second
 	ending.wantEnd()
 	if ending.retry == "" {
 		t.Error("whose key was revoked is not told to come back, which would say why")
@@ -53,7 +53,7 @@ func TestAStreamEndsWhenItsKeyIsRevoked(t *testing.T) {
 	}
 }
 
-// TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys: only so many look for their first places at once, and all are answered.
+// TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys: only so many streams read their first places at once, and all get them.
 func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	const most, crowd = 64, 100 // api.mostOpenings, and more
 	places := &heldPlaces{let: make(chan struct{})}
@@ -88,7 +88,7 @@ func TestACrowdThatOpensStreamsLeavesConnectionsToTheKeys(t *testing.T) {
 	}
 }
 
-// TestAFifthStreamOfAUserEndsTheFirst, whose client is told to reconnect. No other stream ends.
+// TestAFifthStreamOfAUserEndsTheFirst, and its client reconnects. No other stream ends.
 func TestAFifthStreamOfAUserEndsTheFirst(t *testing.T) {
 	s := openAtNoon(t, guarded)
 	s.call("POST", "/v1/campaigns", `{"id":"c","name":"n","quantity":9,"pace":{"per_second":1}}`, s.key(firstcome.Admin)...).want(t, 201, "")
@@ -115,7 +115,7 @@ func TestAFifthStreamOfAUserEndsTheFirst(t *testing.T) {
 	}
 }
 
-// TestAnAddressHasAShareOfTheStreams where addresses are limited.
+// TestAnAddressHasAShareOfTheStreams if addresses are limited.
 func TestAnAddressHasAShareOfTheStreams(t *testing.T) {
 	s := openAtNoon(t, guarded, func(_ *shop, c *api.Config) {
 		c.MaxStreams, c.AddressLimit = 96, auth.NewLimiter(1000, 1000, 10)
@@ -177,7 +177,7 @@ func (p *tape) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// taped records the stream of a user's place in c until it ends, and for an hour at most. The user's token is good for so long.
+// taped records the stream of a user's place in c until it ends, and for an hour at most: the user's token expires then.
 func taped(t testing.TB, s *api.Server, user firstcome.UserID, token time.Duration) *tape {
 	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 	defer stop()
@@ -190,13 +190,13 @@ func taped(t testing.TB, s *api.Server, user firstcome.UserID, token time.Durati
 	return p
 }
 
-// A streamed is what streams are told from.
+// A streamed has the sources of a stream.
 type streamed interface {
 	gate.Places
 	gate.Coupons
 }
 
-// anyCampaign is a ledger with every campaign, and nothing else.
+// anyCampaign is a ledger that has every campaign, and nothing else.
 type anyCampaign struct{ api.Ledger }
 
 func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Status, error) {
@@ -205,7 +205,7 @@ func (anyCampaign) Campaign(context.Context, firstcome.CampaignID) (ledger.Statu
 
 func (anyCampaign) Unclosed(context.Context, int) ([]ledger.Shown, int64, error) { return nil, 0, nil }
 
-// runStreams runs a server of a line in a synctest bubble. It reads the line every so often; zero: as by default.
+// runStreams runs a server of a line in a synctest bubble. The server reads the line at intervals of every, or by default if that is zero.
 func runStreams(t testing.TB, l streamed, every time.Duration) *api.Server {
 	t.Helper()
 	check, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(tokenSecret)})
@@ -283,7 +283,7 @@ func TestASilentStreamIsKeptAliveAndEndsInTime(t *testing.T) {
 	})
 }
 
-// An unsure line fails to find a coupon after a second, while asked has room.
+// An unsure line fails to find a coupon after a second, as long as asked has room.
 type unsure struct {
 	*stage.Gate
 	asked chan time.Time
@@ -299,11 +299,11 @@ func (u *unsure) CouponOf(ctx context.Context, id firstcome.CampaignID, user fir
 	}
 }
 
-// TestAClaimThatFailsIsReadLessAndLessOften, and not again while it is being read.
+// TestAClaimThatFailsIsReadLessAndLessOften, and never while another read of it is under way.
 func TestAClaimThatFailsIsReadLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const look, took = 10 * time.Millisecond, time.Second
-		waits := []time.Duration{250, 500, 1000, 2000, 4000, 5000, 5000} // ms, half of it either way
+		waits := []time.Duration{250, 500, 1000, 2000, 4000, 5000, 5000} // ms, each with half of it as jitter
 		u := &unsure{Gate: inLine(t, "a")}
 		s := runStreams(t, u, look)
 		var p *tape

@@ -27,8 +27,8 @@ func (p *blindPlaces) LineOf(ctx context.Context, id firstcome.CampaignID) (gate
 	return p.Gate.LineOf(ctx, id)
 }
 
-// TestWhoseCouponWasVoidedIsNotToldThatTheyLeft, nor that all were gone, though their claim is read only afterwards: by a stream, by one that
-// comes back, by their own claim, and by the client.
+// TestWhoseCouponWasVoidedIsNotToldThatTheyLeft, nor that the coupons were gone, though their claim is read only after the void: by a stream, by a
+// stream that reconnects, by reading the claim, and by the client.
 func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	places := &blindPlaces{}
 	s := openAtNoon(t, func(s *shop, c *api.Config) {
@@ -36,7 +36,7 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 		c.Places, c.FollowEvery = places, 10*time.Millisecond
 	})
 	s.create(`{"id":"c","name":"n","quantity":4,"pace":{}}`)
-	for _, user := range []string{"served", "past", "again", "leaver", "late"} { // past is issued a coupon past the line
+	for _, user := range []string{"served", "past", "again", "leaver", "late"} { // past gets a coupon directly, past the line
 		s.claim("c", user).want(t, 202, "waiting")
 	}
 	follow := map[string]*listener{}
@@ -73,12 +73,12 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	ends("1")
 	ofPlace("again", "1.6", "left")
 	ofPlace("leaver", "1.4", "left")
-	ofPlace("leaver", "7.4", "") // there was none
+	ofPlace("leaver", "7.4", "") // there was no such ticket
 	s.call("PATCH", "/v1/campaigns/c", `{"quantity":1}`).want(t, 200, "")
-	s.serve() // late gets it, and the generation ends
+	s.serve() // late gets the coupon, and the generation ends
 	ends("1")
 	ofPlace("nobody", "1.9", "sold_out")
-	s.call("GET", "/v1/campaigns/c/claims/served", "").want(t, 404, "") // nobody asks about a place
+	s.call("GET", "/v1/campaigns/c/claims/served", "").want(t, 404, "") // the request names no place
 	for _, strange := range []string{"", "1", "1.", "1.0", "0.1", "1.2.3", "-1.2", "x"} {
 		s.call("GET", "/v1/campaigns/c/claims/served?place="+strange, "").want(t, 422, "")
 	}
@@ -93,7 +93,7 @@ func TestWhoseCouponWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	}
 }
 
-// TestWhoLeftIsNotToldThatTheirCouponWasVoided, though a coupon without a ticket was, before they joined.
+// TestWhoLeftIsNotToldThatTheirCouponWasVoided: an earlier coupon of theirs, without a ticket, was voided before they joined.
 func TestWhoLeftIsNotToldThatTheirCouponWasVoided(t *testing.T) {
 	s := openAtNoon(t)
 	s.create(`{"id":"c","name":"n","quantity":9,"pace":{}}`)
@@ -104,7 +104,7 @@ func TestWhoLeftIsNotToldThatTheirCouponWasVoided(t *testing.T) {
 	s.call("GET", "/v1/campaigns/c/claims/u?place=1.1", "").want(t, 404, "")
 }
 
-// TestWhoseCouponOfARemoteGateWasVoidedIsNotToldThatTheyLeft: the gate keeps the line, and the ledger knows what was voided.
+// TestWhoseCouponOfARemoteGateWasVoidedIsNotToldThatTheyLeft: the gate has the line, and the ledger knows the voided coupons.
 func TestWhoseCouponOfARemoteGateWasVoidedIsNotToldThatTheyLeft(t *testing.T) {
 	f := openFar(t)
 	f.create(`{"id":"c","name":"n","quantity":9,"pace":{}}`)

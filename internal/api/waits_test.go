@@ -11,13 +11,13 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// Beginnings of a claim whose end does not come.
+// Beginnings of claims that never end.
 const (
 	claimHead  = "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n"
 	claimChunk = "POST /v1/campaigns/c/claims HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n{"
 )
 
-// TestTheAddressLimitCountsBeforeTheBody: half a claim counts as one of its address.
+// TestTheAddressLimitCountsBeforeTheBody: half a claim counts for its address.
 func TestTheAddressLimitCountsBeforeTheBody(t *testing.T) {
 	for name, text := range map[string]string{"in a lane": claimHead, "by net/http": claimChunk} {
 		t.Run(name, func(t *testing.T) {

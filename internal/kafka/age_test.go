@@ -28,7 +28,7 @@ func TestHowLongCouponsWaitInATopicIsToldWhetherAnybodyRecords(t *testing.T) {
 		stage.Must(t, stage.Err(j.Record(t.Context(), record.Batch{Campaign: id, Epoch: 1, Marker: of, Coupons: []firstcome.Coupon{c}})))
 	}
 	put("old", "theirs.1.secret", 9, 9*time.Hour) // of another ledger
-	put("old", marker, 1, 5*time.Hour)            // recorded
+	put("old", marker, 1, 5*time.Hour)            // recorded already
 	put("beside", marker, 1, 30*time.Minute)
 	for n := range int64(40) {
 		put("old", marker, 2+n, 4*time.Hour-time.Duration(n)*time.Minute)

@@ -25,7 +25,7 @@ type book struct {
 	following follow.Following
 	owner     string
 	until     time.Time
-	unnoted   bool // cursors are not noted: who publishes dies before that
+	unnoted   bool // if true, cursors are not noted: the node that publishes dies before that
 }
 
 func newBook() *book {
@@ -129,7 +129,7 @@ func (b *book) cursor(id firstcome.CampaignID) follow.Cursor {
 	return c
 }
 
-// die makes notes of the Publisher fail, until the test ends that.
+// die makes the Publisher's notes fail until the test ends that.
 func (b *book) die(now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +157,7 @@ type publishing struct {
 	*kafka.Publisher
 	stop func()
 	mu   sync.Mutex
-	said []string // what it told of failures
+	said []string // the failures that it reported
 }
 
 // publish runs a Publisher until stop is called or the test ends.

@@ -148,9 +148,9 @@ func TestF43WhatNeitherGateNorTopicHasIsRecordedFromTheHolders(t *testing.T) {
 			j := stream{open(t, at, g, edit), t, at, g}
 			g.record(t, j, p)
 			stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
-			g.issue("c", 5) // are nowhere
+			g.issue("c", 5) // these are nowhere
 			want := int64(15)
-			if behind { // a crowd that is never done
+			if behind { // a crowd that keeps coming
 				stage.Await(t, "whether the alarm says what is missing", true, func() bool {
 					stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1)))
 					want++
@@ -175,7 +175,7 @@ func TestF43NothingIsRecordedFromTheHoldersOfAGateThatIsUnverified(t *testing.T)
 	g.older = gate.ErrUnverified
 	g.record(t, j, p)
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
-	g.issue("c", 5) // are nowhere
+	g.issue("c", 5) // these are nowhere
 	wantAlarm(t, alarms, gate.ErrUnverified.Error())
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 3)))
 	p.WaitFor(t, 13)
@@ -400,7 +400,7 @@ func TestWhatIsNotOursIsPassedOver(t *testing.T) {
 			t.Errorf("of the campaign with the marker %s the topic has %d coupons, want %d", of, count, want)
 		}
 	}
-	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`)) // of a newer release, too
+	stage.Must(t, j.Journal.Litter(t.Context(), "c", `{"format": 2, "marker": "theirs.1.secret", "epoch": 1}`)) // also one of a newer release
 	g.absent["d"], g.absent["gone"] = true, true
 	stage.Must(t, j.Journal.Litter(t.Context(), "NO CAMPAIGN", "x"))
 	g.record(t, j, p)

@@ -23,13 +23,13 @@ import (
 
 // A relayed is the gate and the ledger of a Journal. A campaign exists once a coupon was issued.
 type relayed struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	issued  map[firstcome.CampaignID][]firstcome.Coupon
-	told    map[firstcome.CampaignID]record.Drained // what the gate heard last
-	drained map[firstcome.CampaignID]int64          // by the ledger
+	told    map[firstcome.CampaignID]record.Drained // the last report to the gate
+	drained map[firstcome.CampaignID]int64          // as the ledger has it
 	absent  map[firstcome.CampaignID]bool           // campaigns that the ledger does not have
-	deaf    error                                   // of the gate
-	older   error                                   // of the gate's state
+	deaf    error                                   // the error of reports to the gate
+	older   error                                   // the error of the gate's state
 	lags    []record.Lag
 	opened  kafka.JournalOptions // of the Journal that was opened last
 	heard   int                  // calls of Settle
@@ -208,7 +208,7 @@ func (n noting) note(id firstcome.CampaignID, d record.Drained, err error) (reco
 	return d, err
 }
 
-// heardThrough returns the number up to which the gate was told that a campaign is drained.
+// heardThrough returns the number up to which the gate was last told that a campaign is drained.
 func (g *relayed) heardThrough(id firstcome.CampaignID) func() int64 {
 	return func() int64 {
 		g.mu.Lock()

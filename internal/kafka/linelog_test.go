@@ -404,7 +404,7 @@ func TestALogThatBeginsWhileRunLooksIsWhole(t *testing.T) {
 		}
 	}
 	stage.Run(t, s.Run)
-	for stage.Next(t, "a look", looked) < 2 { // then the first one has told what it found
+	for stage.Next(t, "a look", looked) < 2 { // the first look has then reported what it found
 	}
 	select {
 	case err := <-s.told:

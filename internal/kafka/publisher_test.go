@@ -147,7 +147,7 @@ func TestWhoeverComesNextGoesOnBehindWhatTheTopicHas(t *testing.T) {
 	}
 	b.issue("c", 10, "u")
 	publish(t, at, b)
-	r.until("the topic has the last fact", func() bool { // repeats, which are events too, are before it
+	r.until("the topic has the last fact", func() bool { // repeats are events too, and come before it
 		return slices.ContainsFunc(r.events, func(e kafka.Event) bool { return e.Position == 60 })
 	})
 	if n := r.of("c"); n != 60 {
@@ -167,7 +167,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 			b.issue("c", 5, "u")
 			node := publish(t, at, b)
 			r.has("c", 5)
-			node.stop() // so the ends are noted
+			node.stop() // this notes the ends
 			backup := b.following
 			b.issue("c", 10, "u")
 			b.issue("d", 1, "u")
@@ -178,7 +178,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 			restore(b)
 			b.following.Ends = backup.Ends
 			b.restore("d", 0)
-			b.issue("d", 3, "u") // the same as before, and two more
+			b.issue("d", 3, "u") // the same fact as before, and two more
 			b.cursors["d"] = b.cursor("none")
 			node = publish(t, at, b)
 			wantSaid(t, node, "the facts of c are no longer published", "firstcome facts replay c --from")
@@ -196,7 +196,7 @@ func TestOfAnOlderLedgerNothingIsPublishedUntilItIsReplayed(t *testing.T) {
 	}
 }
 
-// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed recreates it while a node publishes, and before a node starts.
+// TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed recreates the topic while a node publishes, and before a node starts.
 func TestF48ATopicThatWasMadeAgainIsAnErrorUntilAllIsReplayed(t *testing.T) {
 	t.Run("while a node publishes", func(t *testing.T) { madeAgain(t, true) })
 	t.Run("while none does", func(t *testing.T) { madeAgain(t, false) })
