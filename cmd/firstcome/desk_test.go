@@ -221,9 +221,9 @@ func (r *rewind) drain() {
 	r.t.Helper()
 	journal := r.far.Journal.Consumer(redis.ConsumerOptions{
 		Active: r.ledger.Recorder.Active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond,
-		OnAlarm: r.alarms.Tell,
+		OnAlarm: r.alarms.Raise,
 	})
-	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.Limits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Tell}).Run)
+	stage.Run(r.t, record.NewRecorder(journal, r.ledger.Recorder, record.Limits{Holes: r.remote.gate.journal, OnAlarm: r.alarms.Raise}).Run)
 	stage.Await(r.t, "the end of the journal", 0, func() int { return len(r.entries()) })
 }
 

@@ -112,7 +112,7 @@ func (r *remoteGate) passing(run func(context.Context) error) func(context.Conte
 			if err == nil {
 				return run(ctx)
 			}
-			alarms.Tell("", err)
+			alarms.Raise("", err)
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():

@@ -254,8 +254,8 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 			looks.Add(1)
 			return l.ledger.Recorder.Active(ctx)
 		}
-		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Tell})
-		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.Limits{Holes: l.remote.gate.journal, OnAlarm: alarms.Tell})
+		journal := l.far.Journal.Consumer(redis.ConsumerOptions{Active: active, Sweep: 10 * time.Millisecond, Idle: 60 * time.Millisecond, OnAlarm: alarms.Raise})
+		recorder := record.NewRecorder(journal, l.rebuild.Guard(l.ledger.Recorder), record.Limits{Holes: l.remote.gate.journal, OnAlarm: alarms.Raise})
 		stop := stage.Run(t, recorder.Run)
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		stage.Await(t, "the end of its journal", 0, func() int { return len(l.journalled()) })

@@ -93,7 +93,7 @@ func (v *view) shownStatus() (s ledger.Status, version int64, err error) {
 
 // doneAt redirects to the campaign's page, which reports what was done.
 func (v *view) doneAt(id firstcome.CampaignID, what string) error {
-	return v.leadDone(Root+"/campaigns/"+string(id), nil, what)
+	return v.redirectDone(Root+"/campaigns/"+string(id), nil, what)
 }
 
 // switchTo pauses, resumes or closes a campaign. To close it, a person must type its name or ID.
@@ -268,5 +268,5 @@ func (c *steerHandlers) rebuild(v *view) error {
 	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, recovery.Order{IfLost: true}); err != nil {
 		return err
 	}
-	return v.leadDone(Root+"/recording", url.Values{"campaign": {string(s.ID)}}, "rebuilt")
+	return v.redirectDone(Root+"/recording", url.Values{"campaign": {string(s.ID)}}, "rebuilt")
 }

@@ -130,7 +130,7 @@ func (c *couponHandlers) void(v *view) error {
 			return c.render(v, http.StatusServiceUnavailable, page)
 		}
 	}
-	return v.leadDone(Root+"/campaigns/"+string(s.ID)+"/coupons", url.Values{"voided": {"yes"}}, "voided")
+	return v.redirectDone(Root+"/campaigns/"+string(s.ID)+"/coupons", url.Values{"voided": {"yes"}}, "voided")
 }
 
 // dryRun returns the preview of voiding these numbers.

@@ -398,7 +398,7 @@ func (c *customerHandlers) issue(v *view) error {
 	case 0:
 		status = http.StatusUnprocessableEntity
 	case firstcome.Issued:
-		return v.leadDone(Root+"/customer", url.Values{"campaign": {page.Campaign}, "user_id": {page.User}}, "issued")
+		return v.redirectDone(Root+"/customer", url.Values{"campaign": {page.Campaign}, "user_id": {page.User}}, "issued")
 	case firstcome.AlreadyIssued:
 		page.NotIssued = v.say("발급하지 않았습니다. 고객이 이미 쿠폰을 가지고 있습니다.", "No coupon was issued: the customer holds one already.")
 	case firstcome.SoldOut:
@@ -470,5 +470,5 @@ func (c *customerHandlers) void(v *view) error {
 	if user := v.form.Get("user_id"); user == string(coupon.User) { // the form named the user, so the link may, too
 		query.Set("user_id", user)
 	}
-	return v.leadDone(Root+"/customer", query, "voided")
+	return v.redirectDone(Root+"/customer", query, "voided")
 }

@@ -88,7 +88,7 @@ func (c *healthHandlers) show(v *view) error {
 // examine runs doctor when a person asks. Doctor reads much of a ledger's file, so it does not run by itself.
 func (c *healthHandlers) examine(v *view) error {
 	c.checkup.examine(v.r.Context(), c.Doctor, c.Clock())
-	return v.lead(Root + "/health")
+	return v.redirect(Root + "/health")
 }
 
 // rates returns the claims per second by kind, summed over the live nodes, or nil if unknown. A node's rate is computed from two of its reports,

@@ -55,5 +55,5 @@ func (c *keyHandlers) revoke(v *view) error {
 	if err != nil {
 		return err
 	}
-	return v.leadDone(Root+"/keys", nil, "revoked")
+	return v.redirectDone(Root+"/keys", nil, "revoked")
 }

@@ -19,7 +19,7 @@ type loginHandlers struct{ *core }
 
 func (c *loginHandlers) show(v *view) error {
 	if c.Auth.Open() {
-		return v.lead(Root)
+		return v.redirect(Root)
 	}
 	return v.render(http.StatusOK, "login", v.say("로그인", "Log in"), loginPage{Next: nextOf(v.form.Get("next"))})
 }
@@ -43,7 +43,7 @@ func (c *loginHandlers) login(v *view) error {
 		begun = key.LoggedOutAt.Add(time.Microsecond)
 	}
 	c.keep(v.w, c.seal.write(session{Key: key.ID, Issued: begun, Seen: now}))
-	return v.lead(next)
+	return v.redirect(next)
 }
 
 // logout ends all sessions of the key that began before: a copy of the cookie is of no use from then on.
@@ -61,7 +61,7 @@ func (c *loginHandlers) logout(v *view) error {
 		}
 	}
 	c.keep(v.w, "")
-	return v.lead(Root + "/login")
+	return v.redirect(Root + "/login")
 }
 
 // nextOf returns a page of the console that a login may lead to. Other sites put links of theirs there. http.Redirect cleans a path only

@@ -326,7 +326,7 @@ func (c *proofHandlers) start(v *view) error {
 	if err := c.prover.start(s.ID, v.who.Name); err != nil {
 		return err
 	}
-	return v.lead(Root + "/campaigns/" + string(s.ID) + "/proof")
+	return v.redirect(Root + "/campaigns/" + string(s.ID) + "/proof")
 }
 
 func (c *proofHandlers) stop(v *view) error {
@@ -335,7 +335,7 @@ func (c *proofHandlers) stop(v *view) error {
 		return err
 	}
 	c.prover.stop(id)
-	return v.lead(Root + "/campaigns/" + string(id) + "/proof")
+	return v.redirect(Root + "/campaigns/" + string(id) + "/proof")
 }
 
 // promises returns the result for each promise, and for the records that the checks rely on.

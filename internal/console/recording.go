@@ -242,7 +242,7 @@ func (c *recordingHandlers) replay(v *view) error {
 	if _, err := c.Operator.Replay(v.r.Context(), v.who.Actor, letter); err != nil {
 		return err
 	}
-	return v.leadDone(Root+"/recording", nil, "replayed")
+	return v.redirectDone(Root+"/recording", nil, "replayed")
 }
 
 func (c *recordingHandlers) void(v *view) error {
@@ -257,7 +257,7 @@ func (c *recordingHandlers) void(v *view) error {
 	if _, err := c.Operator.VoidLetter(v.r.Context(), v.who.Actor, letter, reason); err != nil {
 		return err
 	}
-	return v.leadDone(Root+"/recording", nil, "voided")
+	return v.redirectDone(Root+"/recording", nil, "voided")
 }
 
 // resolve previews resolving all open letters of a cause, and does it once the campaign's name or id was typed.
@@ -294,7 +294,7 @@ func (c *recordingHandlers) resolve(v *view) error {
 		return err
 	}
 	if done.Stopped == nil && done.Remaining == 0 && len(done.Refused) == 0 {
-		return v.leadDone(Root+"/recording", nil, map[bool]string{true: "voided", false: "replayed"}[ask.Void])
+		return v.redirectDone(Root+"/recording", nil, map[bool]string{true: "voided", false: "replayed"}[ask.Void])
 	}
 	if done.Stopped != nil {
 		v.Log.Warn("resolving dead letters stopped", "campaign", of.Campaign, "cause", of.Cause, "done", done.Done, "err", done.Stopped)

@@ -47,7 +47,7 @@ func (v *view) refuse(err error) {
 		if v.r.Method == http.MethodGet {
 			next = v.r.URL.RequestURI()
 		}
-		_ = v.lead(Root + "/login?next=" + url.QueryEscape(next))
+		_ = v.redirect(Root + "/login?next=" + url.QueryEscape(next))
 		return
 	}
 	page := v.refusalOf(err)

@@ -111,15 +111,15 @@ func (v *view) campaign() (firstcome.CampaignID, error) {
 	return id, nil
 }
 
-// lead redirects the browser to a page of the console.
-func (v *view) lead(path string) error {
+// redirect redirects the browser to a page of the console.
+func (v *view) redirect(path string) error {
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
 	return nil
 }
 
-// leadDone redirects the browser to a page that says what was just done. The link has this in sealed form, for one page and for a short time. So a
+// redirectDone redirects the browser to a page that says what was just done. The link has this in sealed form, for one page and for a short time. So a
 // made-up or an old link shows nothing.
-func (v *view) leadDone(path string, query url.Values, done string) error {
+func (v *view) redirectDone(path string, query url.Values, done string) error {
 	if v.doneWords(done) == "" {
 		panic(fmt.Sprintf("a form has done %q, and no page says so", done)) // a mistake in the program, which tests find
 	}
@@ -127,7 +127,7 @@ func (v *view) leadDone(path string, query url.Values, done string) error {
 		query = url.Values{}
 	}
 	query.Set("done", v.seal.note(doneNote{Done: done, Path: path, At: v.Clock()}))
-	return v.lead(path + "?" + query.Encode())
+	return v.redirect(path + "?" + query.Encode())
 }
 
 // A sheet is the data of a template. Page is the data of the page itself.

@@ -117,7 +117,7 @@ func OpenJournal(ctx context.Context, url string, options JournalOptions) (*Jour
 		return nil, err
 	}
 	if err != nil {
-		j.alarms.Tell("", err)
+		j.alarms.Raise("", err)
 	}
 	return j, nil
 }
@@ -300,7 +300,7 @@ func (j *Journal) Watch(ctx context.Context, ready func(firstcome.CampaignID)) e
 		return nil
 	}
 	if err = j.topic.explain(fmt.Errorf("drain the topic %s: %w", j.topic.name, err)); !errors.Is(err, errRecreated) {
-		j.alarms.Tell("", err)
+		j.alarms.Raise("", err)
 	}
 	return err
 }
@@ -341,13 +341,13 @@ func (j *Journal) Ack(ctx context.Context, receipt any, drained record.Drained) 
 		return 0, nil
 	}
 	before, err = j.options.Gate.Settle(ctx, q.id, one.Marker, drained)
-	if err == nil || errors.As(err, new(*record.ToldError)) {
+	if err == nil || errors.As(err, new(*record.MissedLettersError)) {
 		return before, err
 	}
 	q.unreported = time.Now()
 	j.notes(&q.tell)
 	if !errors.Is(err, firstcome.ErrBusy) { // ErrBusy includes an unverified gate: its rebuild will load the ledger
-		j.alarms.Tell(q.id, fmt.Errorf("the gate could not be told which coupons are recorded: %w", err))
+		j.alarms.Raise(q.id, fmt.Errorf("the gate could not be told which coupons are recorded: %w", err))
 	}
 	return 0, nil
 }

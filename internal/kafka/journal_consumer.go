@@ -106,7 +106,7 @@ func (c *consumer) read(ctx context.Context) error {
 		if time.Since(noted) > commitEvery {
 			noted = time.Now()
 			if err := c.commit(ctx); err != nil && ctx.Err() == nil {
-				c.alarms.Tell("", fmt.Errorf("offsets of recorded coupons cannot be committed in Kafka, so they are read again after the next rebalance: %w", c.topic.explain(err)))
+				c.alarms.Raise("", fmt.Errorf("offsets of recorded coupons cannot be committed in Kafka, so they are read again after the next rebalance: %w", c.topic.explain(err)))
 			}
 		}
 		if c.full() {
@@ -131,9 +131,9 @@ func (c *consumer) poll(ctx context.Context) error {
 		var loss *kgo.ErrDataLoss
 		switch {
 		case errors.As(err, &loss):
-			c.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s is read again from offset %d on: %w", errLost, number, c.topic.name, loss.ResetTo, err))
+			c.alarms.Raise("", fmt.Errorf("%w: the partition %d of the topic %s is read again from offset %d on: %w", errLost, number, c.topic.name, loss.ResetTo, err))
 		case errors.As(err, new(*kgo.ErrGroupSession)) || isAway(err) && !errors.Is(err, polling.Err()): // the client joins again by itself; a new client would have to wait until the old member times out
-			c.alarms.Tell("", c.topic.explain(fmt.Errorf("read the topic %s: %w", c.topic.name, err)))
+			c.alarms.Raise("", c.topic.explain(fmt.Errorf("read the topic %s: %w", c.topic.name, err)))
 		case !errors.Is(err, polling.Err()):
 			failed = err
 		}

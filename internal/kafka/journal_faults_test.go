@@ -455,7 +455,7 @@ func TestF47AJournalThatIsOpenedWhileKafkaIsAwayFindsTheTopicLater(t *testing.T)
 
 	told, found := make(stage.Alarms, 1), make(chan []string, 1)
 	j := stream{open(t, at, g, func(o *kafka.JournalOptions) {
-		o.OnAlarm, o.OnFound = told.Tell, func(warnings []string) { found <- warnings }
+		o.OnAlarm, o.OnFound = told.Raise, func(warnings []string) { found <- warnings }
 	}), t, at, g}
 	if err := stage.Next(t, "an alarm", told); !strings.Contains(err.Error(), "check hosts and ports") {
 		t.Errorf("the alarm says %v", err)

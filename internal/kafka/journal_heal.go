@@ -120,10 +120,10 @@ func (j *Journal) uncommitted(ctx context.Context) (begin []int64, is found, err
 			switch {
 			case !ok:
 			case at.At > is.ends[number]: // reading from there would skip records
-				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s ends at offset %d, although records up to %d were recorded; it is read again from its start",
+				j.alarms.Raise("", fmt.Errorf("%w: the partition %d of the topic %s ends at offset %d, although records up to %d were recorded; it is read again from its start",
 					errLost, number, j.topic.name, is.ends[number], at.At))
 			case at.At < is.starts[number]:
-				j.alarms.Tell("", fmt.Errorf("%w: the partition %d of the topic %s begins at offset %d, although only records below %d are recorded",
+				j.alarms.Raise("", fmt.Errorf("%w: the partition %d of the topic %s begins at offset %d, although only records below %d are recorded",
 					errLost, number, j.topic.name, is.starts[number], at.At))
 			default:
 				begin[number] = at.At

@@ -234,7 +234,7 @@ func (j *Journal) read(ctx context.Context, q *queue, r *kgo.Record) (record.Bat
 		return b, err
 	case err == nil:
 		err = fmt.Errorf("the ledger does not know the campaign with the marker %q: it is older than it was", b.Marker)
-		j.alarms.Tell(q.id, err)
+		j.alarms.Raise(q.id, err)
 	}
 	_, id := j.Topic()
 	return record.Batch{Campaign: q.id, Marker: q.marker, Garbage: []record.Garbage{garbageOf(id, r, err)}}, nil

@@ -83,7 +83,7 @@ func (g *relayed) Settle(_ context.Context, id firstcome.CampaignID, of string, 
 	case of != marker:
 		return 0, fmt.Errorf("the gate is told of %s with the marker %q", id, of)
 	case d.Told > before.Through && d.Through > before.Through:
-		return 0, &record.ToldError{Through: before.Through}
+		return 0, &record.MissedLettersError{Through: before.Through}
 	}
 	d.Through, d.Letters = max(d.Through, before.Through), append(before.Letters, d.Letters...)
 	g.told[id] = d

@@ -75,7 +75,7 @@ func OpenLineLog(ctx context.Context, url string, options LineLogOptions) (*Line
 		return nil, err
 	}
 	if err != nil {
-		l.alarms.Tell("", err)
+		l.alarms.Raise("", err)
 	}
 	return l, nil
 }
@@ -148,7 +148,7 @@ func (l *LineLog) look(ctx context.Context) (found, error) {
 func (l *LineLog) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := l.check(ctx); err != nil && ctx.Err() == nil {
-			l.alarms.Tell("", err)
+			l.alarms.Raise("", err)
 		}
 		_ = wait.Sleep(ctx, topicEvery)
 	}
@@ -170,7 +170,7 @@ func (l *LineLog) check(ctx context.Context) error {
 	for id, log := range logs {
 		if err := l.topic.whole(is, id, log); err != nil {
 			lost[id] = err
-			l.alarms.Tell(id, err)
+			l.alarms.Raise(id, err)
 		}
 	}
 	l.mu.Lock()
@@ -238,7 +238,7 @@ func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records [
 		err = away(l.topic.explain(fmt.Errorf("append %d places of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
 		if ctx.Err() == nil { // otherwise the caller's time ran out, which need not be the topic's fault
 			l.fails(log.Partition, err)
-			l.alarms.Tell(id, err)
+			l.alarms.Raise(id, err)
 		}
 		return err
 	}
@@ -246,7 +246,7 @@ func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records [
 		if first := log.First; r.Offset < first {
 			err := lostLog(id, "a place was appended at offset %d of the partition %d of the topic %s, and the epoch's records begin at %d: Kafka has lost records, or the topic was recreated",
 				r.Offset, log.Partition, l.topic.name, first)
-			l.alarms.Tell(id, err)
+			l.alarms.Raise(id, err)
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func openLog(t *testing.T, at string) *logStage {
 	t.Helper()
 	s := &logStage{t: t, told: make(stage.Alarms, 100), logs: map[firstcome.CampaignID]firstcome.LineLog{}}
 	var err error
-	s.LineLog, err = kafka.OpenLineLog(t.Context(), at, kafka.LineLogOptions{Lines: s, OnAlarm: s.told.Tell})
+	s.LineLog, err = kafka.OpenLineLog(t.Context(), at, kafka.LineLogOptions{Lines: s, OnAlarm: s.told.Raise})
 	stage.Must(t, err)
 	t.Cleanup(s.Close)
 	return s

@@ -52,7 +52,7 @@ func opened(t *testing.T, at string) error {
 func openedJournal(t *testing.T, at string) (told stage.Alarms, err error) {
 	t.Helper()
 	told = make(stage.Alarms, 1)
-	j, err := kafka.OpenJournal(t.Context(), at, kafka.JournalOptions{Name: "ours", Secret: stage.Secret(), OnAlarm: told.Tell})
+	j, err := kafka.OpenJournal(t.Context(), at, kafka.JournalOptions{Name: "ours", Secret: stage.Secret(), OnAlarm: told.Raise})
 	if err == nil {
 		j.Close()
 	}
@@ -63,7 +63,7 @@ func openedJournal(t *testing.T, at string) (told stage.Alarms, err error) {
 func openedLine(t *testing.T, at string) (told stage.Alarms, err error) {
 	t.Helper()
 	told = make(stage.Alarms, 1)
-	l, err := kafka.OpenLineLog(t.Context(), at, kafka.LineLogOptions{OnAlarm: told.Tell})
+	l, err := kafka.OpenLineLog(t.Context(), at, kafka.LineLogOptions{OnAlarm: told.Raise})
 	if err == nil {
 		l.Close()
 	}

@@ -16,13 +16,13 @@ func TestTheSameAlarmOfACampaignIsToldOnceAMinute(t *testing.T) {
 		var told []string
 		alarms := record.Alarms{On: func(id firstcome.CampaignID, err error) { told = append(told, string(id)+": "+err.Error()) }}
 		for second := range 100 {
-			alarms.Tell("c", gate.ErrLost)
+			alarms.Raise("c", gate.ErrLost)
 			if second >= 30 {
-				alarms.Tell("c", gate.ErrRetired)
+				alarms.Raise("c", gate.ErrRetired)
 			}
 			time.Sleep(time.Second)
 		}
-		alarms.Tell("d", gate.ErrLost)
+		alarms.Raise("d", gate.ErrLost)
 		lost, retired := "c: "+gate.ErrLost.Error(), "c: "+gate.ErrRetired.Error()
 		if want := []string{lost, retired, lost, retired, "d: " + gate.ErrLost.Error()}; !slices.Equal(told, want) {
 			t.Errorf("told %q", told)

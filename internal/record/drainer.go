@@ -173,7 +173,7 @@ func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle f
 	}
 	for {
 		before, err := settle(drained)
-		var knows *ToldError
+		var knows *MissedLettersError
 		switch {
 		case err != nil && !errors.As(err, &knows):
 			return r.alarm(b.Campaign, err)
@@ -222,7 +222,7 @@ func (r *Recorder) keep(ctx context.Context, b Batch) (Drained, error) {
 // alarm raises an alarm about an error of one campaign, and returns the error.
 func (r *Recorder) alarm(id firstcome.CampaignID, err error) error {
 	if err != nil && !errors.Is(err, ErrSource) {
-		r.alarms.Tell(id, err)
+		r.alarms.Raise(id, err)
 	}
 	return err
 }

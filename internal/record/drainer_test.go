@@ -23,7 +23,7 @@ func TestAGateThatHasLostDeadLettersIsToldAllOfThem(t *testing.T) {
 		var told []record.Drained
 		j.Took = func(d record.Drained) error {
 			if told = append(told, d); len(told) == 2 {
-				return &record.ToldError{Through: 0}
+				return &record.MissedLettersError{Through: 0}
 			}
 			return nil
 		}
@@ -60,7 +60,7 @@ func TestALedgerThatLacksWhatTheGateWasToldIsAnAlarm(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			j, p, alarms := ahead{&stage.Journal{}, through}, stage.NewLedger("c"), make(stage.Alarms, 9)
 			j.Add(record.Batch{Campaign: "c", Coupons: stage.Coupons("c", 1, 3)})
-			runFor(t, record.NewRecorder(j, p, record.Limits{OnAlarm: alarms.Tell}), time.Minute)
+			runFor(t, record.NewRecorder(j, p, record.Limits{OnAlarm: alarms.Raise}), time.Minute)
 			var told error
 			if len(alarms) > 0 {
 				told = <-alarms
@@ -113,7 +113,7 @@ func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, p, alarms := &leaky{Journal: &stage.Journal{}}, stage.NewLedger("c"), make(stage.Alarms, 9)
-				limits := record.Limits{OnAlarm: alarms.Tell, Holes: l}
+				limits := record.Limits{OnAlarm: alarms.Raise, Holes: l}
 				if test.relay {
 					limits.Holes = nil
 				}

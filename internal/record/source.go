@@ -20,7 +20,7 @@ type Source interface {
 	// campaign. The error may be a HoleError, or ErrSource.
 	Next(ctx context.Context, id firstcome.CampaignID) (b Batch, receipt any, err error)
 	// Ack acknowledges the batch of a receipt, and reports the ledger's answer to the gate. It returns the number up to which the gate knew the
-	// campaign to be drained before, or 0 if the gate got no report. After a ToldError the batch may be acknowledged again.
+	// campaign to be drained before, or 0 if the gate got no report. After a MissedLettersError the batch may be acknowledged again.
 	Ack(ctx context.Context, receipt any, drained Drained) (before int64, err error)
 	// Lag returns how far the ledger lags behind the gate, for each active campaign whose ledger does. ErrUnaged may come with lags.
 	Lag(ctx context.Context, active []gate.Revision) ([]Lag, error)
@@ -104,12 +104,12 @@ type Drained struct {
 	Grant
 }
 
-// A ToldError means that the gate refused a Drained. The gate knows all dead letters up to the error's Through. The answer's Letters begin above its
-// Told, which is higher, so dead letters between the two would stay unknown to the gate. The answer must be repeated with a batch whose Told is the
-// error's Through.
-type ToldError struct{ Through int64 }
+// A MissedLettersError means that the gate refused a Drained, because it would miss dead letters. It knows all of them up to the error's Through. The
+// answer's Letters begin above its Told, which is higher, so the gate would never learn of those between the two. The answer must be repeated with a
+// batch whose Told is the error's Through.
+type MissedLettersError struct{ Through int64 }
 
-func (e *ToldError) Error() string {
+func (e *MissedLettersError) Error() string {
 	return fmt.Sprintf("the gate knows of dead letters up to number %d only", e.Through)
 }
 

@@ -131,7 +131,7 @@ func (c *Consumer) look(ctx context.Context, ready func(firstcome.CampaignID)) e
 			return s.err
 		case s.err != nil:
 			c.schedule.soon(r.Campaign)
-			c.alarms.Tell(r.Campaign, s.err)
+			c.alarms.Raise(r.Campaign, s.err)
 		case s.entries > 0 || !c.options.Relay && (c.differs(r, s) || !s.idle()):
 			ready(r.Campaign)
 		}

@@ -98,7 +98,7 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 		}
 		known := s.reader.setAside(items)
 		if len(known) < len(items) {
-			c.alarms.Tell(s.id, errNewer)
+			c.alarms.Raise(s.id, errNewer)
 		}
 		if len(known) == 0 && s.reader.aside == "" {
 			return c.lost(ctx, s)

@@ -172,7 +172,7 @@ func TestNothingIsDrainedOfWhichTheGateWasNotToldTheDeadLetters(t *testing.T) {
 		return ids
 	}
 	all := first()
-	var knows *record.ToldError
+	var knows *record.MissedLettersError
 	_, err := s.gate.Settle(t.Context(), "c", "", record.Drained{Through: 4, Told: 2, Letters: []firstcome.Coupon{letter(3, 2)}}, all[:4]...)
 	if !errors.As(err, &knows) || knows.Through != 0 || len(first()) != 5 {
 		t.Fatalf("%v; %d entries are left", err, len(first()))

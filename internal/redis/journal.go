@@ -31,7 +31,7 @@ var (
 
 // Settle removes entries from a campaign's journal that went to the ledger, flags dead letters at
 // their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
-// It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A record.ToldError means that nothing was done.
+// It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A record.MissedLettersError means that nothing was done.
 func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, entries ...string) (before int64, err error) {
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -56,7 +56,7 @@ func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker st
 		case "unknown_letters":
 			before, err = a.whole("through"), a.err
 			if err == nil {
-				err = &record.ToldError{Through: before}
+				err = &record.MissedLettersError{Through: before}
 			}
 		default:
 			err = a.unexpected()

@@ -331,7 +331,7 @@ func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	stop = stage.Drain(t, s.journal(func(o *redis.ConsumerOptions) { o.Relay = true }), func(_ context.Context, b record.Batch) (record.Drained, error) {
 		given = append(given, len(b.Coupons))
 		return record.Drained{}, nil
-	}, func(l *record.Limits) { l.OnAlarm = s.alarms.Tell })
+	}, func(l *record.Limits) { l.OnAlarm = s.alarms.Raise })
 	stage.Await(t, "entries", 0, func() int64 {
 		entries, err := s.do("XLEN", keysOf[2]).AsInt64()
 		stage.Must(t, err)

@@ -83,7 +83,7 @@ func (s *shop) journal(edit ...func(*redis.ConsumerOptions)) *redis.Consumer {
 	o := redis.ConsumerOptions{
 		Active: func(context.Context) ([]gate.Revision, error) { return revisions("c"), nil },
 		Sweep:  10 * time.Millisecond, Idle: 50 * time.Millisecond,
-		OnAlarm: s.alarms.Tell,
+		OnAlarm: s.alarms.Raise,
 	}
 	for _, e := range edit {
 		e(&o)
@@ -98,7 +98,7 @@ func (s *shop) drain(j record.Source, to record.Sink, edit ...func(*record.Limit
 
 // limit gives a recorder the gate, and the times of the tests.
 func (s *shop) limit(l *record.Limits) {
-	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Tell
+	l.Holes, l.Patience, l.OnAlarm = s.gate, 100*time.Millisecond, s.alarms.Raise
 }
 
 // revisions returns campaigns as they are after their creation.

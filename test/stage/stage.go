@@ -144,11 +144,11 @@ func Next[T any](t testing.TB, what string, from <-chan T) (next T) {
 	return next
 }
 
-// Alarms are what an operator is told of campaigns.
+// Alarms gets the alarms about campaigns.
 type Alarms chan error
 
-// Tell is what hears them. Nobody wants more than there is room for.
-func (a Alarms) Tell(_ firstcome.CampaignID, err error) {
+// Raise keeps an alarm, or drops it if there is no room.
+func (a Alarms) Raise(_ firstcome.CampaignID, err error) {
 	select {
 	case a <- err:
 	default:
