@@ -87,6 +87,22 @@ type Line struct {
 	Due time.Time
 }
 
+// A PastLine is a generation of a line as it ended, without Due. Users who were still in line were sent away.
+type PastLine struct {
+	Line
+	Reason  string    // sold_out, closed or lost
+	EndedAt time.Time // if the window's end ended it, the closing time of the window, not the time at which that was found
+}
+
+// Ended returns the line as a generation that ended.
+func (l Line) Ended(reason string, at time.Time) PastLine {
+	l.Due = time.Time{}
+	return PastLine{Line: l, Reason: reason, EndedAt: at}
+}
+
+// Next returns the line of the next generation. It keeps the pace's bucket.
+func (l Line) Next() Line { return Line{Generation: l.Generation + 1, Due: l.Due} }
+
 // A Ticket names a place in the line of a campaign. The zero value names none.
 type Ticket struct{ Generation, Number int64 }
 

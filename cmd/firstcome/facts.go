@@ -9,8 +9,8 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
-	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/follow"
+	"github.com/firstcome/firstcome/internal/kafka"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 

@@ -143,11 +143,7 @@ func (g inspectedRedis) auditedLine() audit.GateLine {
 	return audit.GateLine{
 		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
 			w, err := g.WrittenLine(ctx, id)
-			v.Line, v.Line.Due = w.Line, time.Time{}
-			for _, p := range w.Past {
-				was := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
-				v.Past = append(v.Past, audit.PastLine{Line: was, Reason: p.Reason, EndedAt: p.EndedAt})
-			}
+			v.Line, v.Line.Due, v.Past = w.Line, time.Time{}, w.Past
 			return v, unreadable(err)
 		},
 		InLine:  tickets(g.InLine),

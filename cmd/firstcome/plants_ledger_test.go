@@ -269,8 +269,8 @@ func (s *scene) drop() {
 		}
 	}
 	first := record.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(1, 1, 2), issued(2, 0, 0)}}
-	first.Line = gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []gate.PastLine{
-		{Generation: 1, Reason: "sold_out", EndedAt: s.now(), LastTicket: 4, ServedThrough: 3, Served: 3, Waiting: 1},
+	first.Line = gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []firstcome.PastLine{
+		{Line: firstcome.Line{Generation: 1, LastTicket: 4, ServedThrough: 3, Served: 3, Waiting: 1}, Reason: "sold_out", EndedAt: s.now()},
 	}}
 	second := record.Batch{Campaign: "drop", Epoch: 1, Coupons: []firstcome.Coupon{issued(3, 2, 1)}}
 	second.Line.Line = firstcome.Line{Generation: 2, LastTicket: 5, ServedThrough: 3, Served: 2, Waiting: 2}

@@ -410,7 +410,7 @@ func TestF77ALineIsCarriedOverAnewWhenTheLedgerChanges(t *testing.T) {
 			func(r *rewind) error {
 				return stage.Err(r.ledger.Recorder.Record(t.Context(), record.Batch{Campaign: "c", Epoch: 1, Line: gate.LineReport{
 					Line: firstcome.Line{Generation: 2},
-					Past: []gate.PastLine{{Generation: 1, Reason: "sold_out", EndedAt: time.Now().UTC(), LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}},
+					Past: []firstcome.PastLine{{Line: firstcome.Line{Generation: 1, LastTicket: 10, ServedThrough: 2, Served: 2, Waiting: 8}, Reason: "sold_out", EndedAt: time.Now().UTC()}},
 				}}))
 			},
 			want{0, []string{"#1", "#2", "no", "no"}, []string{"2=lost", "1=sold_out"}},

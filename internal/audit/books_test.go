@@ -19,7 +19,7 @@ type books struct {
 	coupons  []firstcome.Coupon
 	letters  []audit.Letter
 	lost     []audit.Range
-	past     []audit.PastLine
+	past     []firstcome.PastLine
 }
 
 // each returns a List of all of them.

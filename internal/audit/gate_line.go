@@ -33,10 +33,10 @@ type lineComparison struct {
 	before, after LineView
 	inLine        []GateTicket
 	tickets       map[firstcome.UserID]GateTicket
-	coupons       map[int64]int64 // number of the coupon, by its ticket in the generation
-	elsewhere     int64           // number of coupons with a ticket of another generation
-	last          place           // the last ticket of a coupon
-	past          []PastLine      // ended generations in the ledger
+	coupons       map[int64]int64      // number of the coupon, by its ticket in the generation
+	elsewhere     int64                // number of coupons with a ticket of another generation
+	last          place                // the last ticket of a coupon
+	past          []firstcome.PastLine // ended generations in the ledger
 }
 
 // begin reads the counters and the tickets.
@@ -61,7 +61,7 @@ func (l *lineComparison) begin(ctx context.Context, gate GateLine, id firstcome.
 // end reads the line's ended generations in the ledger, and the counters again.
 func (l *lineComparison) end(ctx context.Context, ledger Source, gate GateLine, id firstcome.CampaignID) (err error) {
 	if ledger.Past != nil {
-		err = ledger.Past(ctx, id, func(p PastLine) { l.past = append(l.past, p) })
+		err = ledger.Past(ctx, id, func(p firstcome.PastLine) { l.past = append(l.past, p) })
 	}
 	if err == nil {
 		l.after, err = gate.Counters(ctx, id)
@@ -198,8 +198,8 @@ func (c *comparison) compareTold() {
 	for _, told := range l.past {
 		lost = lost || told.Reason == "lost"
 		for _, at := range l.after.Past {
-			if told.Reason != "lost" && told.Generation == at.Generation && told.text() != at.text() {
-				c.differs("P9", "generation %d %s at the gate, but in the ledger it %s", at.Generation, at.text(), told.text())
+			if told.Reason != "lost" && told.Generation == at.Generation && pastText(told) != pastText(at) {
+				c.differs("P9", "generation %d %s at the gate, but in the ledger it %s", at.Generation, pastText(at), pastText(told))
 			}
 		}
 	}
@@ -214,6 +214,7 @@ func (c *comparison) compareTold() {
 	}
 }
 
-func (p PastLine) text() string {
+// pastText describes a generation that ended.
+func pastText(p firstcome.PastLine) string {
 	return fmt.Sprintf("ended as %s at %s with %d tickets, %d served, %d in line, and each up to %d ended", p.Reason, text(p.EndedAt), p.LastTicket, p.Served, p.Waiting, p.ServedThrough)
 }

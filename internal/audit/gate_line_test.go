@@ -68,7 +68,7 @@ func withLine() *remote {
 	s.issueTo(10, 2, 4)
 	s.counters = audit.LineView{
 		Line: firstcome.Line{Generation: 2, LastTicket: 8, ServedThrough: 4, Served: 4, Waiting: 2},
-		Past: []audit.PastLine{{Line: firstcome.Line{Generation: 1, LastTicket: 2, ServedThrough: 1, Served: 1, Waiting: 1}, Reason: "sold_out", EndedAt: at(2)}},
+		Past: []firstcome.PastLine{{Line: firstcome.Line{Generation: 1, LastTicket: 2, ServedThrough: 1, Served: 1, Waiting: 1}, Reason: "sold_out", EndedAt: at(2)}},
 	}
 	s.past = append(s.past, s.counters.Past...)
 	s.campaign.Line = s.counters.Line
@@ -179,7 +179,7 @@ func TestALineInUseHasNoBreach(t *testing.T) {
 		},
 		"ended": func(s *remote) {
 			was := s.counters.Line
-			s.counters.Past = append(s.counters.Past, audit.PastLine{Line: was, Reason: "closed", EndedAt: at(30)})
+			s.counters.Past = append(s.counters.Past, firstcome.PastLine{Line: was, Reason: "closed", EndedAt: at(30)})
 			s.counters.Line = firstcome.Line{Generation: 3}
 			s.inLine = nil
 		},
@@ -232,7 +232,7 @@ func TestAGenerationThatEndsInTheSecondReadingIsNoBreach(t *testing.T) {
 // TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew has an old gate that is back.
 func TestALineThatWasLostIsNotHeldAgainstWhatTheLedgerKnew(t *testing.T) {
 	s := withLine()
-	s.past = append(s.past, audit.PastLine{Line: s.counters.Line, Reason: "lost", EndedAt: at(60)})
+	s.past = append(s.past, firstcome.PastLine{Line: s.counters.Line, Reason: "lost", EndedAt: at(60)})
 	s.campaign.Line = firstcome.Line{Generation: 3}
 	if found := gateOf(t, s).Breaches; found.Total != 0 {
 		t.Error(found.Shown)

@@ -258,7 +258,7 @@ func (a *ledgerAudit) numbers(ctx context.Context, b *Breaches) error {
 		})
 	}
 	if err == nil {
-		err = a.source.Past(ctx, a.id, func(p PastLine) {
+		err = a.source.Past(ctx, a.id, func(p firstcome.PastLine) {
 			if p.Reason == "lost" {
 				a.lines++
 			}

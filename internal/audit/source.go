@@ -22,7 +22,7 @@ type Source struct {
 	// Coupons lists the coupons in number order, also voided ones.
 	Coupons List[firstcome.Coupon]
 	// Past lists the ended generations of the waiting line, in order.
-	Past List[PastLine]
+	Past List[firstcome.PastLine]
 	// Letters lists the dead letters of the campaign, also resolved ones, OtherLetters those that belong to no campaign, and Lost the ranges of lost
 	// numbers.
 	Letters      List[Letter]
@@ -78,15 +78,8 @@ func (r Range) last() int64 { return r.First + r.Count - 1 }
 
 // A LineView is the state of a campaign's line at its gate.
 type LineView struct {
-	Line firstcome.Line // without Due
-	Past []PastLine     // the last ended generations, in any order
-}
-
-// A PastLine is an ended generation of a line.
-type PastLine struct {
-	firstcome.Line // at its end, without Due
-	Reason         string
-	EndedAt        time.Time
+	Line firstcome.Line       // without Due
+	Past []firstcome.PastLine // the last ended generations, in any order
 }
 
 // A place is the ticket of a coupon.

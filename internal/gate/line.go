@@ -55,7 +55,7 @@ type LineReport struct {
 	// Line is the state after the batch's last entry. Its generation is 0 if no entry has a state. Its Due is not set. Users who join or leave create
 	// no entry.
 	Line firstcome.Line
-	Past []PastLine // generations that ended, in order
+	Past []firstcome.PastLine // generations that ended, in order
 }
 
 // Empty reports whether the report is empty.
@@ -78,18 +78,7 @@ type LineState struct {
 	Campaign firstcome.Campaign
 	Line     firstcome.Line
 	InForce  int64
-	Now      time.Time  // the gate's time
-	Joined   time.Time  // when the next user in line joined, by the gate's clock; zero if the line is empty or the time is unknown
-	Past     []PastLine // the last generations, newest first
-}
-
-// A PastLine is a generation that ended. Users who were still in line were sent away.
-type PastLine struct {
-	Generation    int64
-	Reason        string    // sold_out, closed or lost
-	EndedAt       time.Time // if the window's end ended it, the closing time of the window, not the time at which that was found
-	LastTicket    int64     // the last ticket issued
-	ServedThrough int64     // every ticket up to it had already ended
-	Served        int64     // tickets whose users got a coupon, or had one
-	Waiting       int64     // tickets whose users were sent away
+	Now      time.Time            // the gate's time
+	Joined   time.Time            // when the next user in line joined, by the gate's clock; zero if the line is empty or the time is unknown
+	Past     []firstcome.PastLine // the last generations, newest first
 }

@@ -163,12 +163,8 @@ func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(
 	}, `SELECT number, user_id, code, issued_at, voided_at, generation, ticket, direct FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
-func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(audit.PastLine)) error {
-	return every(ctx, b, "the lines that ended", each, func(take sqldb.Scan) (audit.PastLine, error) {
-		p, err := scanPast(take)
-		line := firstcome.Line{Generation: p.Generation, LastTicket: p.LastTicket, ServedThrough: p.ServedThrough, Served: p.Served, Waiting: p.Waiting}
-		return audit.PastLine{Line: line, Reason: p.Reason, EndedAt: p.EndedAt}, err
-	}, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
+func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(firstcome.PastLine)) error {
+	return every(ctx, b, "the lines that ended", each, scanPast, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
 }
 
 func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {

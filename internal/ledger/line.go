@@ -48,7 +48,7 @@ type ticket struct {
 // A pastLine is a generation that ended, as a row of past_lines that will be written.
 type pastLine struct {
 	campaign firstcome.CampaignID
-	gate.PastLine
+	firstcome.PastLine
 }
 
 // joinLine assigns the next ticket to a user and returns it, or returns 0 if the line is full.
@@ -95,8 +95,8 @@ func (w *writes) endLine(s *stock, now time.Time) bool {
 	if why == 0 {
 		return false
 	}
-	w.past = append(w.past, pastLine{s.ID, pastOf(s.line, why.String(), s.endedAt(why, now))})
-	s.line = nextLine(s.line)
+	w.past = append(w.past, pastLine{s.ID, s.line.Ended(why.String(), s.endedAt(why, now))})
+	s.line = s.line.Next()
 	return true
 }
 
@@ -106,11 +106,6 @@ func (s *stock) endedAt(why firstcome.Outcome, now time.Time) time.Time {
 		return s.seen().Since(why)
 	}
 	return now
-}
-
-// nextLine returns the line that follows a line that ended. The pace's bucket is kept.
-func nextLine(l firstcome.Line) firstcome.Line {
-	return firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 }
 
 // changeLine ends the generation in the transaction of a change at now, if it is over by the campaign's state before or after the
@@ -134,7 +129,7 @@ func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 			return nil
 		}
 	}
-	if err := insertPast(t, from.ID, pastOf(from.line, why.String(), at)); err != nil {
+	if err := insertPast(t, from.ID, from.line.Ended(why.String(), at)); err != nil {
 		return err
 	}
 	return beginLine(t, &from)

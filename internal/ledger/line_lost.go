@@ -63,14 +63,14 @@ func mayBeLined(t *sqldb.Tx, s *stock) (is bool, err error) {
 
 // loseGeneration ends the current generation with reasonLost.
 func loseGeneration(t *sqldb.Tx, s *stock, now time.Time) error {
-	if err := insertPast(t, s.ID, pastOf(s.line, reasonLost, now)); err != nil {
+	if err := insertPast(t, s.ID, s.line.Ended(reasonLost, now)); err != nil {
 		return err
 	}
 	return beginLine(t, s)
 }
 
 // beginLine writes the line that follows s.line, which has ended.
-func beginLine(t *sqldb.Tx, s *stock) error { return setLine(t, s.ID, nextLine(s.line)) }
+func beginLine(t *sqldb.Tx, s *stock) error { return setLine(t, s.ID, s.line.Next()) }
 
 func setLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
 	_, err := t.Change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
@@ -81,18 +81,18 @@ func setLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
 // carryLine ends the generation, because it is unknown which of its tickets were assigned, and begins the next one with the users
 // who were carried over. So new users never get a ticket that a lost user may hold. It returns the past generations that a gate
 // keeps.
-func carryLine(t *sqldb.Tx, s *stock, carried recovery.Carried, now time.Time) (past []gate.PastLine, err error) {
+func carryLine(t *sqldb.Tx, s *stock, carried recovery.Carried, now time.Time) (past []firstcome.PastLine, err error) {
 	lined, err := mayBeLined(t, s)
 	if err != nil {
 		return nil, err
 	}
 	if lined || carried.People > 0 {
-		if err := insertPast(t, s.ID, pastOf(s.line, reasonLost, now)); err != nil {
+		if err := insertPast(t, s.ID, s.line.Ended(reasonLost, now)); err != nil {
 			return nil, err
 		}
-		s.line = nextLine(s.line)
+		s.line = s.line.Next()
 		for ; s.line.Generation < carried.Generation; s.line.Generation++ { // generations that only the line's log has
-			if err := insertPast(t, s.ID, pastOf(firstcome.Line{Generation: s.line.Generation}, reasonLost, now)); err != nil {
+			if err := insertPast(t, s.ID, firstcome.Line{Generation: s.line.Generation}.Ended(reasonLost, now)); err != nil {
 				return nil, err
 			}
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -31,7 +30,7 @@ func TestF77ClosingACampaignOfAnotherRedisEndsItsLineAsLost(t *testing.T) {
 		stage.Must(t, err)
 		at, err := other.Gate.LineOf(t.Context(), "c")
 		stage.Must(t, err)
-		want := gate.PastLine{Generation: 1, Reason: "lost", LastTicket: 5, ServedThrough: 2, Served: 1, Waiting: 3}
+		want := firstcome.PastLine{Line: firstcome.Line{Generation: 1, LastTicket: 5, ServedThrough: 2, Served: 1, Waiting: 3}, Reason: "lost"}
 		if len(at.Past) == 1 {
 			want.EndedAt = at.Past[0].EndedAt
 		}

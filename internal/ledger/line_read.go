@@ -78,7 +78,7 @@ func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.
 		state = gate.LineState{Campaign: s.seen(), Line: s.line, InForce: s.inForce, Now: now}
 		state.Campaign.Pace = s.Pace
 		if why := s.sendsAway(now); why != 0 && !g.rows.remote() { // the window has passed, and no write has ended the generation yet
-			state.Past, state.Line = []gate.PastLine{pastOf(s.line, why.String(), s.endedAt(why, now))}, nextLine(s.line)
+			state.Past, state.Line = []firstcome.PastLine{s.line.Ended(why.String(), s.endedAt(why, now))}, s.line.Next()
 		}
 		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {
 			return err
@@ -106,17 +106,9 @@ func nextJoined(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID
 	return joined, err
 }
 
-// pastOf returns the PastLine of a line that ended.
-func pastOf(l firstcome.Line, reason string, at time.Time) gate.PastLine {
-	return gate.PastLine{
-		Generation: l.Generation, Reason: reason, EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
-		Served: l.Served, Waiting: l.Waiting,
-	}
-}
-
 const pastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
 
-func scanPast(take sqldb.Scan) (p gate.PastLine, err error) {
+func scanPast(take sqldb.Scan) (p firstcome.PastLine, err error) {
 	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, when(&p.EndedAt))
 	return p, err
 }

@@ -1,6 +1,6 @@
 package ledger
 
-import "github.com/firstcome/firstcome/internal/gate"
+import "github.com/firstcome/firstcome"
 
 // lines records a remote gate's report about its line. It adds ended generations that the ledger lacks. It updates the line's counters if
 // the report is later than the row. The ledger does not learn which users joined or left.
@@ -21,7 +21,7 @@ func (r *recording) lines() error {
 }
 
 // addPast adds a generation that ended, unless the ledger has it.
-func (r *recording) addPast(p gate.PastLine) error {
+func (r *recording) addPast(p firstcome.PastLine) error {
 	known, err := r.Exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
 	if err != nil || known {
 		return err

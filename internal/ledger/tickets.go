@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -221,7 +220,7 @@ func endRange(t *sqldb.Tx, first, last *ticket, want int64) error {
 }
 
 // insertPast writes a generation of a campaign's line that ended.
-func insertPast(t *sqldb.Tx, id firstcome.CampaignID, p gate.PastLine) error {
+func insertPast(t *sqldb.Tx, id firstcome.CampaignID, p firstcome.PastLine) error {
 	_, err := t.Change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(id), p.Generation, p.LastTicket, p.ServedThrough, p.Served, p.Waiting, p.Reason, p.EndedAt.UnixMicro())

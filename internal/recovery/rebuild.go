@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Rebuild is one attempt at rebuilding a campaign's gate from the ledger. A later attempt has a higher number, and supersedes this one: each step
@@ -115,9 +114,9 @@ type Refill struct {
 	Issued     int64
 	DecidedAt  time.Time
 	Line       firstcome.Line
-	Past       []gate.PastLine // the last generations, newest first
-	Lost       int64           // numbers that the gate may have issued, and that nobody has
-	LostPlaces int64           // how many people at least were in line before, and no longer are
+	Past       []firstcome.PastLine // the last generations, newest first
+	Lost       int64                // numbers that the gate may have issued, and that nobody has
+	LostPlaces int64                // how many people at least were in line before, and no longer are
 }
 
 // A NoRoomError means that a gate's server lacks memory for the second copy of a campaign's keys that a rebuild loads.

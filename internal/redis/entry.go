@@ -206,13 +206,13 @@ func (e item) line() (r gate.LineReport, err error) {
 		if err != nil {
 			return r, fmt.Errorf("its field ended is %q: %w", text, err)
 		}
-		r.Past = []gate.PastLine{past}
+		r.Past = []firstcome.PastLine{past}
 	}
 	return r, nil
 }
 
 // pastOf returns a generation that ended from the words of the field ended.
-func pastOf(words []string) (p gate.PastLine, err error) {
+func pastOf(words []string) (p firstcome.PastLine, err error) {
 	if len(words) != 7 {
 		return p, errors.New("it has not seven words")
 	}
@@ -227,10 +227,7 @@ func pastOf(words []string) (p gate.PastLine, err error) {
 	if err != nil || at[0] == 0 || l.LastTicket == 0 {
 		return p, errors.New("nobody was in it, or it did not end")
 	}
-	return gate.PastLine{
-		Generation: l.Generation, Reason: words[1], EndedAt: time.UnixMicro(at[0]).UTC(), LastTicket: l.LastTicket,
-		ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
-	}, nil
+	return l.Ended(words[1], time.UnixMicro(at[0]).UTC()), nil
 }
 
 // lineOf returns a line from its five numbers. It refuses one that no line can be, as the ledger does.

@@ -191,7 +191,7 @@ type Ticket struct {
 // A Written is what the campaign's hash has of a line.
 type Written struct {
 	firstcome.Line
-	Past []gate.PastLine // the generations that ended last
+	Past []firstcome.PastLine // the generations that ended last
 }
 
 // WrittenLine returns the counters of a campaign's line and the generations that ended last, as they are written: also of

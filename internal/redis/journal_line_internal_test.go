@@ -32,9 +32,9 @@ func TestEntriesSayWhatBecameOfALine(t *testing.T) {
 	if len(all) != 1 || len(all[0].entries) != 2 || len(all[0].Garbage) > 0 {
 		t.Fatalf("they are %+v", all)
 	}
-	want := gate.LineReport{Line: firstcome.Line{Generation: 4}, Past: []gate.PastLine{
-		{Generation: 2, Reason: "sold_out", EndedAt: time.UnixMicro(1700000000000000).UTC(), LastTicket: 11, ServedThrough: 9, Served: 5, Waiting: 2},
-		{Generation: 3, Reason: "closed", EndedAt: time.UnixMicro(1700000001000000).UTC(), LastTicket: 1, Waiting: 1},
+	want := gate.LineReport{Line: firstcome.Line{Generation: 4}, Past: []firstcome.PastLine{
+		{Line: firstcome.Line{Generation: 2, LastTicket: 11, ServedThrough: 9, Served: 5, Waiting: 2}, Reason: "sold_out", EndedAt: time.UnixMicro(1700000000000000).UTC()},
+		{Line: firstcome.Line{Generation: 3, LastTicket: 1, Waiting: 1}, Reason: "closed", EndedAt: time.UnixMicro(1700000001000000).UTC()},
 	}}
 	if diff := cmp.Diff(want, all[0].Line); diff != "" {
 		t.Errorf("the line is reported otherwise (-want +got):\n%s", diff)

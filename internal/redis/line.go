@@ -273,7 +273,7 @@ func lineFields(fill recovery.Refill) []string {
 }
 
 // pastField is what readPast reads, a line for each.
-func pastField(past []gate.PastLine) string {
+func pastField(past []firstcome.PastLine) string {
 	lines := make([]string, len(past))
 	for n, p := range past {
 		lines[n] = fmt.Sprintf("%d %s %d %d %d %d %d", p.Generation, p.Reason, p.EndedAt.UnixMicro(), p.LastTicket, p.ServedThrough, p.Served, p.Waiting)

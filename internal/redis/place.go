@@ -135,16 +135,13 @@ func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 	state := gate.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {
-		l, at := s.Line, s.now
+		at := s.now
 		if why == firstcome.Closed {
 			at = s.campaign.Since(why)
 		}
-		state.Past = append(state.Past, gate.PastLine{
-			Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket,
-			ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
-		})
+		state.Past = append(state.Past, s.Line.Ended(why.String(), at))
 		state.Joined = time.Time{}
-		state.Line = firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
+		state.Line = s.Line.Next()
 	}
 	for text := range strings.Lines(s.past) {
 		p, err := readPast(strings.TrimSpace(text))
@@ -159,7 +156,7 @@ func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 }
 
 // readPast reads what a script says of a generation that ended.
-func readPast(text string) (p gate.PastLine, err error) {
+func readPast(text string) (p firstcome.PastLine, err error) {
 	words := strings.Fields(text)
 	if len(words) != 7 {
 		return p, fmt.Errorf("%w: of a line that ended it has %q", errHolder, text)

@@ -274,8 +274,8 @@ func hangingSink(d *drained) {
 // reportComes puts entries about a line between coupons and garbage. The first sink takes none of them.
 func reportComes(d *drained) {
 	all := d.issue("c", 3)
-	one := gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []gate.PastLine{ended(1, "sold_out")}}
-	two := gate.LineReport{Line: firstcome.Line{Generation: 3}, Past: []gate.PastLine{ended(2, "closed")}}
+	one := gate.LineReport{Line: firstcome.Line{Generation: 2}, Past: []firstcome.PastLine{ended(1, "sold_out")}}
+	two := gate.LineReport{Line: firstcome.Line{Generation: 3}, Past: []firstcome.PastLine{ended(2, "closed")}}
 	stage.Must(d.t, d.Report(d.t.Context(), "c", one))
 	stage.Must(d.t, d.Litter(d.t.Context(), "c"))
 	stage.Must(d.t, d.Report(d.t.Context(), "c", two))
@@ -290,7 +290,7 @@ func reportComes(d *drained) {
 	d.gone("c", all...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if diff := cmp.Diff(gate.LineReport{Line: two.Line, Past: []gate.PastLine{ended(1, "sold_out"), ended(2, "closed")}}, d.line); diff != "" || len(d.garbage) != 1 {
+	if diff := cmp.Diff(gate.LineReport{Line: two.Line, Past: []firstcome.PastLine{ended(1, "sold_out"), ended(2, "closed")}}, d.line); diff != "" || len(d.garbage) != 1 {
 		d.t.Errorf("the line was reported otherwise, beside %d garbage (-want +got):\n%s", len(d.garbage), diff)
 	}
 }

@@ -20,15 +20,15 @@ func served(number, generation, ticket int64) firstcome.Coupon {
 }
 
 // ended returns a generation of four tickets that ended.
-func ended(generation int64, reason string) gate.PastLine {
-	return gate.PastLine{
-		Generation: generation, Reason: reason, EndedAt: stage.Epoch.Add(time.Duration(generation) * time.Second),
-		LastTicket: 4, ServedThrough: 2, Served: 2, Waiting: 1,
+func ended(generation int64, reason string) firstcome.PastLine {
+	return firstcome.PastLine{
+		Line:   firstcome.Line{Generation: generation, LastTicket: 4, ServedThrough: 2, Served: 2, Waiting: 1},
+		Reason: reason, EndedAt: stage.Epoch.Add(time.Duration(generation) * time.Second),
 	}
 }
 
 // hasLine expects what the ledger knows of the line.
-func (k *kept) hasLine(line firstcome.Line, past ...gate.PastLine) {
+func (k *kept) hasLine(line firstcome.Line, past ...firstcome.PastLine) {
 	k.t.Helper()
 	got, err := k.LineOf(k.t.Context(), "c")
 	stage.Must(k.t, err)
@@ -57,7 +57,7 @@ func lineReported(k *kept) {
 	k.hasLine(left.Line)
 	turned := gate.LineReport{
 		Line: firstcome.Line{Generation: 3, LastTicket: 1, Waiting: 1},
-		Past: []gate.PastLine{ended(1, "sold_out"), ended(2, "closed")},
+		Past: []firstcome.PastLine{ended(1, "sold_out"), ended(2, "closed")},
 	}
 	k.reports(2, turned)
 	for _, again := range []gate.LineReport{first, turned, {}, {Past: turned.Past[:1]}} { // entries are given again
@@ -67,7 +67,7 @@ func lineReported(k *kept) {
 	k.reports(3, gate.LineReport{Line: firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}}, served(3, 3, 1))
 	k.hasLine(firstcome.Line{Generation: 3, LastTicket: 9, ServedThrough: 1, Served: 1, Waiting: 8}, ended(2, "closed"), ended(1, "sold_out"))
 	buried := k.batch(served(4, 3, 2))
-	buried.Line = gate.LineReport{Line: firstcome.Line{Generation: 4}, Past: []gate.PastLine{ended(3, "closed")}}
+	buried.Line = gate.LineReport{Line: firstcome.Line{Generation: 4}, Past: []firstcome.PastLine{ended(3, "closed")}}
 	k.drained(4, []int64{4}, false)(k.Bury(k.t.Context(), buried, "a trial"))
 	k.hasLine(firstcome.Line{Generation: 4}, ended(3, "closed"), ended(2, "closed"), ended(1, "sold_out"))
 }

@@ -266,7 +266,7 @@ func (w *lineWalk) same(r *rapid.T) {
 	w.walk.same(r)
 	state, err := w.s.LineOf(w.ctx, w.m.ID)
 	line, joined, past := w.m.lines()
-	if err != nil || state.Line != line || !state.Joined.Equal(joined) || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b gate.PastLine) bool { return cmp.Equal(a, b) }) {
+	if err != nil || state.Line != line || !state.Joined.Equal(joined) || state.InForce != int64(len(w.m.holds)) || !slices.EqualFunc(state.Past, past, func(a, b firstcome.PastLine) bool { return cmp.Equal(a, b) }) {
 		r.Fatalf("the gate has the line %+v, whose next joined at %v, and before it %+v, %v; the rule %+v, %v and %+v", state.Line, state.Joined, state.Past, err, line, joined, past)
 	}
 	for range 2 {

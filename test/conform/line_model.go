@@ -13,7 +13,7 @@ type modelLine struct {
 	firstcome.Line
 	queue  []waiter
 	joined map[firstcome.UserID]bool // whose tickets have ended
-	past   []gate.PastLine
+	past   []firstcome.PastLine
 }
 
 // A waiter is somebody in line.
@@ -98,15 +98,14 @@ func (m *model) sendAway(now time.Time, changed bool) {
 
 // finish ends the generation.
 func (m *model) finish(why string, at time.Time) {
-	m.past = append([]gate.PastLine{m.ended(why, at)}, m.past...)
+	m.past = append([]firstcome.PastLine{m.ended(why, at)}, m.past...)
 	m.Line = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}
 }
 
-func (m *model) ended(why string, at time.Time) gate.PastLine {
-	return gate.PastLine{
-		Generation: m.Generation, Reason: why, EndedAt: at, LastTicket: m.LastTicket,
-		ServedThrough: m.ServedThrough, Served: m.Served, Waiting: m.Waiting,
-	}
+func (m *model) ended(why string, at time.Time) firstcome.PastLine {
+	past := firstcome.PastLine{Line: m.Line, Reason: why, EndedAt: at}
+	past.Due = time.Time{}
+	return past
 }
 
 // serve issues to those next in line.
@@ -184,7 +183,7 @@ func (m *model) place(user firstcome.UserID) (p firstcome.Place, number int64) {
 }
 
 // lines returns the line, when who is next joined, and the lines before it, as somebody sees them who only reads.
-func (m *model) lines() (line firstcome.Line, joined time.Time, told []gate.PastLine) {
+func (m *model) lines() (line firstcome.Line, joined time.Time, told []firstcome.PastLine) {
 	seen := m.peek()
 	past := m.past
 	line = m.Line
@@ -196,7 +195,7 @@ func (m *model) lines() (line firstcome.Line, joined time.Time, told []gate.Past
 		if why == firstcome.Closed {
 			at = seen.since(why)
 		}
-		past = append([]gate.PastLine{m.ended(why.String(), at)}, past...)
+		past = append([]firstcome.PastLine{m.ended(why.String(), at)}, past...)
 		line, joined = firstcome.Line{Generation: m.Generation + 1, Due: m.Due}, time.Time{}
 	}
 	return line, joined, past[:min(len(past), gate.MaxPastLines)]

@@ -168,7 +168,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 		clock, now := g.now(c)
 		c.release(clock, g.Quarantine)
 		var issued []firstcome.Coupon
-		var ended []gate.PastLine
+		var ended []firstcome.PastLine
 		for _, user := range users {
 			d, over := c.decide(user, now, direct)
 			ended = append(ended, over...)
@@ -191,7 +191,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 }
 
 // decide decides a claim by the rule. It returns the generations of the line that ended with it, too.
-func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d firstcome.Decision, ended []gate.PastLine) {
+func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d firstcome.Decision, ended []firstcome.PastLine) {
 	before := c.line
 	ended = c.sendAway(now, false)
 	seen, taken := c.asSeen(), c.inForce()

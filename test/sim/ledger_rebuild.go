@@ -324,7 +324,7 @@ func (a *account) carry(frozen firstcome.Line, carried recovery.Carried) (lostPl
 	if !a.lined() && l.LastTicket == 0 && carried.People == 0 {
 		return lostPlaces
 	}
-	a.line.Past = slices.Insert(a.line.Past, 0, gate.PastLine{Generation: l.Generation, Reason: reasonLost, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting})
+	a.line.Past = slices.Insert(a.line.Past, 0, l.Ended(reasonLost, time.Time{}))
 	*l = firstcome.Line{Generation: max(l.Generation+1, carried.Generation), Due: l.Due}
 	if carried.People > 0 {
 		l.LastTicket, l.ServedThrough, l.Waiting = carried.Last, carried.First-1, carried.People

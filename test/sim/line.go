@@ -18,7 +18,7 @@ type queue struct {
 	people []inLine                        // in the order of their tickets
 	joined map[firstcome.UserID]bool       // who had a ticket that has ended
 	left   map[firstcome.UserID]ticketName // of the epoch, that they gave back last, or were sent away with
-	past   []gate.PastLine                 // newest first
+	past   []firstcome.PastLine            // newest first
 }
 
 // A ticketName is a unique name of a ticket.
@@ -106,15 +106,12 @@ func (c *course) since(o firstcome.Outcome) time.Time {
 }
 
 // endsAs returns the generation as it ends.
-func (c *course) endsAs(why firstcome.Outcome, at time.Time) gate.PastLine {
-	l := c.line
-	return gate.PastLine{
-		Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough, Served: l.Served, Waiting: l.Waiting,
-	}
+func (c *course) endsAs(why firstcome.Outcome, at time.Time) firstcome.PastLine {
+	return c.line.Ended(why.String(), at)
 }
 
 // sendAway ends the generation if everybody in line is sent away, by a change that was just made or not. It returns the one that ended.
-func (c *course) sendAway(now time.Time, changed bool) (ended []gate.PastLine) {
+func (c *course) sendAway(now time.Time, changed bool) (ended []firstcome.PastLine) {
 	why := c.away(now)
 	if why == 0 {
 		return nil
@@ -123,19 +120,19 @@ func (c *course) sendAway(now time.Time, changed bool) (ended []gate.PastLine) {
 	if why == firstcome.Closed && !changed {
 		at = c.since(why)
 	}
-	ended = []gate.PastLine{c.endsAs(why, at)}
+	ended = []firstcome.PastLine{c.endsAs(why, at)}
 	c.did(happening{sent: why.String(), quantity: c.Quantity})
 	c.past = append(slices.Clone(ended), c.past...)
 	for _, p := range c.people {
 		c.joined[p.user] = true
 		c.left[p.user] = ticketName{c.line.Generation, p.ticket}
 	}
-	c.people, c.line = nil, firstcome.Line{Generation: c.line.Generation + 1, Due: c.line.Due}
+	c.people, c.line = nil, c.line.Next()
 	return ended
 }
 
 // report returns what the journal says of the line, if a generation ended, or of a campaign that ever had a pace, with coupons.
-func (c *course) report(ended []gate.PastLine) (r gate.LineReport) {
+func (c *course) report(ended []firstcome.PastLine) (r gate.LineReport) {
 	if c.lined || len(ended) > 0 {
 		r.Line, r.Past = c.line, ended
 		r.Line.Due = time.Time{}
@@ -345,8 +342,8 @@ func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.Li
 			state.Joined = c.people[0].at
 		}
 		if why := c.away(now); why != 0 {
-			state.Past = append([]gate.PastLine{c.endsAs(why, c.since(why))}, c.past...)
-			state.Line, state.Joined = firstcome.Line{Generation: c.line.Generation + 1, Due: c.line.Due}, time.Time{}
+			state.Past = append([]firstcome.PastLine{c.endsAs(why, c.since(why))}, c.past...)
+			state.Line, state.Joined = c.line.Next(), time.Time{}
 		}
 		state.Past = state.Past[:min(len(state.Past), gate.MaxPastLines)]
 	})

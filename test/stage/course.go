@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Course is a campaign as far as its changes came to the gate.
@@ -19,7 +18,7 @@ type Course struct {
 	Tickets       map[firstcome.UserID]int64 // of those in line
 	joined        []firstcome.UserID         // by ticket, from 1
 	joinedAt      []time.Time                // the same
-	Past          []gate.PastLine            // newest first
+	Past          []firstcome.PastLine       // newest first
 	left          map[firstcome.UserID]bool  // who left the line or was sent away
 	Applied       []int64                    // versions, as they took effect
 	epoch         int64

@@ -97,7 +97,7 @@ func (a *account) reported(r gate.LineReport) {
 		a.line.Line = r.Line
 	}
 	for _, p := range r.Past {
-		if !slices.ContainsFunc(a.line.Past, func(known gate.PastLine) bool { return known.Generation == p.Generation }) {
+		if !slices.ContainsFunc(a.line.Past, func(known firstcome.PastLine) bool { return known.Generation == p.Generation }) {
 			a.line.Past = slices.Insert(a.line.Past, 0, p)
 		}
 	}

@@ -44,7 +44,7 @@ func (c *Course) end(user firstcome.UserID, served bool) {
 
 // ending returns what became of the generation if everybody is sent away: the campaign is closed, or every coupon is in
 // force and nobody stands by; because of a change that was just made, or not.
-func (c *Course) ending(now time.Time, changed bool) (past gate.PastLine, ends bool) {
+func (c *Course) ending(now time.Time, changed bool) (past firstcome.PastLine, ends bool) {
 	why := firstcome.Decide(c.lined(), now, int64(len(c.Holders)), false, true)
 	if c.Line.LastTicket == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
 		return past, false
@@ -53,11 +53,7 @@ func (c *Course) ending(now time.Time, changed bool) (past gate.PastLine, ends b
 	if why == firstcome.Closed && !changed {
 		at = c.Since(why)
 	}
-	l := c.Line
-	return gate.PastLine{
-		Generation: l.Generation, Reason: why.String(), EndedAt: at, LastTicket: l.LastTicket, ServedThrough: l.ServedThrough,
-		Served: l.Served, Waiting: l.Waiting,
-	}, true
+	return c.Line.Ended(why.String(), at), true
 }
 
 // endLine ends the generation if everybody is sent away, and tells why.
@@ -72,13 +68,8 @@ func (c *Course) endLine(now time.Time, changed bool) (ended string) {
 	}
 	clear(c.Tickets)
 	c.joined, c.joinedAt = nil, nil
-	c.Line = behind(c.Line)
+	c.Line = c.Line.Next()
 	return past.Reason
-}
-
-// behind returns the line behind one that ended.
-func behind(l firstcome.Line) firstcome.Line {
-	return firstcome.Line{Generation: l.Generation + 1, Due: l.Due}
 }
 
 // next returns who is served next.
@@ -213,7 +204,7 @@ func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.Li
 		now := g.now(c)
 		state = gate.LineState{Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past)}
 		if past, ends := c.ending(now, false); ends {
-			state.Past, state.Line = slices.Insert(state.Past, 0, past), behind(c.Line)
+			state.Past, state.Line = slices.Insert(state.Past, 0, past), c.Line.Next()
 		} else if c.Line.Waiting > 0 {
 			state.Joined = c.joinedAt[c.Tickets[c.next(1)[0]]-1]
 		}
