@@ -142,9 +142,9 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		c.ID = id
 		var gate string
 		line := &c.Line
-		err := take((*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
+		err := take(quantityInto(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
 			&c.Secret, &c.LastNumber, &c.Drained, &c.Position, when(&c.CreatedAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
-			paceIn{&c.Pace}, &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
+			paceInto(&c.Pace), &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
 		c.Remote = gate != gateKind
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, applied, gate, epoch, secret, last_number, drained_through, position, created_at,

@@ -31,7 +31,7 @@ func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(
 	return every(ctx, b, "the changes", each, func(take sqldb.Scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
-		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused, (*quantityIn)(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt)); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused, quantityInto(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt)); err != nil {
 			return c, err
 		}
 		c.Wrong = decodeChange(&c.Change, payload, 0)

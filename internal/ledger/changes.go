@@ -132,7 +132,10 @@ func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) 
 			c.Epoch = epoch
 		}
 	case firstcome.ChangeReconcile:
-		var r storedReconcile
+		var r struct {
+			Paused, Closed bool
+			ClosedAt       *int64 `json:"closed_at"`
+		}
 		if c.Terms, err = decodeTerms(payload); err == nil {
 			err = json.Unmarshal([]byte(payload), &r)
 		}

@@ -57,6 +57,9 @@ func (m maybe[T]) Scan(column any) error {
 // A quantityIn scans a column into a quantity.
 type quantityIn int64
 
+// quantityInto scans a column into a quantity.
+func quantityInto(into *int64) *quantityIn { return (*quantityIn)(into) }
+
 // Scan implements sql.Scanner.
 func (q *quantityIn) Scan(column any) error {
 	var n sql.NullInt64
@@ -79,6 +82,9 @@ func unlimited(quantity sql.NullInt64) int64 {
 
 // A paceIn scans a column into a pace.
 type paceIn struct{ into **firstcome.Pace }
+
+// paceInto scans a column into a pace.
+func paceInto(into **firstcome.Pace) paceIn { return paceIn{into} }
 
 // Scan implements sql.Scanner.
 func (p paceIn) Scan(column any) error {

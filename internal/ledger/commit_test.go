@@ -218,13 +218,12 @@ func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
 		for _, moved := range []bool{false, true} {
 			known, seen := newMemory(byDialect[d], nil), &noted{}
 			s := stock{inForce: 1, issued: 1, lastNumber: 1, line: firstcome.Line{Generation: 1}}
-			was := inRow{lastNumber: 0, line: s.line}
+			known.changed["c"] = inRow{lastNumber: 0, line: s.line}
 			if moved {
 				s.line.LastTicket, s.line.Waiting = 1, 1
 			}
 			known.stocks["c"] = s
-			w := &writes{Tx: &sqldb.Tx{Statements: seen, Dialect: d, Local: known}, dirty: map[firstcome.CampaignID]inRow{"c": was}}
-			stage.Must(t, gateQueriesOf[d].update(w))
+			stage.Must(t, writeRows(&sqldb.Tx{Statements: seen, Dialect: d, Local: known}))
 			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
 				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
 			}

@@ -99,7 +99,7 @@ func (rd *Reads) Export(ctx context.Context, id firstcome.CampaignID, p Page, ea
 // Wallet returns at most limit of a user's coupons in force, of the campaigns with ids above after, in the order of these ids.
 func (rd *Reads) Wallet(ctx context.Context, user firstcome.UserID, after firstcome.CampaignID, limit int) ([]firstcome.Coupon, error) {
 	rows, err := rd.db.Conclude.QueryContext(ctx, `SELECT `+couponColumns+` FROM coupons
-		WHERE `+rd.rows.queries.holder+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
+		WHERE `+rd.rows.holderColumn()+` = ? AND campaign_id > ? AND voided_at IS NULL ORDER BY campaign_id LIMIT ?`, user, after, limit)
 	coupons, err := allCoupons(rows, err)
 	return coupons, sqldb.Wrap(err, "read a wallet")
 }

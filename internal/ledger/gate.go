@@ -66,7 +66,7 @@ type claims struct {
 
 // Claim decides claims in one transaction: see gate.Decider. When it returns, the issued coupons are on the disk.
 func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decisions(ctx, &claims{claimants: claimants{id, users}})
+	return g.decisions(ctx, &claims{claimants: claimants{id: id, users: users}})
 }
 
 // decisions decides the claims of a call and returns the decisions.
@@ -240,21 +240,21 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 	if w.endLine(&s, now) {
 		clear(waits)
 	}
-	campaign, quarantined := s.seen(), s.quarantined.coupons
-	opened := campaign.Opened(now)
+	seen, quarantined := s.seen(), s.quarantined.coupons
+	opened := seen.Opened(now)
 	if c.direct != nil {
-		campaign = campaign.Direct()
-	} else if campaign.Pace != nil && !s.quarantined.soldOut {
+		seen = seen.Direct()
+	} else if seen.Pace != nil && !s.quarantined.soldOut {
 		quarantined = 0 // a user who joins the line waits until the stock has left quarantine
 	}
-	campaign.OpenedAt = opened
+	seen.OpenedAt = opened
 	c.decisions = make([]firstcome.Decision, len(c.users))
 	issued := make([]firstcome.Coupon, 0, len(c.users)) // must never be reallocated: holds points into it
 	for n, user := range c.users {
 		coupon := holds[user]
 		ticket := waits[user]
 		var undecided error
-		outcome := firstcome.Decide(campaign, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
+		outcome := firstcome.Decide(seen, now, s.inForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
 		if outcome == firstcome.Waiting && ticket == 0 {
 			if ticket = w.joinLine(&s, user, now, g.maxLine); ticket > 0 {
 				waits[user] = ticket
@@ -264,7 +264,7 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 		}
 		if outcome == firstcome.Issued {
 			issued = append(issued, g.issue(&s, user, now))
-			campaign.SoldOutAt = campaign.SoldOut(s.inForce, now)
+			seen.SoldOutAt = seen.SoldOut(s.inForce, now)
 			coupon = &issued[len(issued)-1]
 			coupon.Direct = c.direct != nil
 			holds[user] = coupon
@@ -279,19 +279,19 @@ func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcom
 		d := &c.decisions[n]
 		*d = firstcome.Decision{
 			Outcome: outcome, Undecided: undecided, At: now, Version: s.Version, TermsVersion: s.termsVersion, InForce: s.inForce,
-			Since: campaign.Since(outcome), OpenedAt: campaign.OpenedAt, Lease: leaseOf(w.Tx, &s, now, outcome), InLine: s.line.Waiting,
+			Since: seen.Since(outcome), OpenedAt: seen.OpenedAt, Lease: leaseOf(w.Tx, &s, now, outcome), InLine: s.line.Waiting,
 		}
 		if c.direct != nil && !outcome.HasCoupon() {
 			d.Lease = 0 // a claim may have another outcome
 		}
 		if outcome == firstcome.Waiting {
-			d.Place = campaign.Place(s.line, ticket, s.inForce, now)
+			d.Place = seen.Place(s.line, ticket, s.inForce, now)
 		}
 		if coupon != nil {
 			d.Coupon = *coupon
 		}
 	}
-	s.Instants = campaign.Instants
+	s.Instants = seen.Instants
 	w.stage(before, s, issued, now)
 }
 

@@ -137,7 +137,7 @@ func (r *rows) changeLine(t *sqldb.Tx, from, to stock, now time.Time) error {
 
 // Issue decides claims and bypasses the line: see gate.Decider.
 func (g *Gate) Issue(ctx context.Context, order gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.decisions(ctx, &claims{claimants: claimants{id, users}, direct: &order})
+	return g.decisions(ctx, &claims{claimants: claimants{id: id, users: users}, direct: &order})
 }
 
 // Serve issues coupons to the users who are next in line: see gate.Line.
@@ -252,8 +252,8 @@ func nextTickets(t *sqldb.Tx, s *stock, limit int64) ([]ticket, error) {
 
 // again returns how long it takes until a user in line can be served: see gate.Served.
 func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
-	campaign := s.seen()
-	why := firstcome.Decide(campaign, now, -1, false, false)
+	seen := s.seen()
+	why := firstcome.Decide(seen, now, -1, false, false)
 	var wait time.Duration
 	switch {
 	case s.line.Waiting == 0 || why == firstcome.Paused:
@@ -261,11 +261,11 @@ func (g *Gate) again(s *stock, now, clock time.Time) time.Duration {
 	case g.db.Dialect.Shared && s.isQuarantined() && (s.free() == 0 || why != firstcome.Waiting):
 		wait = s.quarantined.until.Sub(clock)
 	case why == firstcome.NotOpen:
-		wait = campaign.OpensAt.Sub(now)
+		wait = seen.OpensAt.Sub(now)
 	case s.free() == 0:
 		return 0
 	default:
-		wait = campaign.Pace.Wait(s.line.Due, clock)
+		wait = seen.Pace.Wait(s.line.Due, clock)
 	}
 	return max(wait, time.Microsecond) // not 0, which means no known time
 }
@@ -294,7 +294,7 @@ func (g *Gate) leave(t *sqldb.Tx, id firstcome.CampaignID, user firstcome.UserID
 		w.stage(before, s, nil, now)
 		return w.flush()
 	}
-	rows, err := t.Query(g.rows.queries.couponOf, string(user), string(id))
+	rows, err := t.Query(g.rows.heldQuery(), string(user), string(id))
 	switch _, err := only(rows, err); {
 	case err == nil:
 		return firstcome.ErrServed

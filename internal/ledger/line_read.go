@@ -27,11 +27,11 @@ func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error
 // Place returns a user's place in line: see gate.Places.
 func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
-		rows, err := at.QueryContext(ctx, g.rows.queries.couponOf, string(user), string(id))
+		rows, err := at.QueryContext(ctx, g.rows.heldQuery(), string(user), string(id))
 		if coupon, err = only(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
 			return err
 		}
-		s, now, err := g.seeLine(ctx, at, id)
+		s, now, err := g.rows.see(ctx, at, id)
 		if err != nil {
 			return err
 		}
@@ -51,27 +51,10 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 	return place, coupon, sqldb.Wrap(err, "read a place in the line of %s", id)
 }
 
-// seeLine returns a campaign's state from its row, and the gate's time.
-func (g *Gate) seeLine(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
-	s, err = g.rows.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
-	if err == nil && g.db.Dialect.Shared {
-		if g.db.Clock != nil {
-			s.clock = g.db.Clock().UTC().Truncate(time.Microsecond)
-		} else {
-			err = at.QueryRowContext(ctx, `SELECT `+g.db.Dialect.Clock).Scan(when(&s.clock))
-		}
-		s.recallQuarantine()
-	}
-	if err == nil {
-		now = g.rows.decidesAt(s)
-	}
-	return s, now, err
-}
-
 // LineOf returns a campaign's line: see gate.Places.
 func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
-		s, now, err := g.seeLine(ctx, at, id)
+		s, now, err := g.rows.see(ctx, at, id)
 		if err != nil {
 			return err
 		}

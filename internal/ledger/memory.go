@@ -12,8 +12,8 @@ const maxStocks = 10_000
 type memory struct {
 	queries *queries
 	news    *news
-	touched map[firstcome.CampaignID]bool // campaigns with new facts
-	changed map[firstcome.CampaignID]bool // campaigns whose stock this transaction changed: see keep
+	touched map[firstcome.CampaignID]bool  // campaigns with new facts
+	changed map[firstcome.CampaignID]inRow // campaigns whose rows this transaction will write: see keep
 	// stocks are the campaigns' rows as this transaction leaves them. On SQLite they also come from earlier
 	// transactions: no other process writes them, so each is read once.
 	stocks map[firstcome.CampaignID]stock
@@ -23,7 +23,7 @@ func newMemory(q *queries, n *news) *memory {
 	return &memory{
 		queries: q, news: n,
 		touched: map[firstcome.CampaignID]bool{},
-		changed: map[firstcome.CampaignID]bool{},
+		changed: map[firstcome.CampaignID]inRow{},
 		stocks:  map[firstcome.CampaignID]stock{},
 	}
 }
@@ -37,11 +37,24 @@ func remembered(t *sqldb.Tx, id firstcome.CampaignID) stock { return memoryOf(t)
 // forget has the next rows.stock of a campaign read its row from the database.
 func forget(t *sqldb.Tx, id firstcome.CampaignID) { delete(memoryOf(t).stocks, id) }
 
-// keep remembers a stock that the transaction changed. A rollback drops it. The caller must write the campaign's row before the
-// transaction ends.
-func keep(t *sqldb.Tx, s stock) {
-	memoryOf(t).stocks[s.ID], memoryOf(t).changed[s.ID] = s, true
+// An inRow holds the values that a campaign's row has in the database until writeRows.
+type inRow struct {
+	lastNumber int64
+	line       firstcome.Line
 }
+
+// keep remembers a stock that the transaction changed. before is the stock as remembered so far. A rollback drops both. The caller
+// must call writeRows before the transaction ends.
+func keep(t *sqldb.Tx, before, s stock) {
+	m := memoryOf(t)
+	m.stocks[s.ID] = s
+	if _, changed := m.changed[s.ID]; !changed {
+		m.changed[s.ID] = inRow{before.lastNumber, before.line}
+	}
+}
+
+// writeRows writes the counters of the campaigns that keep remembered in the transaction. It is called once in a transaction.
+func writeRows(t *sqldb.Tx) error { return memoryOf(t).queries.update(t) }
 
 // hasFacts notes that the transaction adds facts of a campaign, so that readers who wait for them wake when it is committed.
 func hasFacts(t *sqldb.Tx, id firstcome.CampaignID) { memoryOf(t).touched[id] = true }

@@ -16,10 +16,12 @@ type queries struct {
 	look func(t *sqldb.Tx, all []claimants, each func(firstcome.Coupon) error) error
 	// insert writes coupons. They are grouped by campaign, and in number order.
 	insert func(t *sqldb.Tx, coupons []placed) error
+	// update writes the rows of the campaigns that changed, as the transaction remembers them.
+	update func(t *sqldb.Tx) error
 }
 
 var queriesSQLite = queries{
-	holder: `user_id`, couponOf: lookSQLiteQueries[1], look: lookSQLite, insert: insertSQLite,
+	holder: `user_id`, couponOf: lookSQLiteQueries[1], look: lookSQLite, insert: insertSQLite, update: updateSQLite,
 }
 
 var queriesMySQL = queries{
@@ -27,14 +29,20 @@ var queriesMySQL = queries{
 	// voided coupons.
 	holder:   `holder`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE holder = ? AND campaign_id = ? AND voided_at IS NULL`,
-	look:     lookMySQL, insert: insertMySQL,
+	look:     lookMySQL, insert: insertMySQL, update: updateEach,
 }
 
 var queriesPostgreSQL = queries{
 	holder:   `user_id`,
 	couponOf: `SELECT ` + couponColumns + ` FROM coupons WHERE user_id = ? AND campaign_id = ? AND voided_at IS NULL`,
-	look:     lookPostgreSQL, insert: insertPostgreSQL,
+	look:     lookPostgreSQL, insert: insertPostgreSQL, update: updateEach,
 }
+
+// heldQuery returns the query for the coupon in force of a user (first argument) in a campaign (second argument).
+func (r *rows) heldQuery() string { return r.queries.couponOf }
+
+// holderColumn returns the first column of the index of coupons for P3.
+func (r *rows) holderColumn() string { return r.queries.holder }
 
 // byDialect has the queries of each dialect.
 var byDialect = map[*sqldb.Dialect]*queries{&sqldb.SQLite: &queriesSQLite, &sqldb.MySQL: &queriesMySQL, &sqldb.PostgreSQL: &queriesPostgreSQL}

@@ -12,22 +12,20 @@ type gateQueries struct {
 	lookTickets func(t *sqldb.Tx, all []*claims, each eachTicket) error
 	// insertTickets writes new tickets.
 	insertTickets func(t *sqldb.Tx, tickets []ticket) error
-	// update writes the rows of dirty campaigns, as the transaction remembers them.
-	update func(w *writes) error
 }
 
 // gateQueriesOf has the gate's queries of each dialect.
 var gateQueriesOf = map[*sqldb.Dialect]*gateQueries{
 	&sqldb.SQLite: {
 		hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`,
-		lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite, update: updateSQLite,
+		lookTickets: lookTicketsSQLite, insertTickets: insertTicketsSQLite,
 	},
 	&sqldb.MySQL: {
 		hasLine: `has_line`, waiter: `waiter`, leaver: `leaver`,
-		lookTickets: lookTicketsMySQL, insertTickets: insertTicketsMySQL, update: updateEach,
+		lookTickets: lookTicketsMySQL, insertTickets: insertTicketsMySQL,
 	},
 	&sqldb.PostgreSQL: {
 		hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`,
-		lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL, update: updateEach,
+		lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL,
 	},
 }

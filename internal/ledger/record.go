@@ -272,7 +272,7 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	for n, c := range r.fresh {
 		users[n] = c.User
 	}
-	holders, err := holdersOf(r.Tx, []claimants{{r.ID, users}})
+	holders, err := holdersOf(r.Tx, []claimants{{id: r.ID, users: users}})
 	return holders[r.ID], err
 }
 
@@ -287,7 +287,7 @@ func (r *recording) insert() error {
 	}
 	coupons := make([]placed, len(r.fresh))
 	for n, c := range r.fresh {
-		coupons[n] = placed{c, r.position + int64(n) + 1, now.UnixMicro()}
+		coupons[n] = placed{Coupon: c, position: r.position + int64(n) + 1, recordedAt: now.UnixMicro()}
 	}
 	err = writeCoupons(r.Tx, coupons)
 	if r.look && r.Dialect.Classify(err) == sqldb.Refused {

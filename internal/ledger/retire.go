@@ -123,7 +123,7 @@ func (g *Gate) decideRetired(t *sqldb.Tx, id firstcome.CampaignID, users []first
 	if s.retiredAt.IsZero() {
 		return nil, errNotRetired
 	}
-	holders, err := holdersOf(t, []claimants{{id, users}})
+	holders, err := holdersOf(t, []claimants{{id: id, users: users}})
 	if err != nil {
 		return nil, err
 	}

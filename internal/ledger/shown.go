@@ -29,7 +29,7 @@ func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
 	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (s Shown, err error) {
-		err = take(&s.ID, (*quantityIn)(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
+		err = take(&s.ID, quantityInto(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
 		return s, err
 	})
 	if err == nil && len(all) == limit { // there may be more

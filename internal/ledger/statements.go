@@ -124,21 +124,21 @@ func insertSQLite(t *sqldb.Tx, coupons []placed) error {
 	})
 }
 
-// updateSQLite implements gateQueries.update. It raises the counters and does not set them. So the schema checks P1
+// updateSQLite implements queries.update. It raises the counters and does not set them. So the schema checks P1
 // against the file, even if this process remembers wrong counters.
-func updateSQLite(w *writes) error {
-	args := make([]any, 0, 7*len(w.dirty))
-	for id, was := range w.dirty {
-		s := remembered(w.Tx, id)
+func updateSQLite(t *sqldb.Tx) error {
+	args := make([]any, 0, 7*len(memoryOf(t).changed))
+	for id, was := range memoryOf(t).changed {
+		s := remembered(t, id)
 		if s.line != was.line {
-			if err := updateLine(w.Tx, &s, was.line); err != nil {
+			if err := updateLine(t, &s, was.line); err != nil {
 				return err
 			}
 		}
 		args = append(args, s.lastNumber-was.lastNumber, s.decidedAt.UnixMicro(), string(id), s.Version, was.lastNumber, micros(s.OpenedAt), micros(s.SoldOutAt))
 	}
-	return inWidths(len(w.dirty), func(from, width int) error {
-		raised, err := w.Change(updateStocks[width], args[7*from:7*(from+width)]...)
+	return inWidths(len(memoryOf(t).changed), func(from, width int) error {
+		raised, err := t.Change(updateStocks[width], args[7*from:7*(from+width)]...)
 		if err == nil && raised != int64(width) {
 			err = sqldb.ErrRowMoved
 		}

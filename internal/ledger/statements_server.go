@@ -23,11 +23,11 @@ func lookInChunks(t *sqldb.Tx, all []claimants, each func(firstcome.Coupon) erro
 	return nil
 }
 
-// updateEach implements gateQueries.update with a statement for each campaign, because most transactions on a server
+// updateEach implements queries.update with a statement for each campaign, because most transactions on a server
 // have one campaign. It writes a line only if the line has changed.
-func updateEach(w *writes) error {
-	for id, was := range w.dirty {
-		s := remembered(w.Tx, id)
+func updateEach(t *sqldb.Tx) error {
+	for id, was := range memoryOf(t).changed {
+		s := remembered(t, id)
 		line, args := "", append(make([]any, 0, 20), // room for all arguments, including those of a line
 			s.inForce, s.issued, s.lastNumber, s.position, s.decidedAt.UnixMicro(), micros(s.OpenedAt), micros(s.SoldOutAt),
 			s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut)
@@ -35,7 +35,7 @@ func updateEach(w *writes) error {
 			line = `, generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ?, due_at = ?`
 			args = append(args, s.line.Generation, s.line.LastTicket, s.line.ServedThrough, s.line.Served, s.line.Waiting, micros(s.line.Due))
 		}
-		_, err := w.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
+		_, err := t.Change(`UPDATE campaigns SET in_force = ?, issued = ?, last_number = ?, position = ?, decided_at = ?,
 			opened_at = ?, sold_out_at = ?, quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ?`+line+` WHERE id = ?`,
 			append(args, id)...)
 		if err != nil {

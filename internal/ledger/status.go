@@ -164,7 +164,7 @@ func (r *rows) scanStatus(take sqldb.Scan) (s Status, err error) {
 	var payload sql.NullString
 	err = take(&s.ID, &s.Paused, &s.Closed, &s.Version, &s.InForce, &s.Issued, &s.Position, when(&seen.decidedAt), when(&s.CreatedAt),
 		&s.Gate, &s.Secret, &s.Applied, &s.Epoch, &s.Drained, &s.LastNumber, when(&s.RetiredAt),
-		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt), (*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), paceIn{&s.Pace}, &s.Waitlist,
+		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt), quantityInto(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), paceInto(&s.Pace), &s.Waitlist,
 		&s.Line.Generation, &s.Line.LastTicket, &s.Line.ServedThrough, &s.Line.Served, &s.Line.Waiting, when(&s.Line.Due), &s.Rebuilding, &payload, when(&seen.clock))
 	if err != nil {
 		return s, err

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"errors"
 	"time"
@@ -120,12 +121,12 @@ func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 	var createdAt time.Time
 	var name, secret string
 	err := row.Scan(
-		(*quantityIn)(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
+		quantityInto(&s.Quantity), when(&s.OpensAt), when(&s.ClosesAt), &s.Paused, &s.Closed, &s.Version, &s.termsVersion,
 		&name, &secret, &s.inForce, &s.issued, &s.lastNumber, &s.position, when(&s.decidedAt),
 		&s.quarantined.coupons, when(&s.quarantined.until), when(&s.quarantined.opensAt), when(&s.quarantined.closesAt), &s.quarantined.soldOut,
 		&s.applied, &s.epoch, &s.ceiling, &s.attempt, when(&s.rebuildingAt), &s.drained, &s.letters, when(&createdAt), when(&s.retiredAt),
 		when(&s.OpenedAt), when(&s.SoldOutAt), when(&s.ClosedAt),
-		paceIn{&s.Pace}, &s.Waitlist, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due))
+		paceInto(&s.Pace), &s.Waitlist, &s.line.Generation, &s.line.LastTicket, &s.line.ServedThrough, &s.line.Served, &s.line.Waiting, when(&s.line.Due))
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, firstcome.ErrNoCampaign
 	}
@@ -137,6 +138,23 @@ func (r *rows) scanStock(id firstcome.CampaignID, row interface{ Scan(...any) er
 		return s, s.away
 	}
 	return s, nil
+}
+
+// see returns a campaign's state from its row, and the gate's time.
+func (r *rows) see(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID) (s stock, now time.Time, err error) {
+	s, err = r.scanStock(id, at.QueryRowContext(ctx, `SELECT `+stockColumns+` FROM campaigns WHERE id = ?`, id))
+	if err == nil && r.db.Dialect.Shared {
+		if r.db.Clock != nil {
+			s.clock = r.db.Clock().UTC().Truncate(time.Microsecond)
+		} else {
+			err = at.QueryRowContext(ctx, `SELECT `+r.db.Dialect.Clock).Scan(when(&s.clock))
+		}
+		s.recallQuarantine()
+	}
+	if err == nil {
+		now = r.decidesAt(s)
+	}
+	return s, now, err
 }
 
 // rowToChange reads the campaign's row from the database for a caller that will change the row. It removes the

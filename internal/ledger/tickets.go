@@ -79,13 +79,13 @@ func lookTicketsPostgreSQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	})
 }
 
-// texts returns users as an array argument for PostgreSQL.
-func texts(users []firstcome.UserID) []string {
-	names := make([]string, len(users))
-	for n, user := range users {
-		names[n] = string(user)
+// texts returns an array argument for PostgreSQL.
+func texts[S ~string](all []S) []string {
+	texts := make([]string, len(all))
+	for n, s := range all {
+		texts[n] = string(s)
 	}
-	return names
+	return texts
 }
 
 // ticketsInChunks runs one query for each chunk of users.

@@ -13,16 +13,9 @@ type writes struct {
 	*sqldb.Tx
 	queries *gateQueries
 	coupons []placed
-	joins   []ticket                       // new tickets
-	ends    []ticket                       // ended tickets: see ticket.outcome
-	past    []pastLine                     // ended generations
-	dirty   map[firstcome.CampaignID]inRow // campaigns whose counters changed
-}
-
-// An inRow holds the values that a campaign's row has in the database until flush.
-type inRow struct {
-	lastNumber int64
-	line       firstcome.Line
+	joins   []ticket   // new tickets
+	ends    []ticket   // ended tickets: see ticket.outcome
+	past    []pastLine // ended generations
 }
 
 // writesIn returns the empty writes of a transaction. The caller puts it into g.spare when the transaction needs it no more, so that
@@ -30,10 +23,9 @@ type inRow struct {
 func (g *Gate) writesIn(t *sqldb.Tx) *writes {
 	w, is := g.spare.Get().(*writes)
 	if !is {
-		w = &writes{queries: g.queries, dirty: map[firstcome.CampaignID]inRow{}}
+		w = &writes{queries: g.queries}
 	}
 	w.Tx, w.coupons, w.joins, w.ends, w.past = t, w.coupons[:0], w.joins[:0], w.ends[:0], w.past[:0]
-	clear(w.dirty)
 	return w
 }
 
@@ -46,15 +38,12 @@ func (w *writes) stage(before, s stock, issued []firstcome.Coupon, now time.Time
 	}
 	for _, c := range issued {
 		s.position++
-		w.coupons = append(w.coupons, placed{c, s.position, now.UnixMicro()})
+		w.coupons = append(w.coupons, placed{Coupon: c, position: s.position, recordedAt: now.UnixMicro()})
 	}
 	if len(issued) > 0 {
 		hasFacts(w.Tx, s.ID) // these issues are facts without a run: see openRun
 	}
-	keep(w.Tx, s)
-	if _, dirty := w.dirty[s.ID]; !dirty {
-		w.dirty[s.ID] = inRow{before.lastNumber, before.line}
-	}
+	keep(w.Tx, before, s)
 }
 
 // flush writes the decisions. A few wide statements cover the claims of many campaigns.
@@ -69,5 +58,5 @@ func (w *writes) flush() error {
 			return err
 		}
 	}
-	return w.queries.update(w)
+	return writeRows(w.Tx)
 }
