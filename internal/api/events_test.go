@@ -20,7 +20,7 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/httpd"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -270,7 +270,7 @@ func TestF76WhoDoesNotReadIsDroppedAndHurtsNobody(t *testing.T) {
 // flickeringPlaces reads a ledger's line that alternates between paused and not paused at each read. It returns a new place
 // only when every reader has received the place of 100 reads before.
 type flickeringPlaces struct {
-	*ledger.Gate
+	*sqlgate.Gate
 	heard  []chan struct{}
 	told   chan struct{}
 	paused atomic.Bool

@@ -13,13 +13,14 @@ import (
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A slowLedger answers for made-up ids only when the test releases it.
 type slowLedger struct {
 	*ledger.Reads
-	*ledger.Gate
+	*sqlgate.Gate
 	asked, most atomic.Int64 // reads of made-up ids: now, and the most at once
 	begun       sync.Once
 	reading     chan struct{} // closed by the first read

@@ -17,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -406,7 +407,7 @@ func TestTheClientFollowsAPlaceUntilItIsOver(t *testing.T) {
 
 // countedPlaces are a ledger's places, with counters.
 type countedPlaces struct {
-	*ledger.Gate
+	*sqlgate.Gate
 	read, placed, failing atomic.Int64 // lines and places read; how many reads of places must fail
 }
 

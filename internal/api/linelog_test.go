@@ -11,8 +11,8 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/line"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -26,7 +26,7 @@ func (r reply) code(t testing.TB, status int, code string) reply {
 }
 
 // A loggedGate is a ledger whose lines have a log, as lines of a gate beside it may have.
-type loggedGate struct{ *ledger.Gate }
+type loggedGate struct{ *sqlgate.Gate }
 
 func (g loggedGate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	place, coupon, err := g.Gate.Place(ctx, id, user)

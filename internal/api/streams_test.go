@@ -21,6 +21,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -142,7 +143,7 @@ func TestAnAddressHasAShareOfTheStreams(t *testing.T) {
 
 // heldPlaces reads a ledger's places, and returns them only when released.
 type heldPlaces struct {
-	*ledger.Gate
+	*sqlgate.Gate
 	let          chan struct{}
 	holds        atomic.Bool
 	inside, most atomic.Int64

@@ -11,13 +11,13 @@ import (
 	"github.com/firstcome/firstcome/client"
 	"github.com/firstcome/firstcome/internal/api"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
 // blindPlaces reads a ledger's places. Reads of lines block while the lock is held.
 type blindPlaces struct {
-	*ledger.Gate
+	*sqlgate.Gate
 	sync.Mutex
 }
 

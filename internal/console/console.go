@@ -39,7 +39,7 @@ import (
 type Config struct {
 	Ledger Ledger
 	Desk   Desk
-	// LastRebuild returns the result of a campaign's last rebuild: see ledger.Epochs.
+	// LastRebuild returns the result of a campaign's last rebuild: see epoch.Epochs.
 	LastRebuild func(ctx context.Context, id firstcome.CampaignID) (recovery.Rebuilt, error)
 	Gate        gate.Counters // nil if the ledger decides
 	Places      gate.Places

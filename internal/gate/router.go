@@ -18,7 +18,7 @@ type Router struct {
 	Watch   Watch // if nil, no campaign is refused, and gates that have lost data are not reported
 }
 
-// Retired answers for retired campaigns. ledger.Gate implements it.
+// Retired answers for retired campaigns. sqlgate.Gate implements it.
 type Retired interface {
 	Coupons
 	// ClaimRetired decides claims of a retired campaign. It returns ErrLost for any other campaign.

@@ -7,41 +7,12 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// An entry has the subject of a line of the audit log, and its detail.
-type entry struct {
-	campaign firstcome.CampaignID
-	user     firstcome.UserID
-	number   int64
-	detail   string // JSON
-}
-
-func addLog(t *sqldb.Tx, at time.Time, actor, action string, e entry) error {
-	_, err := t.Change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		at.UnixMicro(), actor, action, nullable(e.campaign), nullable(e.user), nullable(e.number), e.detail)
-	return err
-}
-
-// termsDetail returns the detail of an audit log line about a change of terms. before and after are JSON.
-func termsDetail(before, after string) string { return `{"old":` + before + `,"new":` + after + `}` }
-
-// nullable returns the column value of v: NULL if v is the zero value.
-func nullable[V comparable](v V) any {
-	var none V
-	if v == none {
-		return nil
-	}
-	return v
-}
-
-// addLogJSON encodes a detail as JSON and calls addLog with it.
-func addLogJSON(t *sqldb.Tx, at time.Time, actor, action string, detail map[string]any, e entry) error {
-	e.detail = textOf(detail)
-	return addLog(t, at, actor, action, e)
-}
+// CouponIssue is the action of a direct issue in the audit log.
+const CouponIssue = campaign.CouponIssue
 
 // A LogEntry is a line of the audit log: an actor changed something.
 type LogEntry struct {
@@ -66,7 +37,7 @@ func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 		if len(payload) == 0 || string(payload) == "null" {
 			return nil
 		}
-		terms, failed := decodeTerms(string(payload))
+		terms, failed := campaign.DecodeTerms(string(payload))
 		err = errors.Join(err, failed)
 		return &terms
 	}
@@ -98,7 +69,7 @@ func (rd *Reads) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 	}
 	rows, err := rd.db.Read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
 	entries, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (e LogEntry, err error) {
-		err = take(&e.ID, when(&e.At), &e.Actor, &e.Action, orZero(&e.Campaign), orZero(&e.User), orZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
+		err = take(&e.ID, sqldb.Time(&e.At), &e.Actor, &e.Action, sqldb.OrZero(&e.Campaign), sqldb.OrZero(&e.User), sqldb.OrZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
 		return e, err
 	})
 	return entries, sqldb.Wrap(err, "read the audit log")

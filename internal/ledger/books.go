@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -142,10 +143,10 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 		c.ID = id
 		var gate string
 		line := &c.Line
-		err := take(quantityInto(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
-			&c.Secret, &c.LastNumber, &c.Drained, &c.Position, when(&c.CreatedAt), when(&c.OpenedAt), when(&c.SoldOutAt), when(&c.ClosedAt),
-			paceInto(&c.Pace), &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
-		c.Remote = gate != gateKind
+		err := take(campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt), &c.Paused, &c.Closed, &c.Version, &c.Applied, &gate, &c.Epoch,
+			&c.Secret, &c.LastNumber, &c.Drained, &c.Position, sqldb.Time(&c.CreatedAt), sqldb.Time(&c.OpenedAt), sqldb.Time(&c.SoldOutAt), sqldb.Time(&c.ClosedAt),
+			campaign.Pace(&c.Pace), &c.Waitlist, &line.Generation, &line.LastTicket, &line.ServedThrough, &line.Served, &line.Waiting)
+		c.Remote = gate != campaign.OwnGate
 		return c, err
 	}, `SELECT quantity, opens_at, closes_at, paused, closed, version, applied, gate, epoch, secret, last_number, drained_through, position, created_at,
 		opened_at, sold_out_at, closed_at, pace, waitlist, generation, last_ticket, served_through, served, waiting FROM campaigns WHERE id = ?`, string(id))
@@ -158,13 +159,13 @@ func (b *Books) campaign(ctx context.Context, id firstcome.CampaignID) (c audit.
 func (b *Books) coupons(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon)) error {
 	return every(ctx, b, "the coupons", each, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		c := firstcome.Coupon{Campaign: id, Recorded: true}
-		err := take(&c.Number, &c.User, &c.Code, when(&c.IssuedAt), when(&c.VoidedAt), orZero(&c.Generation), orZero(&c.Ticket), &c.Direct)
+		err := take(&c.Number, &c.User, &c.Code, sqldb.Time(&c.IssuedAt), sqldb.Time(&c.VoidedAt), sqldb.OrZero(&c.Generation), sqldb.OrZero(&c.Ticket), &c.Direct)
 		return c, err
 	}, `SELECT number, user_id, code, issued_at, voided_at, generation, ticket, direct FROM coupons WHERE campaign_id = ? ORDER BY number`, string(id))
 }
 
 func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(firstcome.PastLine)) error {
-	return every(ctx, b, "the lines that ended", each, scanPast, `SELECT `+pastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
+	return every(ctx, b, "the lines that ended", each, campaign.ScanPast, `SELECT `+campaign.PastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
 }
 
 func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {

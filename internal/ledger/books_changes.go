@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -9,35 +8,21 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
-
-// nothing is the payload of a change that neither sets terms nor voids a coupon.
-const nothing = "{}"
-
-// logDetail returns the detail of the audit log for a change with a payload. before is the payload of the previous terms, or empty if
-// the change creates the campaign.
-func logDetail(kind firstcome.ChangeKind, before, payload string) string {
-	switch kind {
-	case firstcome.ChangeTerms, firstcome.ChangeReconcile:
-		return termsDetail(cmp.Or(before, "null"), payload)
-	case firstcome.ChangeRebuild:
-		return payload
-	}
-	return nothing
-}
 
 func (b *Books) changes(ctx context.Context, id firstcome.CampaignID, each func(audit.Change)) error {
 	return every(ctx, b, "the changes", each, func(take sqldb.Scan) (audit.Change, error) {
 		c := audit.Change{Change: firstcome.Change{Campaign: id}}
 		var payload string
-		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &c.Refused, quantityInto(&c.Quantity), when(&c.OpensAt), when(&c.ClosesAt)); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, sqldb.Time(&c.At), &c.Refused, campaign.Quantity(&c.Quantity), sqldb.Time(&c.OpensAt), sqldb.Time(&c.ClosesAt)); err != nil {
 			return c, err
 		}
-		c.Wrong = decodeChange(&c.Change, payload, 0)
+		c.Wrong = campaign.DecodeChange(&c.Change, payload, 0)
 		switch c.Kind {
 		case firstcome.ChangePause, firstcome.ChangeResume, firstcome.ChangeClose:
-			if payload != nothing {
+			if payload != campaign.Nothing {
 				c.Wrong = errKind
 			}
 		}
@@ -59,7 +44,7 @@ func (b *Books) otherLetters(ctx context.Context, each func(audit.Letter)) error
 func (b *Books) lettersWhere(ctx context.Context, each func(audit.Letter), where string, args ...any) error {
 	return every(ctx, b, "the dead letters", each, func(take sqldb.Scan) (audit.Letter, error) {
 		d, err := scanLetter(take)
-		var s storedCoupon
+		var s campaign.StoredCoupon
 		_ = json.Unmarshal([]byte(d.Payload), &s) // an unreadable entry has no ticket
 		return audit.Letter{
 			Generation: s.Generation, Ticket: s.Ticket,
@@ -85,7 +70,7 @@ func (d *DeadLetter) contradiction() string {
 // ofCoupon does the work of contradiction for a coupon's dead letter. It compares no payload or user that was shortened or changed to
 // fit its column.
 func (d *DeadLetter) ofCoupon() string {
-	var s storedCoupon
+	var s campaign.StoredCoupon
 	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {
 		if len(d.Payload) > maxPayload-utf8.UTFMax {
 			return ""
@@ -102,7 +87,7 @@ func (d *DeadLetter) ofCoupon() string {
 		return "its payload has another number or campaign"
 	case !changed && string(d.User) != storable(string(s.User), firstcome.MaxUserID):
 		return "its payload has another user"
-	case !changed && letterSource(s.coupon()) != d.Source:
+	case !changed && letterSource(s.Coupon()) != d.Source:
 		return "its source does not match its payload"
 	}
 	return ""

@@ -5,21 +5,19 @@ import (
 	"fmt"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// firstEpoch is the epoch of a campaign whose gate was never rebuilt.
-const firstEpoch = 1
-
 // Campaigns creates and changes campaigns, and knows which changes their gates lack.
 type Campaigns struct {
 	db   *sqldb.DB
-	rows *rows
+	rows *campaign.Rows
 }
 
 // newCampaigns returns the campaigns of a ledger.
-func newCampaigns(r *rows) *Campaigns { return &Campaigns{db: r.db, rows: r} }
+func newCampaigns(r *campaign.Rows) *Campaigns { return &Campaigns{db: r.DB, rows: r} }
 
 // Create creates a campaign, as its change 1. ErrCampaignExists means that its id is taken. A joined FieldError means that its terms
 // are not allowed.
@@ -27,10 +25,10 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 	if err := terms.Check(); err != nil {
 		return err
 	}
-	if cs.rows.gate == "" {
+	if cs.rows.Gate == "" {
 		return gate.ErrUnnamed
 	}
-	payload, err := encodeTerms(terms)
+	payload, err := campaign.EncodeTerms(terms)
 	if err != nil {
 		return err
 	}
@@ -49,16 +47,16 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 		_, err = t.Change(`INSERT INTO campaigns
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, quantityColumn(terms.Quantity), micros(terms.OpensAt), micros(terms.ClosesAt),
-			cs.rows.appliedAt(1), cs.rows.gate, firstEpoch, cs.rows.grant(&stock{Campaign: firstcome.Campaign{Terms: terms}}), cs.rows.fingerprint, now.UnixMicro(), now.UnixMicro(),
-			micros(cs.rows.soldOutAt(stock{}, terms, now)), paceColumn(terms.Pace), terms.Waitlist)
+			id, campaign.QuantityColumn(terms.Quantity), sqldb.Micros(terms.OpensAt), sqldb.Micros(terms.ClosesAt),
+			cs.rows.AppliedAt(1), cs.rows.Gate, campaign.FirstEpoch, cs.rows.Grant(&campaign.Stock{Campaign: firstcome.Campaign{Terms: terms}}), cs.rows.Fingerprint, now.UnixMicro(), now.UnixMicro(),
+			sqldb.Micros(cs.rows.SoldOutAt(campaign.Stock{}, terms, now)), campaign.PaceColumn(terms.Pace), terms.Waitlist)
 		if err != nil {
 			return err
 		}
-		if err := insertChange(t, id, 1, firstcome.ChangeTerms, payload, now); err != nil {
+		if err := campaign.InsertChange(t, id, 1, firstcome.ChangeTerms, payload, now); err != nil {
 			return err
 		}
-		return addLog(t, now, actor, "campaign.create", entry{campaign: id, detail: logDetail(firstcome.ChangeTerms, "", payload)})
+		return campaign.AddLog(t, now, actor, "campaign.create", campaign.Entry{Campaign: id, Detail: campaign.LogDetail(firstcome.ChangeTerms, "", payload)})
 	})
 	return sqldb.Wrap(err, "create the campaign %s", id)
 }
@@ -70,7 +68,7 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 // With a remote gate, terms that lower the quantity are only proposed. They take effect when Applied notes that the gate has them. The
 // gate may refuse them, because it may have more coupons in force than the ledger knows.
 func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.CampaignID, version int64, edit func(*firstcome.Terms)) (made int64, err error) {
-	err = cs.rows.change(ctx, id, func(t *sqldb.Tx, s stock) (err error) {
+	err = cs.rows.Change(ctx, id, func(t *sqldb.Tx, s campaign.Stock) (err error) {
 		made, err = cs.setTerms(t, s, actor, version, edit)
 		return err
 	})
@@ -78,18 +76,18 @@ func (cs *Campaigns) SetTerms(ctx context.Context, actor string, id firstcome.Ca
 }
 
 // setTerms does the work of SetTerms in its transaction.
-func (cs *Campaigns) setTerms(t *sqldb.Tx, s stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
+func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Stock, actor string, version int64, edit func(*firstcome.Terms)) (int64, error) {
 	if version != 0 && version != s.Version {
 		return 0, firstcome.ErrStale
 	}
-	if s.over() {
+	if s.Over() {
 		return 0, firstcome.ErrClosed
 	}
-	before, err := payloadOf(t, s.ID, s.termsVersion)
+	before, err := campaign.PayloadOf(t, s.ID, s.TermsVersion)
 	if err != nil {
 		return 0, err
 	}
-	terms, err := decodeTerms(before)
+	terms, err := campaign.DecodeTerms(before)
 	if err != nil {
 		return 0, err
 	}
@@ -101,34 +99,34 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s stock, actor string, version int64,
 	if err := terms.Check(); err != nil {
 		return 0, err
 	}
-	if terms.Quantity < s.inForce {
-		return 0, fmt.Errorf("%w: %d are in force", firstcome.ErrBelowInForce, s.inForce)
+	if terms.Quantity < s.InForce {
+		return 0, fmt.Errorf("%w: %d are in force", firstcome.ErrBelowInForce, s.InForce)
 	}
-	payload, err := encodeTerms(terms)
+	payload, err := campaign.EncodeTerms(terms)
 	if err != nil {
 		return 0, err
 	}
 	if payload == before {
 		return 0, nil
 	}
-	s.quarantineReturned(terms, cs.rows.decidesAt(s))
+	s.QuarantineReturned(terms, cs.rows.DecidesAt(s))
 	raised := s
 	raised.Quantity = max(s.Quantity, terms.Quantity)
-	made, err := cs.rows.addChange(t, raised, firstcome.ChangeTerms, payload)
+	made, err := cs.rows.AddChange(t, raised, firstcome.ChangeTerms, payload)
 	if err != nil {
 		return 0, err
 	}
-	if proposed := cs.rows.remote() && terms.Quantity < s.Quantity; !proposed {
-		if err := putTerms(t, s.ID, terms, made.Version, cs.rows.soldOutAt(s, terms, made.At)); err != nil {
+	if proposed := cs.rows.Remote() && terms.Quantity < s.Quantity; !proposed {
+		if err := campaign.PutTerms(t, s.ID, terms, made.Version, cs.rows.SoldOutAt(s, terms, made.At)); err != nil {
 			return 0, err
 		}
 	}
 	after := s
 	after.Terms = terms
-	if err := cs.rows.changeLine(t, s, after, made.At); err != nil {
+	if err := cs.rows.ChangeLine(t, s, after, made.At); err != nil {
 		return 0, err
 	}
-	return made.Version, addLog(t, made.At, actor, "campaign.update", entry{campaign: s.ID, detail: logDetail(firstcome.ChangeTerms, before, payload)})
+	return made.Version, campaign.AddLog(t, made.At, actor, "campaign.update", campaign.Entry{Campaign: s.ID, Detail: campaign.LogDetail(firstcome.ChangeTerms, before, payload)})
 }
 
 // A Switch is a change of a campaign that does not change its terms.
@@ -146,23 +144,23 @@ const (
 // and the campaign has a different version, the error is ErrStale. A campaign whose gate is another Redis can also be closed, even if
 // that Redis is gone. If it returns, it gets the change.
 func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.CampaignID, from int64, to Switch) (version int64, err error) {
-	change := cs.rows.change
+	change := cs.rows.Change
 	if to == Close {
-		change = cs.rows.changeAnywhere
+		change = cs.rows.ChangeAnywhere
 	}
-	err = change(ctx, id, func(t *sqldb.Tx, s stock) error {
+	err = change(ctx, id, func(t *sqldb.Tx, s campaign.Stock) error {
 		version = 0
 		if from != 0 && from != s.Version {
 			return firstcome.ErrStale
 		}
-		if s.over() && to != Close {
+		if s.Over() && to != Close {
 			return firstcome.ErrClosed
 		}
 		paused, closed := to == Pause || to == Close && s.Paused, s.Closed || to == Close
 		if paused == s.Paused && closed == s.Closed {
 			return nil
 		}
-		made, err := cs.rows.addChange(t, s, firstcome.ChangeKind(to), nothing)
+		made, err := cs.rows.AddChange(t, s, firstcome.ChangeKind(to), campaign.Nothing)
 		if err != nil {
 			return err
 		}
@@ -170,55 +168,16 @@ func (cs *Campaigns) Switch(ctx context.Context, actor string, id firstcome.Camp
 		if closed && !s.Closed {
 			s.ClosedAt = made.At
 		}
-		_, err = t.Change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ? WHERE id = ?`, paused, closed, micros(s.ClosedAt), string(id))
+		_, err = t.Change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ? WHERE id = ?`, paused, closed, sqldb.Micros(s.ClosedAt), string(id))
 		if err != nil {
 			return err
 		}
 		after := s
 		after.Paused, after.Closed = paused, closed
-		if err := cs.rows.changeLine(t, s, after, made.At); err != nil {
+		if err := cs.rows.ChangeLine(t, s, after, made.At); err != nil {
 			return err
 		}
-		return addLog(t, made.At, actor, "campaign."+string(to), entry{campaign: id, detail: logDetail(firstcome.ChangeKind(to), "", nothing)})
+		return campaign.AddLog(t, made.At, actor, "campaign."+string(to), campaign.Entry{Campaign: id, Detail: campaign.LogDetail(firstcome.ChangeKind(to), "", campaign.Nothing)})
 	})
 	return version, sqldb.Wrap(err, "%s the campaign %s", to, id)
-}
-
-// change calls do in a transaction, with the state of a campaign of this node's gate. It returns when the change is done or refused,
-// even if ctx ends earlier: Issuer.Change, which encloses it, must not allow leases again while the change may still happen.
-func (r *rows) change(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
-	return r.changeAnywhere(ctx, id, func(t *sqldb.Tx, s stock) error {
-		if s.away != nil {
-			return s.away
-		}
-		return do(t, s)
-	})
-}
-
-// changeAnywhere is like change, but also changes a campaign whose gate is another Redis.
-func (r *rows) changeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
-	return r.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
-		s, err := r.rowToChange(t, id)
-		switch {
-		case err != nil:
-			return err
-		case s.pending():
-			return fmt.Errorf("%w: it has %d of %d changes", firstcome.ErrPending, s.applied, s.Version)
-		}
-		return do(t, s)
-	})
-}
-
-// locked is like change, but also runs while the gate lacks changes.
-func (r *rows) locked(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s stock) error) error {
-	return r.db.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
-		s, err := r.rowToChange(t, id)
-		if err == nil {
-			err = s.away
-		}
-		if err != nil {
-			return err
-		}
-		return do(t, s)
-	})
 }

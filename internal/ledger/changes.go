@@ -2,62 +2,26 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// appliedAt returns the last change that the gate has when the ledger adds change v. This is v if the ledger is the gate, and otherwise
-// the change before v.
-func (r *rows) appliedAt(v int64) int64 {
-	if r.remote() {
-		return v - 1
-	}
-	return v
-}
-
-// addChange adds the next numbered change to a campaign, and writes the ceiling and the quarantine of s. In s, the caller has
-// already raised a quantity that the change raises. With a remote gate, the change is then pending.
-func (r *rows) addChange(t *sqldb.Tx, s stock, kind firstcome.ChangeKind, payload string) (firstcome.Change, error) {
-	made := firstcome.Change{Campaign: s.ID, Version: s.Version + 1, Kind: kind, At: r.decidesAt(s)}
-	if err := insertChange(t, s.ID, made.Version, kind, payload, made.At); err != nil {
-		return made, err
-	}
-	_, err := t.Change(`UPDATE campaigns SET version = ?, applied = ?, ceiling = ?, decided_at = ?,
-		quarantined = ?, quarantined_until = ?, was_opens_at = ?, was_closes_at = ?, was_sold_out = ? WHERE id = ?`,
-		made.Version, r.appliedAt(made.Version), r.grant(&s), made.At.UnixMicro(),
-		s.quarantined.coupons, s.quarantined.until.UnixMicro(), micros(s.quarantined.opensAt), micros(s.quarantined.closesAt), s.quarantined.soldOut, string(s.ID))
-	return made, err
-}
-
-// insertChange writes a change. For a change of terms it also writes the quantity and the window as columns, for the audit.
-func insertChange(t *sqldb.Tx, id firstcome.CampaignID, version int64, kind firstcome.ChangeKind, payload string, at time.Time) error {
-	var terms storedTerms
-	if kind == firstcome.ChangeTerms || kind == firstcome.ChangeReconcile {
-		if err := json.Unmarshal([]byte(payload), &terms); err != nil {
-			return sqldb.Wrap(err, "read the terms of a change")
-		}
-	}
-	_, err := t.Change(`INSERT INTO changes (campaign_id, version, kind, payload, changed_at, quantity, opens_at, closes_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(id), version, string(kind), payload, at.UnixMicro(), column(terms.Quantity), column(terms.OpensAt), column(terms.ClosesAt))
-	return err
-}
-
 // notRecorded returns the error for a number of a remote gate that is not in the ledger. If the number is above drained_through, the
 // gate may have issued it.
-func notRecorded(t *sqldb.Tx, s stock, number int64) error {
+func notRecorded(t *sqldb.Tx, s campaign.Stock, number int64) error {
 	letter, err := t.Exists(`SELECT count(*) FROM dead_letters WHERE campaign_id = ? AND number = ?`, string(s.ID), number)
 	switch {
 	case err != nil:
 		return err
 	case letter:
 		return fmt.Errorf("%w: number %d is a dead letter; void the dead letter", firstcome.ErrNoCoupon, number)
-	case number > s.drained:
+	case number > s.DrainedThrough:
 		return firstcome.ErrNotRecorded
 	}
 	return firstcome.ErrNoCoupon
@@ -74,7 +38,7 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 	query := `SELECT h.campaign_id, h.version, h.kind, h.payload, h.changed_at, c.epoch, c.ceiling, c.created_at, c.gate, c.secret
 		FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 		WHERE c.applied < c.version AND `
-	which, args := `c.gate = ? AND c.secret = ?`, []any{cs.rows.gate, cs.rows.fingerprint}
+	which, args := `c.gate = ? AND c.secret = ?`, []any{cs.rows.Gate, cs.rows.Fingerprint}
 	if id != "" {
 		which, args = `c.id = ?`, []any{string(id)}
 	}
@@ -87,13 +51,13 @@ func (cs *Campaigns) Pending(ctx context.Context, id firstcome.CampaignID) ([]fi
 		var at, epoch, createdAt int64
 		err := take(&c.Campaign, &c.Version, &c.Kind, &payload, &at, &epoch, &c.Ceiling, &createdAt, &gate, &secret)
 		if err == nil {
-			err = cs.rows.decides(gate, secret)
+			err = cs.rows.Decides(gate, secret)
 		}
 		if err != nil {
 			return err
 		}
-		c.At, c.Marker = time.UnixMicro(at).UTC(), cs.rows.marker(time.UnixMicro(createdAt), cs.rows.fingerprint)
-		if err := decodeChange(&c, payload, epoch); err != nil {
+		c.At, c.Marker = time.UnixMicro(at).UTC(), cs.rows.Marker(time.UnixMicro(createdAt), cs.rows.Fingerprint)
+		if err := campaign.DecodeChange(&c, payload, epoch); err != nil {
 			unreadable = append(unreadable, fmt.Errorf("change %d of %s cannot be read: %w", c.Version, c.Campaign, err))
 			return nil
 		}
@@ -112,10 +76,10 @@ func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int
 		c := firstcome.Change{Campaign: id}
 		var payload string
 		var refused bool
-		if err := take(&c.Version, &c.Kind, &payload, when(&c.At), &refused); err != nil {
+		if err := take(&c.Version, &c.Kind, &payload, sqldb.Time(&c.At), &refused); err != nil {
 			return err
 		}
-		if err := decodeChange(&c, payload, 0); err != nil {
+		if err := campaign.DecodeChange(&c, payload, 0); err != nil {
 			return fmt.Errorf("version %d: %w", c.Version, err)
 		}
 		return each(c, refused)
@@ -123,45 +87,17 @@ func (rd *Reads) Changes(ctx context.Context, id firstcome.CampaignID, after int
 	return sqldb.Wrap(err, "read the changes of %s", id)
 }
 
-// decodeChange sets the fields of a change from its payload.
-func decodeChange(c *firstcome.Change, payload string, epoch int64) (err error) {
-	switch c.Kind {
-	case firstcome.ChangeTerms:
-		c.Terms, err = decodeTerms(payload)
-		if c.Version == 1 {
-			c.Epoch = epoch
-		}
-	case firstcome.ChangeReconcile:
-		var r struct {
-			Paused, Closed bool
-			ClosedAt       *int64 `json:"closed_at"`
-		}
-		if c.Terms, err = decodeTerms(payload); err == nil {
-			err = json.Unmarshal([]byte(payload), &r)
-		}
-		c.Paused, c.Closed, c.ClosedAt = r.Paused, r.Closed, instant(column(r.ClosedAt))
-	case firstcome.ChangeVoid:
-		var v storedVoid
-		err = json.Unmarshal([]byte(payload), &v)
-		c.Number, c.User = v.Number, v.User
-	}
-	return err
-}
-
-// errRefusal means that a gate refused a change that it must accept.
-var errRefusal = errors.New("the gate refused a change that does not lower the quantity")
-
 // Applied notes that the gate has a change, or refused it. It may be repeated. Proposed terms become the campaign's terms, unless the
 // gate refused them. gate.ErrGap means that an earlier change is not noted yet.
 func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refused bool) error {
-	err := cs.rows.locked(ctx, change.Campaign, func(t *sqldb.Tx, s stock) error {
+	err := cs.rows.Locked(ctx, change.Campaign, func(t *sqldb.Tx, s campaign.Stock) error {
 		switch {
-		case change.Version <= s.applied:
+		case change.Version <= s.Applied:
 			return nil
-		case change.Version != s.applied+1 || change.Version > s.Version:
-			return fmt.Errorf("%w: the ledger has noted %d of %d changes", gate.ErrGap, s.applied, s.Version)
+		case change.Version != s.Applied+1 || change.Version > s.Version:
+			return fmt.Errorf("%w: the ledger has noted %d of %d changes", gate.ErrGap, s.Applied, s.Version)
 		}
-		if err := concludeChange(t, s, change.Version, refused); err != nil {
+		if err := campaign.ConcludeChange(t, s, change.Version, refused); err != nil {
 			return err
 		}
 		_, err := t.Change(`UPDATE campaigns SET applied = ? WHERE id = ?`, change.Version, string(s.ID))
@@ -170,34 +106,15 @@ func (cs *Campaigns) Applied(ctx context.Context, change firstcome.Change, refus
 	return sqldb.Wrap(err, "note change %d of %s", change.Version, change.Campaign)
 }
 
-// concludeChange makes proposed terms effective, or notes that they were refused.
-func concludeChange(t *sqldb.Tx, s stock, version int64, refused bool) error {
-	var kind firstcome.ChangeKind
-	var payload string
-	err := t.Row(`SELECT kind, payload FROM changes WHERE campaign_id = ? AND version = ?`, string(s.ID), version).Scan(&kind, &payload)
-	if err != nil {
-		return err
-	}
-	proposed := kind == firstcome.ChangeTerms && version > s.termsVersion
-	switch {
-	case refused && !proposed:
-		return errRefusal
-	case refused:
-		_, err := t.Change(`UPDATE changes SET refused = TRUE WHERE campaign_id = ? AND version = ?`, string(s.ID), version)
-		return err
-	case !proposed:
-		return nil
-	}
-	terms, err := decodeTerms(payload)
-	if err != nil {
-		return err
-	}
-	return putTerms(t, s.ID, terms, version, time.Time{})
-}
-
 // Refused reports whether the gate refused a change of a campaign.
 func (cs *Campaigns) Refused(ctx context.Context, id firstcome.CampaignID, version int64) (refused bool, err error) {
 	err = cs.db.Conclude.QueryRowContext(ctx, `SELECT count(*) > 0 FROM changes WHERE campaign_id = ? AND version = ? AND refused`,
 		string(id), version).Scan(&refused)
 	return refused, sqldb.Wrap(err, "read change %d of %s", version, id)
+}
+
+// Terms returns the terms of a campaign as of a version, or ErrNoCampaign. Once the gate has taken that version,
+// they never change. Until then the gate may refuse them.
+func (rd *Reads) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
+	return rd.rows.Terms(ctx, id, version)
 }

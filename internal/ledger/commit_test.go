@@ -200,33 +200,3 @@ func TestF71AServiceBehindACommitThatIsUnknownGoesOnWithTheNext(t *testing.T) {
 		})
 	}
 }
-
-// A noted is statements that are written down instead of run.
-type noted struct {
-	sqldb.Statements
-	queries []string
-}
-
-func (n *noted) Exec(query string, _ ...any) (int64, error) {
-	n.queries = append(n.queries, query)
-	return 1, nil
-}
-
-// TestALineIsWrittenOnlyIfItMoved: the claims of a campaign without a pace write no column of a line.
-func TestALineIsWrittenOnlyIfItMoved(t *testing.T) {
-	for name, d := range map[string]*sqldb.Dialect{"sqlite": &sqldb.SQLite, "mysql": &sqldb.MySQL, "postgres": &sqldb.PostgreSQL} {
-		for _, moved := range []bool{false, true} {
-			known, seen := newMemory(byDialect[d], nil), &noted{}
-			s := stock{inForce: 1, issued: 1, lastNumber: 1, line: firstcome.Line{Generation: 1}}
-			known.changed["c"] = inRow{lastNumber: 0, line: s.line}
-			if moved {
-				s.line.LastTicket, s.line.Waiting = 1, 1
-			}
-			known.stocks["c"] = s
-			stage.Must(t, writeRows(&sqldb.Tx{Statements: seen, Dialect: d, Local: known}))
-			if writes := strings.Contains(strings.Join(seen.queries, ";"), "last_ticket = ?"); writes != moved {
-				t.Errorf("%s, whose line moved: %v, writes %v", name, moved, seen.queries)
-			}
-		}
-	}
-}

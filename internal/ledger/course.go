@@ -35,7 +35,7 @@ func (rd *Reads) Course(ctx context.Context, id firstcome.CampaignID, last int64
 func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (steps []Step, err error) {
 	err = rd.atNumbers(ctx, id, numbers, `SELECT number, issued_at, recorded_at FROM coupons`, func(take sqldb.Scan) error {
 		var s Step
-		err := take(&s.Number, when(&s.IssuedAt), when(&s.RecordedAt))
+		err := take(&s.Number, sqldb.Time(&s.IssuedAt), sqldb.Time(&s.RecordedAt))
 		steps = append(steps, s)
 		return err
 	})
@@ -44,12 +44,12 @@ func (rd *Reads) StepsAt(ctx context.Context, id firstcome.CampaignID, numbers [
 
 // atNumbers completes a query of coupons with the given numbers, and calls each with every row, in number order.
 func (rd *Reads) atNumbers(ctx context.Context, id firstcome.CampaignID, numbers []int64, query string, each func(sqldb.Scan) error) error {
-	return inChunks(numbers, func(numbers []int64) error {
+	return sqldb.InChunks(numbers, func(numbers []int64) error {
 		args := []any{string(id)}
 		for _, number := range numbers {
 			args = append(args, number)
 		}
-		rows, err := rd.db.Read.QueryContext(ctx, repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
+		rows, err := rd.db.Read.QueryContext(ctx, sqldb.Repeated(query+` WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
 		return sqldb.EachRow(rows, err, each)
 	})
 }
@@ -68,18 +68,18 @@ func (rd *Reads) Voids(ctx context.Context, id firstcome.CampaignID, most int) (
 	if err != nil {
 		return nil, sqldb.Wrap(err, "count the voids of %s", id)
 	}
-	err = inChunks(spread(voided, most), func(nth []int64) error {
+	err = sqldb.InChunks(spread(voided, most), func(nth []int64) error {
 		args := []any{string(id)}
 		for _, n := range nth {
 			args = append(args, n)
 		}
-		rows, err := rd.db.Read.QueryContext(ctx, repeated(`SELECT v.nth, c.voided_at FROM
+		rows, err := rd.db.Read.QueryContext(ctx, sqldb.Repeated(`SELECT v.nth, c.voided_at FROM
 			(SELECT number, ROW_NUMBER() OVER (ORDER BY position) AS nth FROM facts WHERE campaign_id = ? AND kind = 'coupon.voided') v
 			JOIN coupons c ON c.campaign_id = ? AND c.number = v.number WHERE v.nth IN (%s) ORDER BY v.nth`, `?`, len(nth)),
 			append([]any{string(id)}, args...)...)
 		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var s VoidStep
-			err := take(&s.Nth, when(&s.At))
+			err := take(&s.Nth, sqldb.Time(&s.At))
 			steps = append(steps, s)
 			return err
 		})

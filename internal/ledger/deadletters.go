@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
@@ -53,51 +53,10 @@ type Letters struct {
 	Resolved bool                 // also the resolved letters
 }
 
-// storedCoupon is a coupon as a dead letter keeps it.
-type storedCoupon struct {
-	Campaign     firstcome.CampaignID `json:"campaign_id"`
-	Number       int64                `json:"number"`
-	User         firstcome.UserID     `json:"user_id"`
-	Code         string               `json:"code"`
-	IssuedAt     int64                `json:"issued_at"` // microseconds since 1970
-	TermsVersion int64                `json:"terms_version"`
-	Generation   int64                `json:"generation,omitempty"`
-	Ticket       int64                `json:"ticket,omitempty"`
-	Direct       bool                 `json:"direct,omitempty"`
-	Epoch        int64                `json:"epoch"`
-	// BuriedIn is the campaign's epoch when the coupon was buried. If the coupon was issued in that epoch, the letter may be
-	// replayed in any later epoch. If the campaign did not exist, or the number was above the ceiling, BuriedIn is 0 and the
-	// letter has no number.
-	BuriedIn int64 `json:"buried_in"`
-}
-
-func (s storedCoupon) coupon() firstcome.Coupon {
-	return firstcome.Coupon{
-		Campaign: s.Campaign, Number: s.Number, User: s.User, Code: s.Code,
-		IssuedAt: time.UnixMicro(s.IssuedAt).UTC(), TermsVersion: s.TermsVersion, Generation: s.Generation, Ticket: s.Ticket, Direct: s.Direct,
-	}
-}
-
-func stored(c firstcome.Coupon, epoch int64) storedCoupon {
-	return storedCoupon{
-		Campaign: c.Campaign, Number: c.Number, User: c.User, Code: c.Code,
-		IssuedAt: c.IssuedAt.UnixMicro(), TermsVersion: c.TermsVersion, Generation: c.Generation, Ticket: c.Ticket, Direct: c.Direct, Epoch: epoch,
-	}
-}
-
 // letterSource returns the source of a coupon's dead letter. It depends only on the coupon, so a coupon that arrives again, in
 // any way, gets the same source.
 func letterSource(c firstcome.Coupon) string {
-	return fmt.Sprintf(couponSource+"%x", sha256.Sum256([]byte(textOf(stored(c, 0)))))
-}
-
-// textOf encodes a value of strings and numbers as JSON.
-func textOf(of any) string {
-	text, err := json.Marshal(of)
-	if err != nil {
-		panic(err) // these are always JSON
-	}
-	return string(text)
+	return fmt.Sprintf(couponSource+"%x", sha256.Sum256([]byte(campaign.JSON(campaign.StoredCouponOf(c, 0)))))
 }
 
 // couponSource is the prefix of the source of every coupon's dead letter.
@@ -138,14 +97,14 @@ func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drai
 	}
 	for _, c := range b.Coupons {
 		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
-		s := stored(c, b.Epoch)
-		if known && c.Number <= r.ceiling { // the gate may have assigned it. A number above the ceiling is forged or damaged, and must not raise last_number
-			s.BuriedIn = r.epoch
+		s := campaign.StoredCouponOf(c, b.Epoch)
+		if known && c.Number <= r.Ceiling { // the gate may have assigned it. A number above the ceiling is forged or damaged, and must not raise last_number
+			s.BuriedIn = r.Epoch
 			if c.Campaign == b.Campaign {
 				d.Number = max(c.Number, 0)
 			}
 		}
-		d.Payload = textOf(s)
+		d.Payload = campaign.JSON(s)
 		if err := buryCoupon(t, r, d, c); err != nil {
 			return record.Drained{}, err
 		}
@@ -160,7 +119,7 @@ func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drai
 func buryCoupon(t *sqldb.Tx, r *recording, d DeadLetter, c firstcome.Coupon) error {
 	if d.Number > 0 {
 		// Another node may have recorded the coupon since the ledger refused it.
-		switch known, err := couponAt(t, d.Campaign, d.Number); {
+		switch known, err := campaign.CouponAt(t, d.Campaign, d.Number); {
 		case err == nil && letterSource(known) == d.Source:
 			return nil
 		case err == nil:
@@ -213,7 +172,7 @@ func storable(text string, limit int) string {
 func (r *recording) lettersOf(coupons []firstcome.Coupon) (map[int64][]string, error) {
 	letters := map[int64][]string{}
 	for _, run := range runs(coupons) {
-		if run[0].Number > r.lastNumber {
+		if run[0].Number > r.LastNumber {
 			break // no dead letter has a number above lastNumber
 		}
 		rows, err := r.Query(`SELECT number, source FROM dead_letters WHERE campaign_id = ? AND number >= ? AND number <= ?`,
@@ -238,14 +197,14 @@ const tellAtOnce = 1000
 // tell adds to Letters the dead letters up to Through that the gate may not know. If there are more than tellAtOnce, it lowers
 // Through.
 func (r *recording) tell() error {
-	if r.letters == 0 && len(r.Letters) == 0 || r.Told >= r.Through {
+	if r.DeadLetters == 0 && len(r.Letters) == 0 || r.Told >= r.Through {
 		return nil
 	}
 	rows, err := r.Query(`SELECT number, user_id FROM dead_letters WHERE campaign_id = ? AND number > ? AND number <= ?
 		AND (resolved_by IS NULL OR resolved_by <> ?) ORDER BY number `+r.Dialect.Limit, string(r.ID), r.Told, r.Through, string(Replayed), tellAtOnce+1)
 	letters, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (firstcome.Coupon, error) {
 		c := firstcome.Coupon{Campaign: r.ID}
-		err := take(&c.Number, orZero(&c.User))
+		err := take(&c.Number, sqldb.OrZero(&c.User))
 		return c, err
 	})
 	if len(letters) > tellAtOnce {
@@ -264,8 +223,8 @@ func (r *recording) tell() error {
 var letterColumns = `id, campaign_id, number, user_id, source, payload, cause, ` + causeCode + `, created_at, resolved_at, resolved_by`
 
 func scanLetter(take sqldb.Scan) (d DeadLetter, err error) {
-	err = take(&d.ID, orZero(&d.Campaign), orZero(&d.Number), orZero(&d.User), &d.Source, &d.Payload, &d.Cause, &d.CauseCode,
-		when(&d.CreatedAt), when(&d.ResolvedAt), orZero(&d.ResolvedBy))
+	err = take(&d.ID, sqldb.OrZero(&d.Campaign), sqldb.OrZero(&d.Number), sqldb.OrZero(&d.User), &d.Source, &d.Payload, &d.Cause, &d.CauseCode,
+		sqldb.Time(&d.CreatedAt), sqldb.Time(&d.ResolvedAt), sqldb.OrZero(&d.ResolvedBy))
 	return d, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -41,7 +42,7 @@ func (rd *Reads) Find(ctx context.Context, id firstcome.CampaignID, c Choice) (f
 		numbers, next, err = rd.numbersWith(ctx, id, c)
 	}
 	if err == nil {
-		found, err = rd.rows.couponsAt(ctx, id, numbers)
+		found, err = rd.rows.CouponsAt(ctx, id, numbers)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for a coupon of %s: %w", id, err)
@@ -62,7 +63,7 @@ func (c Choice) has(f firstcome.Coupon) bool {
 // numbersOf returns the numbers of a user's coupons, and with Voided also of those that were voided. It finds these in the audit log,
 // because an index of voided coupons would make each claim more expensive on MariaDB.
 func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	held, err := rd.rows.couponOf(ctx, id, c.User)
+	held, err := rd.rows.CouponOf(ctx, id, c.User)
 	switch {
 	case err == nil:
 		numbers = append(numbers, held.Number)
@@ -82,22 +83,18 @@ func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choic
 	return numbers, next, err
 }
 
-// voidsOf selects the numbers of a user's voided coupons in a campaign. COALESCE stops the planner from using the index by campaign, with
-// which it would read all of the campaign's lines.
-const voidsOf = `SELECT number FROM audit_log WHERE user_id = ? AND COALESCE(campaign_id, '') = ? AND action = 'coupon.void'`
-
-const voidsOfQuery = voidsOf + ` AND number > ? ORDER BY number LIMIT ?`
+const voidsOfQuery = campaign.VoidsOf + ` AND number > ? ORDER BY number LIMIT ?`
 
 // maxFound bounds how many voids of a user one call of Find reads.
 const maxFound = 1000
 
 // numbersWith returns the number that has a code, if it is one of the next codesAtOnce numbers.
 func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
-	status, err := rd.rows.status(ctx, id)
+	status, err := rd.rows.Status(ctx, id)
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case status.Secret != rd.rows.fingerprint:
+	case status.Secret != rd.rows.Fingerprint:
 		return nil, 0, firstcome.ErrGateMismatch
 	case c.After >= status.LastNumber:
 		return nil, 0, nil
@@ -109,28 +106,11 @@ func (rd *Reads) numbersWith(ctx context.Context, id firstcome.CampaignID, c Cho
 		return nil, 0, ErrSearching
 	}
 	last := min(status.LastNumber, c.After+codesAtOnce)
-	if number := rd.rows.secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
+	if number := rd.rows.Secret.NumberOf(id, c.Code, c.After+1, last); number != 0 {
 		return []int64{number}, 0, nil
 	}
 	if last < status.LastNumber {
 		next = last
 	}
 	return nil, next, nil
-}
-
-// couponsAt returns the coupons that have these numbers, in number order. It skips numbers without a coupon.
-func (r *rows) couponsAt(ctx context.Context, id firstcome.CampaignID, numbers []int64) (found []firstcome.Coupon, err error) {
-	slices.Sort(numbers)
-	err = inChunks(slices.Compact(numbers), func(numbers []int64) error {
-		args := []any{string(id)}
-		for _, number := range numbers {
-			args = append(args, number)
-		}
-		rows, err := r.db.Conclude.QueryContext(ctx, repeated(`SELECT `+couponColumns+` FROM coupons
-			WHERE campaign_id = ? AND number IN (%s) ORDER BY number`, `?`, len(numbers)), args...)
-		part, err := allCoupons(rows, err)
-		found = append(found, part...)
-		return err
-	})
-	return found, err
 }

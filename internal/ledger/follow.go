@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/follow"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
@@ -30,7 +31,7 @@ func (fs *Followers) Follow(ctx context.Context, follower, owner string, lease t
 		var had, ends string
 		var until time.Time
 		err = t.Row(`SELECT attempt, owner, leased_until, target, ends FROM followers WHERE name = ?`+fs.db.Dialect.ForUpdate, follower).
-			Scan(&f.Attempt, &had, when(&until), &f.Target, &ends)
+			Scan(&f.Attempt, &had, sqldb.Time(&until), &f.Target, &ends)
 		if errors.Is(err, sql.ErrNoRows) {
 			f.Attempt = 1
 			_, err = t.Change(`INSERT INTO followers (name, attempt, owner, leased_until, target, ends) VALUES (?, 1, ?, ?, '', '[]')`,
@@ -80,26 +81,13 @@ func (fs *Followers) Followed(ctx context.Context, f follow.Following, lease tim
 			return err
 		}
 		for _, c := range cursors {
-			if err := putCursor(t, f.Follower, c); err != nil {
+			if err := campaign.PutCursor(t, f.Follower, c); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return sqldb.Wrap(err, "note how far %s has come", f.Follower)
-}
-
-// putCursor writes a cursor. The caller has locked the follower's row.
-func putCursor(t *sqldb.Tx, follower string, c follow.Cursor) error {
-	known, err := t.Exists(`SELECT count(*) FROM cursors WHERE follower = ? AND campaign_id = ?`, follower, string(c.Campaign))
-	switch {
-	case err != nil:
-	case known:
-		_, err = t.Change(`UPDATE cursors SET position = ?, state = ? WHERE follower = ? AND campaign_id = ?`, c.Position, string(c.State), follower, string(c.Campaign))
-	default:
-		_, err = t.Change(`INSERT INTO cursors (follower, campaign_id, position, state) VALUES (?, ?, ?, ?)`, follower, string(c.Campaign), c.Position, string(c.State))
-	}
-	return err
 }
 
 const cursorsQuery = `SELECT c.id, COALESCE(k.position, 0), c.position, COALESCE(k.state, '') FROM campaigns c
@@ -152,7 +140,7 @@ func (fs *Followers) FollowerLag(ctx context.Context, follower string) (lag Lag,
 			return err
 		}
 		for _, c := range cursors {
-			err := facts(ctx, s, c.Campaign, c.Position, 1, func(f firstcome.Fact) error {
+			err := campaign.Facts(ctx, s, c.Campaign, c.Position, 1, func(f firstcome.Fact) error {
 				if at := f.At(); !at.IsZero() && (lag.Since.IsZero() || at.Before(lag.Since)) {
 					lag.Since = at
 				}
@@ -185,13 +173,13 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 		case err != nil:
 			return err
 		}
-		if err := interrupt(t, follower, ``); err != nil {
+		if err := campaign.Interrupt(t, follower, ``); err != nil {
 			return err
 		}
-		if err := putCursor(t, follower, follow.Cursor{Campaign: id, Position: from - 1, State: follow.Again}); err != nil {
+		if err := campaign.PutCursor(t, follower, follow.Cursor{Campaign: id, Position: from - 1, State: follow.Again}); err != nil {
 			return err
 		}
-		return fs.logReplay(t, actor, follower, from, entry{campaign: id})
+		return fs.logReplay(t, actor, follower, from, campaign.Entry{Campaign: id})
 	})
 	return sqldb.Wrap(err, "replay the facts of %s", id)
 }
@@ -200,57 +188,21 @@ func (fs *Followers) ReplayFacts(ctx context.Context, actor, follower string, id
 // a new one.
 func (fs *Followers) ReplayAllFacts(ctx context.Context, actor, follower string) error {
 	err := fs.db.Repeat(ctx, func(t *sqldb.Tx) error {
-		if err := interrupt(t, follower, `, target = '', ends = '[]'`); err != nil {
+		if err := campaign.Interrupt(t, follower, `, target = '', ends = '[]'`); err != nil {
 			return err
 		}
 		if _, err := t.Change(`UPDATE cursors SET position = 0, state = 'again' WHERE follower = ?`, follower); err != nil {
 			return err
 		}
-		return fs.logReplay(t, actor, follower, 1, entry{})
+		return fs.logReplay(t, actor, follower, 1, campaign.Entry{})
 	})
 	return sqldb.Wrap(err, "replay the facts of all campaigns")
 }
 
-// interrupt locks the row of a follower and ends its lease.
-func interrupt(t *sqldb.Tx, follower, set string) error {
-	n, err := t.Change(`UPDATE followers SET attempt = attempt + 1, leased_until = 0`+set+` WHERE name = ?`, follower)
-	if err == nil && n == 0 {
-		err = follow.ErrNoFollower
-	}
-	return err
-}
-
-// stopFollowers marks the cursors of all followers as ahead for a campaign, because their targets may have facts that the ledger has
-// lost. It also ends their leases, because a node with a lease may still note a position that this ledger never reached. It returns
-// the followers, and the position from which a replay covers what any of them lacks.
-func stopFollowers(t *sqldb.Tx, s stock) (from int64, followers []string, err error) {
-	rows, err := t.Query(`SELECT name FROM followers ORDER BY name`)
-	if followers, err = sqldb.AllRows(rows, err, sqldb.One[string]); err != nil {
-		return 0, nil, err
-	}
-	from = s.position + 1
-	for _, name := range followers {
-		if err := interrupt(t, name, ``); err != nil {
-			return 0, nil, err
-		}
-		at := follow.Cursor{Campaign: s.ID, State: follow.Ahead}
-		err := t.Row(`SELECT position FROM cursors WHERE follower = ? AND campaign_id = ?`, name, string(s.ID)).Scan(&at.Position)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return 0, nil, err
-		}
-		at.Position = min(at.Position, s.position)
-		if err := putCursor(t, name, at); err != nil {
-			return 0, nil, err
-		}
-		from = min(from, at.Position+1)
-	}
-	return from, followers, nil
-}
-
-func (fs *Followers) logReplay(t *sqldb.Tx, actor, follower string, from int64, e entry) error {
+func (fs *Followers) logReplay(t *sqldb.Tx, actor, follower string, from int64, e campaign.Entry) error {
 	now, err := fs.db.Now(t)
 	if err != nil {
 		return err
 	}
-	return addLogJSON(t, now, actor, "facts.replay", map[string]any{"follower": follower, "from": from}, e)
+	return campaign.AddLogJSON(t, now, actor, "facts.replay", map[string]any{"follower": follower, "from": from}, e)
 }

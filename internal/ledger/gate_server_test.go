@@ -9,7 +9,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
-	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 )
@@ -46,9 +46,9 @@ func (*fleet) Quarantine() time.Duration { return 250 * time.Millisecond }
 func (f *fleet) Nodes() []gate.Decider { return f.nodes }
 
 // turn returns the next node.
-func (f *fleet) turn() *ledger.Gate {
+func (f *fleet) turn() *sqlgate.Gate {
 	f.next++
-	return f.nodes[f.next%len(f.nodes)].(*ledger.Gate)
+	return f.nodes[f.next%len(f.nodes)].(*sqlgate.Gate)
 }
 
 func (f *fleet) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/conform"
 )
 
 // A subject is a ledger that decides, as conform.Gate looks at it. The test sets its clock.
 type subject struct {
 	*ledger.Ledger
-	*ledger.Gate
+	*sqlgate.Gate
 	clock atomic.Int64
 }
 

@@ -4,17 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
 // JournalName returns the name of the recorders of this node's campaigns: see the function JournalName.
 func (l *Ledger) JournalName() string {
-	return JournalName(l.rows.marker(time.Time{}, l.rows.fingerprint))
+	return JournalName(l.rows.Marker(time.Time{}, l.rows.Fingerprint))
 }
 
 // JournalName returns the name that distinguishes the recorders of a ledger and secret from others that share a topic. The marker is
@@ -25,14 +23,6 @@ func JournalName(marker string) string {
 }
 
 const journalQuery = `SELECT topic, topic_id FROM journals WHERE gate = ?`
-
-// follows returns an error if this node's topic must not replace the topic that the gate had.
-func (r *rows) follows(was string) error {
-	if was != "" && was != r.journal && !r.abandons {
-		return anotherJournal(was)
-	}
-	return nil
-}
 
 // JournalOf returns the topic through which a gate's coupons go to the ledger, or an empty string if there is none.
 func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err error) {
@@ -48,47 +38,29 @@ func (l *Ledger) JournalOf(ctx context.Context, gate string) (topic string, err 
 // reports that the topic has the noted name and another id, so it was recreated. Only the call that notes the new id reports this. NoteJournal may
 // be repeated.
 func (l *Ledger) NoteJournal(ctx context.Context, id string) (again bool, err error) {
-	if l.rows.gate == "" {
+	if l.rows.Gate == "" {
 		return false, nil // a Redis without a name has no campaigns
 	}
 	err = l.db.Repeat(ctx, func(t *sqldb.Tx) error {
 		var name, was string
-		err := t.Row(journalQuery+l.db.Dialect.ForUpdate, l.rows.gate).Scan(&name, &was)
+		err := t.Row(journalQuery+l.db.Dialect.ForUpdate, l.rows.Gate).Scan(&name, &was)
 		known := err == nil
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 		if err == nil {
-			err = l.rows.follows(name)
+			err = l.rows.Follows(name)
 		}
-		again = name == l.rows.journal && was != id
+		again = name == l.rows.Journal && was != id
 		switch {
-		case err != nil || name == l.rows.journal && was == id:
+		case err != nil || name == l.rows.Journal && was == id:
 			return err
 		case !known:
-			_, err = t.Change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.rows.gate, l.rows.journal, id)
+			_, err = t.Change(`INSERT INTO journals (gate, topic, topic_id) VALUES (?, ?, ?)`, l.rows.Gate, l.rows.Journal, id)
 		default:
-			_, err = t.Change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.rows.journal, id, l.rows.gate)
+			_, err = t.Change(`UPDATE journals SET topic = ?, topic_id = ? WHERE gate = ?`, l.rows.Journal, id, l.rows.Gate)
 		}
 		return err
 	})
 	return again && err == nil, sqldb.Wrap(err, "note which topic the coupons of the gate pass")
-}
-
-func anotherJournal(topic string) error {
-	return fmt.Errorf("%w: its coupons go through the topic %s, which may hold coupons that are not recorded yet. Name that topic with --journal; or let its nodes record all of its coupons, stop them, and start one node with --journal redis",
-		firstcome.ErrGateMismatch, topic)
-}
-
-// passes returns an error if coupons of a campaign may be in a topic that is not this node's. A rebuild without that topic would lose
-// these coupons.
-func (r *rows) passes(t *sqldb.Tx, id firstcome.CampaignID) error {
-	rows, err := t.Query(`SELECT topic FROM journals WHERE gate = ? OR gate = (SELECT gate FROM campaigns WHERE id = ?)`, r.gate, string(id))
-	return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
-		topic, err := sqldb.One[string](take)
-		if err == nil && topic != "" && topic != r.journal {
-			err = anotherJournal(topic)
-		}
-		return err
-	})
 }

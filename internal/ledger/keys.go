@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -21,7 +22,7 @@ func (d *Desk) AddKey(ctx context.Context, actor string, k firstcome.Key) error 
 		if err != nil {
 			return err
 		}
-		return addLogJSON(t, k.CreatedAt, actor, "key.create", map[string]any{"key": k.ID, "name": k.Name, "role": k.Role}, entry{})
+		return campaign.AddLogJSON(t, k.CreatedAt, actor, "key.create", map[string]any{"key": k.ID, "name": k.Name, "role": k.Role}, campaign.Entry{})
 	})
 	return sqldb.Wrap(err, "add a key")
 }
@@ -47,7 +48,7 @@ func (d *Desk) RevokeKey(ctx context.Context, actor, id string) error {
 		if _, err := t.Change(`UPDATE api_keys SET revoked_at = ? WHERE id = ?`, now.UnixMicro(), id); err != nil {
 			return err
 		}
-		return addLogJSON(t, now, actor, "key.revoke", map[string]any{"key": id}, entry{})
+		return campaign.AddLogJSON(t, now, actor, "key.revoke", map[string]any{"key": id}, campaign.Entry{})
 	})
 	return sqldb.Wrap(err, "revoke the key %s", id)
 }
@@ -72,7 +73,7 @@ const keyColumns = `id, name, role, hash, created_at, revoked_at, logged_out_at`
 
 func scanKey(take sqldb.Scan) (k firstcome.Key, err error) {
 	var hash []byte
-	err = take(&k.ID, &k.Name, &k.Role, &hash, when(&k.CreatedAt), when(&k.RevokedAt), when(&k.LoggedOutAt))
+	err = take(&k.ID, &k.Name, &k.Role, &hash, sqldb.Time(&k.CreatedAt), sqldb.Time(&k.RevokedAt), sqldb.Time(&k.LoggedOutAt))
 	copy(k.Hash[:], hash)
 	return k, err
 }

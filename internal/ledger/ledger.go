@@ -35,21 +35,24 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/epoch"
 	"github.com/firstcome/firstcome/internal/sqldb"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 )
 
 // A Ledger keeps campaigns and coupons. Its methods may be called from many goroutines. Methods that write wait for Run.
 type Ledger struct {
-	Gate      *Gate
+	Gate      *sqlgate.Gate
 	Campaigns *Campaigns
 	Reads     *Reads
 	Recorder  *Recorder
-	Epochs    *Epochs
+	Epochs    *epoch.Epochs
 	Followers *Followers
 	Desk      *Desk
 
 	db   *sqldb.DB
-	rows *rows
+	rows *campaign.Rows
 }
 
 // Options are the options of Open.
@@ -110,9 +113,9 @@ func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 	if d.OnCommit = o.OnCommit; o.Clock != nil {
 		d.Clock = o.Clock
 	}
-	r, n := newRows(d, rowsOptions{secret: o.Secret, fingerprint: fingerprint, gate: o.Gate, backlog: o.Backlog})
+	r, n := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
 	return &Ledger{
-		Gate: newGate(r, o.MaxLine), Campaigns: newCampaigns(r), Epochs: newEpochs(r),
+		Gate: sqlgate.New(r, o.MaxLine), Campaigns: newCampaigns(r), Epochs: epoch.New(r),
 		Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)}, Recorder: &Recorder{db: d, rows: r},
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
 		db: d, rows: r,

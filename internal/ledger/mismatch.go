@@ -2,13 +2,22 @@ package ledger
 
 import (
 	"context"
-	"fmt"
+	"database/sql"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
+
+// Identity returns the random name that distinguishes the ledger from all others. It is created once, and copies
+// of the ledger share it. It is empty only if no node has opened the ledger yet.
+func (l *Ledger) Identity() string { return l.db.Identity }
+
+// GateName returns the name of the gate that decides this node's campaigns, as their rows hold it.
+func (l *Ledger) GateName() string { return l.rows.Gate }
 
 // A Beside describes the remote gate that decides a node's campaigns.
 type Beside struct {
@@ -17,14 +26,30 @@ type Beside struct {
 	Abandons bool   // an operator has confirmed that all coupons of another topic are recorded
 }
 
+// Owns reports whether a marker belongs to a campaign of this ledger or of its copies, with this node's secret.
+func (l *Ledger) Owns(marker string) bool {
+	return strings.HasPrefix(marker, l.db.Identity+".") && strings.HasSuffix(marker, "."+l.rows.Fingerprint)
+}
+
+// Whose returns the marker of a campaign, whichever gate decides it, or firstcome.ErrNoCampaign.
+func (rc *Recorder) Whose(ctx context.Context, id firstcome.CampaignID) (string, error) {
+	var createdAt time.Time
+	var secret string
+	err := rc.db.Conclude.QueryRowContext(ctx, `SELECT created_at, secret FROM campaigns WHERE id = ?`, string(id)).Scan(sqldb.Time(&createdAt), &secret)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", firstcome.ErrNoCampaign
+	}
+	return rc.rows.Marker(createdAt, secret), sqldb.Wrap(err, "read whose campaign %s is", id)
+}
+
 // UseGate sets the remote gate that decides this node's campaigns. Call it before Run. A gate needs the ledger's
 // identity to open, so the ledger is opened first. firstcome.ErrGateMismatch means that another topic may hold
 // coupons that are not recorded yet.
 func (l *Ledger) UseGate(ctx context.Context, b Beside) error {
-	l.rows.useGate(b.Gate, b.Topic, b.Abandons)
+	l.rows.UseGate(b.Gate, b.Topic, b.Abandons)
 	was, err := l.JournalOf(ctx, b.Gate)
 	if err == nil {
-		err = l.rows.follows(was)
+		err = l.rows.Follows(was)
 	}
 	return err
 }
@@ -39,7 +64,7 @@ type OtherGate struct {
 // ledger nor this node's gate decides.
 func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 	rows, err := l.db.Conclude.QueryContext(ctx, `SELECT gate, count(*) FROM campaigns
-		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, gateKind, l.rows.gate)
+		WHERE gate <> ? AND gate <> ? AND retired_at IS NULL GROUP BY gate ORDER BY gate`, campaign.OwnGate, l.rows.Gate)
 	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (g OtherGate, err error) {
 		err = take(&g.Name, &g.Campaigns)
 		return g, err
@@ -52,11 +77,11 @@ func (l *Ledger) OtherGates(ctx context.Context) (all []OtherGate, err error) {
 // node has none.
 func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campaigns int, err error) {
 	kind := `gate <> ?`
-	if l.rows.remote() {
+	if l.rows.Remote() {
 		kind = `gate = ?`
 	}
 	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*) FROM campaigns WHERE `+kind+` OR secret <> ?`,
-		gateKind, secret.Fingerprint()).Scan(&campaigns)
+		campaign.OwnGate, secret.Fingerprint()).Scan(&campaigns)
 	return campaigns, sqldb.Wrap(err, "compare the campaigns' secrets")
 }
 
@@ -64,24 +89,11 @@ func (l *Ledger) Mismatched(ctx context.Context, secret firstcome.Secret) (campa
 // does not decide, because they have another gate or code secret.
 func (l *Ledger) Foreign(ctx context.Context, at time.Time) (open, others int, err error) {
 	err = l.db.Conclude.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN gate <> ? OR secret <> ? THEN 1 ELSE 0 END), 0) FROM campaigns
-		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.gate, l.rows.fingerprint, at.UnixMicro()).Scan(&open, &others)
+		WHERE NOT closed AND (closes_at IS NULL OR closes_at > ?)`, l.rows.Gate, l.rows.Fingerprint, at.UnixMicro()).Scan(&open, &others)
 	return open, others, sqldb.Wrap(err, "count the campaigns of other nodes")
 }
 
 // Decides returns nil if this node decides a campaign, and otherwise firstcome.ErrGateMismatch with the reason. The
 // error is also gate.ErrLost if the campaign names another Redis, because this node's Redis may be that Redis after
 // it was emptied.
-func (rd *Reads) Decides(c *Status) error { return rd.rows.decides(c.Gate, c.Secret) }
-
-func (r *rows) decides(name, secret string) error {
-	switch {
-	case secret != r.fingerprint || (name == gateKind) == r.remote():
-		return fmt.Errorf("%w: it is decided by the gate %q with the secret of fingerprint %s, this node has the gate %q and %s",
-			firstcome.ErrGateMismatch, name, secret, r.gate, r.fingerprint)
-	case r.gate == "":
-		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis has no name: it was emptied, or is a new one", gate.ErrLost, firstcome.ErrGateMismatch, name)
-	case name != r.gate:
-		return fmt.Errorf("%w: %w: it is decided by %s, and this node's Redis is %s", gate.ErrLost, firstcome.ErrGateMismatch, name, r.gate)
-	}
-	return nil
-}
+func (rd *Reads) Decides(c *Status) error { return rd.rows.Decides(c.Gate, c.Secret) }

@@ -103,7 +103,7 @@ func (d *Desk) Nodes(ctx context.Context) ([]NodeRow, error) {
 	rows, err := d.db.Conclude.QueryContext(ctx, `SELECT host, listen, role, version, started_at, seen_at, stopped_at, `+d.nodeClock()+`, counts FROM nodes ORDER BY host, listen`)
 	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (n NodeRow, err error) {
 		var counts string
-		err = take(&n.Host, &n.Listen, &n.Role, &n.Version, when(&n.StartedAt), when(&n.SeenAt), when(&n.StoppedAt), when(&n.Now), &counts)
+		err = take(&n.Host, &n.Listen, &n.Role, &n.Version, sqldb.Time(&n.StartedAt), sqldb.Time(&n.SeenAt), sqldb.Time(&n.StoppedAt), sqldb.Time(&n.Now), &counts)
 		n.Counts, n.Forgotten = []byte(counts), !d.db.Dialect.Shared || n.Now.Sub(n.SeenAt) >= forgottenNode
 		return n, err
 	})

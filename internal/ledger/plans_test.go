@@ -4,7 +4,6 @@ package ledger
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/firstcome/firstcome"
@@ -108,35 +107,6 @@ func TestAPageReadsItsOwnRows(t *testing.T) {
 					t.Errorf("%s: %d coupons, %d rows were read", what, got, read)
 				}
 				before = after
-			}
-		})
-	}
-}
-
-// TestServersLookUsersUpInTheIndexToo fills a campaign without telling the server's
-// planner, which would then rather read all of it.
-func TestServersLookUsersUpInTheIndexToo(t *testing.T) {
-	queries := map[services.Kind]string{
-		services.MariaDB: repeated(lookMySQLQuery, `?`, 64), services.PostgreSQL: lookPostgreSQLQuery,
-	}
-	for kind, query := range queries {
-		t.Run(string(kind), func(t *testing.T) {
-			l := opened(t, kind.Database(t), "")
-			quantity(t, l, firstcome.Unlimited)
-			users := make([]firstcome.UserID, 2000)
-			for n := range users {
-				users[n] = firstcome.UserID(fmt.Sprint("user-", n))
-			}
-			stage.Must(t, stage.Err(l.Gate.Claim(t.Context(), "c", users)))
-			args := []any{}
-			for _, user := range users[:64] {
-				args = append(args, string(user))
-			}
-			if kind == services.PostgreSQL {
-				args = []any{[]string{"user-1", "user-2"}}
-			}
-			if plan := explain(t, l, query, append(args, "c")); !strings.Contains(plan, "coupons_p3_one_per_user") || strings.Contains(plan, "Seq Scan on coupons") {
-				t.Errorf("users are looked up by:\n%s", plan)
 			}
 		})
 	}

@@ -39,16 +39,16 @@ func (d *Desk) KeepProof(ctx context.Context, p Proof) error {
 
 // Proofs returns the last proof of each campaign that has one.
 func (d *Desk) Proofs(ctx context.Context, ids []firstcome.CampaignID) (all []Proof, err error) {
-	err = inChunks(ids, func(ids []firstcome.CampaignID) error {
+	err = sqldb.InChunks(ids, func(ids []firstcome.CampaignID) error {
 		args := make([]any, len(ids))
 		for n, id := range ids {
 			args[n] = string(id)
 		}
-		rows, err := d.db.Read.QueryContext(ctx, repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
+		rows, err := d.db.Read.QueryContext(ctx, sqldb.Repeated(`SELECT campaign_id, proved_by, began_at, ended_at, read_rows, found FROM proofs WHERE campaign_id IN (%s)`, `?`, len(ids)), args...)
 		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
 			var p Proof
 			var found string
-			err := take(&p.Campaign, &p.By, when(&p.Began), when(&p.Ended), &p.Read, &found)
+			err := take(&p.Campaign, &p.By, sqldb.Time(&p.Began), sqldb.Time(&p.Ended), &p.Read, &found)
 			p.Found = []byte(found)
 			all = append(all, p)
 			return err

@@ -7,15 +7,32 @@ import (
 	"slices"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
+// fenced refuses new coupons while the gate is rebuilt, unless they belong to that attempt.
+func (r *recording) fenced() error {
+	if len(r.fresh) == 0 {
+		return nil
+	}
+	return r.fence()
+}
+
+// fence returns record.ErrRebuilding if another attempt is rebuilding the gate, and nil otherwise.
+func (r *recording) fence() error {
+	if r.RebuildingAt.IsZero() || r.Stock.Attempt == r.attempt {
+		return nil
+	}
+	return fmt.Errorf("%w: %w: attempt %d", firstcome.ErrGateUnavailable, record.ErrRebuilding, r.Stock.Attempt)
+}
+
 // A Recorder records the coupons that a remote gate issued, and the dead letters of coupons that the ledger refused.
 type Recorder struct {
 	db   *sqldb.DB
-	rows *rows
+	rows *campaign.Rows
 }
 
 // Record stores a batch of coupons that a remote gate issued, all or none of them. It returns how far the
@@ -119,10 +136,10 @@ func checkCoupon(id firstcome.CampaignID, c firstcome.Coupon) error {
 // A recording is one call of Record, Bury or Replay, within its transaction.
 type recording struct {
 	*sqldb.Tx
-	rows   *rows
-	stock  // as it was before the call
-	given  []firstcome.Coupon
-	report gate.LineReport
+	rows           *campaign.Rows
+	campaign.Stock // as it was before the call
+	given          []firstcome.Coupon
+	report         gate.LineReport
 	// epochGiven is the epoch of the given coupons.
 	epochGiven int64
 	fresh      []firstcome.Coupon // the given coupons that the ledger lacks
@@ -135,20 +152,20 @@ type recording struct {
 // recordingOf locks a batch's campaign. It refuses a batch of another campaign with the same ID: a campaign of
 // another ledger, or a campaign that this ledger had before a copy replaced the ledger.
 func (rc *Recorder) recordingOf(t *sqldb.Tx, b record.Batch) (*recording, error) {
-	s, err := rc.rows.rowToChange(t, b.Campaign)
+	s, err := rc.rows.RowToChange(t, b.Campaign)
 	switch {
 	case err != nil && !errors.Is(err, firstcome.ErrNoCampaign):
 		return nil, err
-	case b.Marker != "" && b.Marker != s.marker:
-		return nil, fmt.Errorf("%w: the batch is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, b.Marker, s.marker)
+	case b.Marker != "" && b.Marker != s.Marker:
+		return nil, fmt.Errorf("%w: the batch is of the campaign with the marker %q, the ledger's has %q", firstcome.ErrGateMismatch, b.Marker, s.Marker)
 	case err != nil:
 		return nil, err
-	case s.away != nil: // this node's journal has no coupons of the campaign
-		return nil, s.away
-	case !rc.rows.remote():
+	case s.Away != nil: // this node's journal has no coupons of the campaign
+		return nil, s.Away
+	case !rc.rows.Remote():
 		return nil, fmt.Errorf("%w: the ledger decides its claims", firstcome.ErrGateMismatch)
 	}
-	return &recording{Tx: t, rows: rc.rows, stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: record.Drained{Told: b.Told}}, nil
+	return &recording{Tx: t, rows: rc.rows, Stock: s, epochGiven: b.Epoch, attempt: b.Attempt, report: b.Line, Drained: record.Drained{Told: b.Told}}, nil
 }
 
 // record is the transaction of Record. It checks everything before it writes.
@@ -178,12 +195,12 @@ func (r *recording) do() (record.Drained, error) {
 func (r *recording) compare() error {
 	have := map[int64]firstcome.Coupon{}
 	for _, run := range runs(r.given) {
-		if run[0].Number > r.lastNumber {
+		if run[0].Number > r.LastNumber {
 			break
 		}
-		rows, err := r.Query(`SELECT `+couponColumns+` FROM coupons WHERE campaign_id = ? AND number >= ? AND number <= ?`,
+		rows, err := r.Query(`SELECT `+campaign.CouponColumns+` FROM coupons WHERE campaign_id = ? AND number >= ? AND number <= ?`,
 			string(r.ID), run[0].Number, run[len(run)-1].Number)
-		err = scanCoupons(rows, err, func(c firstcome.Coupon) error {
+		err = campaign.ScanCoupons(rows, err, func(c firstcome.Coupon) error {
 			have[c.Number] = c
 			return nil
 		})
@@ -245,16 +262,16 @@ func (r *recording) check() error {
 		c := &r.fresh[n]
 		other := holders[c.User]
 		switch {
-		case r.epochGiven != r.epoch:
-			return refuse(*c, ofOtherEpoch, r.epochGiven, r.epoch)
+		case r.epochGiven != r.Epoch:
+			return refuse(*c, ofOtherEpoch, r.epochGiven, r.Epoch)
 		case c.TermsVersion < 1 || c.TermsVersion > r.Version:
 			return refuse(*c, unknownTerms, c.TermsVersion, r.Version)
 		case other != nil:
 			return refuse(*c, userHolds, other.Number)
-		case r.inForce+int64(n) >= r.Quantity:
+		case r.InForce+int64(n) >= r.Quantity:
 			return refuse(*c, overQuantity, r.Quantity)
-		case c.Number > r.ceiling:
-			return refuse(*c, aboveCeiling, r.ceiling)
+		case c.Number > r.Ceiling:
+			return refuse(*c, aboveCeiling, r.Ceiling)
 		}
 		if r.look {
 			holders[c.User] = c
@@ -272,34 +289,34 @@ func (r *recording) holders() (map[firstcome.UserID]*firstcome.Coupon, error) {
 	for n, c := range r.fresh {
 		users[n] = c.User
 	}
-	holders, err := holdersOf(r.Tx, []claimants{{id: r.ID, users: users}})
+	holders, err := campaign.Holders(r.Tx, []campaign.Claimants{{Campaign: r.ID, Users: users}})
 	return holders[r.ID], err
 }
 
 // insert writes the fresh coupons in number order, and the facts about them.
 func (r *recording) insert() error {
-	now := r.clock // read after the row was locked, where nodes share the ledger
+	now := r.Clock // read after the row was locked, where nodes share the ledger
 	var err error
 	if now.IsZero() {
-		if now, err = r.rows.db.Now(r.Tx); err != nil {
+		if now, err = r.rows.DB.Now(r.Tx); err != nil {
 			return err
 		}
 	}
-	coupons := make([]placed, len(r.fresh))
+	coupons := make([]campaign.Placed, len(r.fresh))
 	for n, c := range r.fresh {
-		coupons[n] = placed{Coupon: c, position: r.position + int64(n) + 1, recordedAt: now.UnixMicro()}
+		coupons[n] = campaign.Placed{Coupon: c, Position: r.Position + int64(n) + 1, RecordedAt: now.UnixMicro()}
 	}
-	err = writeCoupons(r.Tx, coupons)
+	err = campaign.WriteCoupons(r.Tx, coupons)
 	if r.look && r.Dialect.Classify(err) == sqldb.Refused {
 		return fmt.Errorf("%w: the schema does: %w", record.ErrRefused, err)
 	}
 	if err != nil {
 		return err
 	}
-	position := r.position
+	position := r.Position
 	for _, numbers := range runs(r.fresh) {
 		count := int64(len(numbers))
-		if err := addIssued(r.Tx, r.ID, position+1, count, numbers[0].Number); err != nil {
+		if err := campaign.AddIssued(r.Tx, r.ID, position+1, count, numbers[0].Number); err != nil {
 			return err
 		}
 		position += count

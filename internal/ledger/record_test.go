@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
+	"github.com/firstcome/firstcome/internal/sqlgate"
 	"github.com/firstcome/firstcome/test/conform"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -48,7 +49,7 @@ func books(t testing.TB, l *ledger.Ledger) (all struct {
 type book struct {
 	*ledger.Ledger
 	*ledger.Recorder
-	*ledger.Gate
+	*sqlgate.Gate
 	t    *testing.T
 	name string
 }

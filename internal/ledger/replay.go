@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
@@ -57,21 +58,21 @@ func (rc *Recorder) replay(t *sqldb.Tx, actor string, letter int64) error {
 	if d.Number == 0 || r == nil {
 		return errNothingIn
 	}
-	var s storedCoupon
+	var s campaign.StoredCoupon
 	if err := json.Unmarshal([]byte(d.Payload), &s); err != nil {
 		return fmt.Errorf("%w: %w", errNothingIn, err)
 	}
 	if r.epochGiven = s.Epoch; s.Epoch == s.BuriedIn {
-		r.epochGiven = r.epoch // the epoch was not the reason for the refusal
+		r.epochGiven = r.Epoch // the epoch was not the reason for the refusal
 	}
-	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{s.coupon()}); err != nil {
+	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{s.Coupon()}); err != nil {
 		return err
 	}
 	r.replay, r.look = true, true
 	if _, err := r.do(); err != nil {
 		return err
 	}
-	return resolveLetter(t, d, Replayed, actor, "", rc.rows.decidesAt(r.stock))
+	return resolveLetter(t, d, Replayed, actor, "", rc.rows.DecidesAt(r.Stock))
 }
 
 // VoidLetter resolves a dead letter permanently: its coupon will never be in the ledger. If the letter has a
@@ -94,10 +95,10 @@ func (rc *Recorder) voidLetter(t *sqldb.Tx, actor string, letter int64, reason s
 		}
 		return resolveLetter(t, d, Voided, actor, reason, now)
 	}
-	if r.pending() {
+	if r.Pending() {
 		return firstcome.ErrPending
 	}
-	made, err := rc.rows.addChange(t, r.stock, firstcome.ChangeVoid, voidPayload(d.Number, d.User))
+	made, err := rc.rows.AddChange(t, r.Stock, firstcome.ChangeVoid, campaign.VoidPayload(d.Number, d.User))
 	if err != nil {
 		return err
 	}
@@ -111,5 +112,5 @@ func resolveLetter(t *sqldb.Tx, d DeadLetter, by Resolution, actor, reason strin
 	}
 	action := map[Resolution]string{Replayed: "dead_letter.replay", Voided: "dead_letter.void"}[by]
 	detail := map[string]any{"dead_letter": d.ID, "cause": d.Cause, "reason": reason}
-	return addLogJSON(t, at, actor, action, detail, entry{campaign: d.Campaign, user: d.User, number: d.Number})
+	return campaign.AddLogJSON(t, at, actor, action, detail, campaign.Entry{Campaign: d.Campaign, User: d.User, Number: d.Number})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
@@ -29,7 +30,7 @@ func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 		ORDER BY CASE WHEN (c.opens_at IS NULL OR c.opens_at <= ?) AND (c.quantity IS NULL OR c.in_force < c.quantity) THEN 0 ELSE 1 END,
 			ABS(COALESCE(c.opens_at, c.created_at) - ?), c.id LIMIT ?`, now, now, now, limit)
 	all, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (s Shown, err error) {
-		err = take(&s.ID, quantityInto(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
+		err = take(&s.ID, campaign.Quantity(&s.Quantity), &s.InForce, &s.Issued, &s.Epoch)
 		return s, err
 	})
 	if err == nil && len(all) == limit { // there may be more
@@ -42,6 +43,6 @@ func (rd *Reads) Unclosed(ctx context.Context, limit int) (all []Shown, more int
 // LastDecision returns the time of the latest decision of any campaign in the ledger. It is zero if there is no
 // campaign.
 func (rd *Reads) LastDecision(ctx context.Context) (last time.Time, err error) {
-	err = rd.db.Conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(when(&last))
+	err = rd.db.Conclude.QueryRowContext(ctx, `SELECT max(decided_at) FROM campaigns`).Scan(sqldb.Time(&last))
 	return last, sqldb.Wrap(err, "read the last decision")
 }

@@ -22,7 +22,7 @@ type Records interface {
 	Has(ctx context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) ([]bool, error)
 }
 
-// A Ledger keeps the epochs of gates. ledger.Epochs implements it.
+// A Ledger keeps the epochs of gates. epoch.Epochs implements it.
 type Ledger interface {
 	Runs
 	Attempts

@@ -69,13 +69,13 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "terms that are set again begin the log of a line anew",
-		file: "internal/ledger/line_log.go", old: "case epoch == 0: // terms", new: "case epoch < 0: // terms",
-		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
+		file: "internal/epoch/line_log.go", old: "case epoch == 0: // terms", new: "case epoch < 0: // terms",
+		pkg: "./internal/epoch", test: "TestChangesSayWhereALineIsLogged",
 	},
 	{
 		bug:  "a reconciled ledger looks for a line in the log of before",
-		file: "internal/ledger/line_log.go", old: "case !log.Same(*h.Log): // from a reconcile", new: "case false: // from a reconcile",
-		pkg: "./internal/ledger", test: "TestChangesSayWhereALineIsLogged",
+		file: "internal/epoch/line_log.go", old: "case !log.Same(*h.Log): // from a reconcile", new: "case false: // from a reconcile",
+		pkg: "./internal/epoch", test: "TestChangesSayWhereALineIsLogged",
 	},
 	{
 		bug:  "a place in line is repeated from memory",
@@ -109,17 +109,17 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "SQLite's gate ignores a new closing time",
-		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(&s.OpensAt), when(new(time.Time)), &s.Paused",
+		file: "internal/campaign/stock.go", old: "sqldb.Time(&s.OpensAt), sqldb.Time(&s.ClosesAt), &s.Paused", new: "sqldb.Time(&s.OpensAt), sqldb.Time(new(time.Time)), &s.Paused",
 		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
 	},
 	{
 		bug:  "SQLite's gate ignores a new opening time",
-		file: "internal/ledger/stock.go", old: "when(&s.OpensAt), when(&s.ClosesAt), &s.Paused", new: "when(new(time.Time)), when(&s.ClosesAt), &s.Paused",
+		file: "internal/campaign/stock.go", old: "sqldb.Time(&s.OpensAt), sqldb.Time(&s.ClosesAt), &s.Paused", new: "sqldb.Time(new(time.Time)), sqldb.Time(&s.ClosesAt), &s.Paused",
 		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
 	},
 	{
 		bug:  "a claim's row is raised whatever row it is",
-		file: "internal/ledger/statements.go", old: "WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5", new: "WHERE campaigns.id = s.column3 AND version >= 0*s.column4 AND last_number >= 0*s.column5",
+		file: "internal/campaign/statements.go", old: "WHERE campaigns.id = s.column3 AND version = s.column4 AND last_number = s.column5", new: "WHERE campaigns.id = s.column3 AND version >= 0*s.column4 AND last_number >= 0*s.column5",
 		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
 	},
 	{
@@ -134,22 +134,22 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "a reconciled ledger stays in its older epoch",
-		file: "internal/ledger/reconcile.go", old: "Epoch: max(s.epoch, g.Epoch)", new: "Epoch: s.epoch",
+		file: "internal/epoch/reconcile.go", old: "Epoch: max(s.Epoch, g.Epoch)", new: "Epoch: s.Epoch",
 		pkg: whole, test: "TestF54AReconcileBringsBackACampaignOfALaterEpoch",
 	},
 	{
 		bug:  "a reconcile keeps the quantity of the backup",
-		file: "internal/ledger/reconcile.go", old: "terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt", new: "terms.OpensAt, terms.ClosesAt = g.OpensAt, g.ClosesAt",
+		file: "internal/epoch/reconcile.go", old: "terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt", new: "terms.OpensAt, terms.ClosesAt = g.OpensAt, g.ClosesAt",
 		pkg: whole, test: "TestF54AReconcileBringsBackWhatTheGateHas",
 	},
 	{
 		bug:  "nobody notes whose a lost number was",
-		file: "internal/ledger/rebuild_lost.go", old: "return inChunks(lost, r.noteLost)", new: "return nil",
+		file: "internal/ledger/drained.go", old: "return sqldb.InChunks(lost, r.noteLost)", new: "return nil",
 		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{
 		bug:  "whose a lost number was is noted each time",
-		file: "internal/ledger/rebuild_lost.go", old: "		noted[one] = true\n", new: "",
+		file: "internal/ledger/drained.go", old: "		noted[one] = true\n", new: "",
 		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{

@@ -1,0 +1,91 @@
+package campaign
+
+import (
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
+)
+
+// Lined reports whether the campaign has a line: it has a pace, or users still wait.
+func (s *Stock) Lined() bool { return s.Pace != nil || s.Line.Waiting > 0 }
+
+// IsServed reports whether the line is served at now: the campaign has opened and is not paused.
+func (s *Stock) IsServed(now time.Time) bool {
+	return firstcome.Decide(s.Seen(), now, -1, false, false) == firstcome.Waiting
+}
+
+// SendsAway returns Closed or SoldOut if the line's generation is over at now: all users in line get this outcome. It returns 0 if
+// they continue to wait, or if the generation never had a ticket. A generation is over also if all of its tickets have ended, for
+// example because its last user got the last coupon.
+func (s *Stock) SendsAway(now time.Time) firstcome.Outcome {
+	if s.Line.LastTicket == 0 {
+		return 0
+	}
+	switch o := firstcome.Decide(s.Seen(), now, s.InForce, false, true); o {
+	case firstcome.Closed, firstcome.SoldOut:
+		return o
+	}
+	return 0
+}
+
+// EndedAt returns when a generation ended that is over at now. If the campaign's window closed, that is when it closed.
+func (s *Stock) EndedAt(why firstcome.Outcome, now time.Time) time.Time {
+	if why == firstcome.Closed {
+		return s.Seen().Since(why)
+	}
+	return now
+}
+
+// ChangeLine ends the generation in the transaction of a change at now, if it is over by the campaign's state before or after the
+// change. It is over before the change if the window passed and no call has ended the generation yet. If this
+// node's remote gate decides the campaign, that gate ends the line itself. If another Redis is the campaign's gate, the ledger ends the line, but only
+// of a closed campaign.
+func (r *Rows) ChangeLine(t *sqldb.Tx, from, to Stock, now time.Time) error {
+	if to.Line = from.Line; r.Remote() {
+		if errors.Is(from.Away, gate.ErrLost) {
+			return LoseLine(t, &to, now)
+		}
+		return nil
+	}
+	at := now
+	why := from.SendsAway(now)
+	switch {
+	case why != 0:
+		at = from.EndedAt(why, now)
+	default:
+		if why = to.SendsAway(now); why == 0 {
+			return nil
+		}
+	}
+	if err := InsertPast(t, from.ID, from.Line.Ended(why.String(), at)); err != nil {
+		return err
+	}
+	return beginLine(t, &from)
+}
+
+// beginLine writes the line that follows s.line, which has ended.
+func beginLine(t *sqldb.Tx, s *Stock) error { return SetLine(t, s.ID, s.Line.Next()) }
+
+func SetLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
+	_, err := t.Change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
+		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
+	return err
+}
+
+const PastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
+
+func ScanPast(take sqldb.Scan) (p firstcome.PastLine, err error) {
+	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, sqldb.Time(&p.EndedAt))
+	return p, err
+}
+
+// InsertPast writes a generation of a campaign's line that ended.
+func InsertPast(t *sqldb.Tx, id firstcome.CampaignID, p firstcome.PastLine) error {
+	_, err := t.Change(`INSERT INTO past_lines (campaign_id, generation, last_ticket, served_through, served, waiting, reason, ended_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(id), p.Generation, p.LastTicket, p.ServedThrough, p.Served, p.Waiting, p.Reason, p.EndedAt.UnixMicro())
+	return err
+}

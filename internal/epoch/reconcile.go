@@ -1,0 +1,195 @@
+package epoch
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/sqldb"
+)
+
+// BeginReconcile is like BeginRebuild, for a campaign whose gate is ahead of the ledger in any epoch. last is the
+// last attempt that the gate knows. The ledger may have forgotten that attempt, and the new attempt's number
+// must be higher.
+func (e *Epochs) BeginReconcile(ctx context.Context, actor string, id firstcome.CampaignID, last int64) (recovery.Rebuild, error) {
+	r, err := e.begin(ctx, actor, id, func(s campaign.Stock) (int64, error) { return nextAttempt(max(s.Attempt, last)), s.Away })
+	return r, sqldb.Wrap(err, "begin to reconcile %s", id)
+}
+
+// A storedReconcile is the JSON of a reconcile in the table changes. It begins with the fields of terms, so code
+// that reads the terms of a change can read it.
+type storedReconcile struct {
+	campaign.StoredTerms
+	Paused   bool   `json:"paused"`
+	Closed   bool   `json:"closed"`
+	ClosedAt *int64 `json:"closed_at,omitempty"` // by the gate
+	// Behind was the ledger's version before the reconcile, and Gate the gate's version. Through is the last
+	// number that the gate assigned.
+	Behind      int64 `json:"behind"`
+	Gate        int64 `json:"gate_version"`
+	Epoch       int64 `json:"epoch"`
+	Through     int64 `json:"through"`
+	Voided      int64 `json:"voided,omitempty"`
+	Unexplained int64 `json:"unexplained,omitempty"`
+	// FactsFrom is the first position at which facts may differ from the published facts. Followers must begin
+	// again there.
+	FactsFrom int64    `json:"facts_from,omitempty"`
+	Followers []string `json:"followers,omitempty"`
+}
+
+// Adopt copies the state of the frozen gate g into the ledger, which was rolled back. One transaction writes a
+// change of the kind reconcile, with the gate's epoch, quantity, window, pace, pause and close. The change's
+// version is one more than the higher of the two versions, and the change is pending until FinishRebuild.
+//
+// absent are the ledger's coupons that the gate does not have. Adopt voids them if the gate is whole, and if they
+// are no more than the versions that the ledger has forgotten. Otherwise it keeps them and counts them as
+// unexplained.
+//
+// Followers stop publishing the campaign's facts until an operator replays them. The facts that were published
+// after the backup had positions that other facts get now.
+//
+// A second call does nothing. recovery.ErrSuperseded means that another attempt has begun.
+func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+	err = e.rows.Locked(ctx, r.Campaign, func(t *sqldb.Tx, s campaign.Stock) (err error) {
+		if s.Attempt != r.Attempt || s.RebuildingAt.IsZero() {
+			return recovery.ErrSuperseded
+		}
+		done, is, err := reconcilingOf(t, s)
+		if err != nil || is {
+			a = done.adopted()
+			return err
+		}
+		a, err = e.adopt(t, s, r.Actor, g, absent, whole)
+		return err
+	})
+	return a, sqldb.Wrap(err, "adopt what the gate of %s has", r.Campaign)
+}
+
+func (s *storedReconcile) adopted() recovery.Adopted {
+	return recovery.Adopted{Epoch: s.Epoch, Behind: s.Behind, Version: s.Gate, Voided: s.Voided, Unexplained: s.Unexplained, FactsFrom: s.FactsFrom, Followers: s.Followers}
+}
+
+// reconcilingOf returns a campaign's pending reconcile, if there is one.
+func reconcilingOf(t *sqldb.Tx, s campaign.Stock) (r storedReconcile, is bool, err error) {
+	rows, err := t.Query(`SELECT payload FROM changes WHERE campaign_id = ? AND version > ? AND kind = 'reconcile'`, string(s.ID), s.Applied)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		payload, err := sqldb.One[string](take)
+		if err == nil {
+			err = json.Unmarshal([]byte(payload), &r)
+		}
+		is = true
+		return err
+	})
+	return r, is, err
+}
+
+// adopt is the transaction of Adopt.
+func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+	terms, before, err := e.gateTerms(t, &s, g)
+	if err != nil {
+		return a, err
+	}
+	made := storedReconcile{Behind: s.Version, Gate: g.Version, Epoch: max(s.Epoch, g.Epoch), Through: g.LastNumber}
+	voided := absent
+	if forgotten := max(0, g.Version-s.Version); !whole || int64(len(absent)) > forgotten {
+		made.Unexplained, voided = int64(len(absent)), nil
+	}
+	made.Voided = int64(len(voided))
+	if made.FactsFrom, made.Followers, err = campaign.StopFollowers(t, s); err != nil {
+		return a, err
+	}
+	terms.Quantity = max(terms.Quantity, s.InForce-made.Voided)
+	made.StoredTerms, made.Paused, made.Closed = campaign.StoredTermsOf(terms), s.Paused, s.Closed
+	made.ClosedAt = sqldb.ToPointer(sqldb.Micros(s.ClosedAt))
+	s.Epoch, s.Ceiling = made.Epoch, max(s.Ceiling, g.Ceiling, g.LastNumber)
+	payload := campaign.JSON(made)
+	version, at := max(s.Version, g.Version)+1, e.rows.DecidesAt(s)
+	if err := campaign.InsertChange(t, s.ID, version, firstcome.ChangeReconcile, payload, at); err != nil {
+		return a, err
+	}
+	detail := campaign.LogDetail(firstcome.ChangeReconcile, before, payload)
+	if err := campaign.AddLog(t, at, actor, "campaign.reconcile", campaign.Entry{Campaign: s.ID, Detail: detail}); err != nil {
+		return a, err
+	}
+	if err := voidBehind(t, &s, actor, version, at, voided); err != nil {
+		return a, err
+	}
+	if err := campaign.PutTerms(t, s.ID, terms, version, time.Time{}); err != nil {
+		return a, err
+	}
+	_, err = t.Change(`UPDATE campaigns SET paused = ?, closed = ?, closed_at = ?, version = ?, applied = ?, epoch = ?, ceiling = ?, decided_at = ? WHERE id = ?`,
+		s.Paused, s.Closed, sqldb.Micros(s.ClosedAt), version+made.Voided, version-1, s.Epoch, s.Ceiling, at.UnixMicro(), string(s.ID))
+	return made.adopted(), err
+}
+
+// gateTerms returns the terms by which the gate decides, and the payload of the ledger's terms. The ledger
+// supplies the fields that no gate has. If the ledger has a change that the gate lacks, gateTerms concludes it
+// first, as a rebuild does.
+func (e *Epochs) gateTerms(t *sqldb.Tx, s *campaign.Stock, g recovery.Stopped) (terms firstcome.Terms, before string, err error) {
+	if s.Version > g.Version {
+		if err := e.concludeRebuilt(t, s, g.InForce); err != nil {
+			return terms, "", err
+		}
+	}
+	if terms, before, err = knownTerms(t, s, g); err != nil || s.Version > g.Version {
+		return terms, before, err
+	}
+	terms.Quantity, terms.OpensAt, terms.ClosesAt = g.Quantity, g.OpensAt, g.ClosesAt
+	if g.Line {
+		terms.Pace, terms.Waitlist = g.Pace, g.Waitlist
+		if g.Log != nil {
+			terms.Log = g.Log
+		}
+	}
+	s.Paused, s.Closed, s.ClosedAt = g.Paused, g.Closed, g.ClosedAt
+	return terms, before, nil
+}
+
+// knownTerms returns the terms that the gate decides by, as far as the ledger has them, and the payload of the
+// last terms that were not refused. It returns those last terms if their quantity and window are the gate's.
+// Otherwise it returns the terms in force in the ledger.
+func knownTerms(t *sqldb.Tx, s *campaign.Stock, g recovery.Stopped) (terms firstcome.Terms, last string, err error) {
+	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND kind IN ('terms', 'reconcile') AND NOT refused ORDER BY version DESC LIMIT 1`, string(s.ID)).Scan(&last)
+	if err != nil {
+		return terms, "", err
+	}
+	terms, err = campaign.DecodeTerms(last)
+	if err != nil || terms.Quantity == g.Quantity && terms.OpensAt.Equal(g.OpensAt) && terms.ClosesAt.Equal(g.ClosesAt) {
+		return terms, last, err
+	}
+	effective, err := campaign.PayloadOf(t, s.ID, s.TermsVersion)
+	if err == nil {
+		terms, err = campaign.DecodeTerms(effective)
+	}
+	return terms, last, err
+}
+
+// behindReason is the void reason of a coupon that the gate no longer has.
+const behindReason = "voided behind the backup that was restored"
+
+// voidBehind voids coupons that were voided by changes that the ledger has forgotten. Each void is a change. Their
+// versions follow version.
+func voidBehind(t *sqldb.Tx, s *campaign.Stock, actor string, version int64, at time.Time, voided []firstcome.Coupon) error {
+	for n, c := range voided {
+		if err := campaign.AddVoidFact(t, *s, c.Number); err != nil {
+			return err
+		}
+		s.Position++
+		if err := campaign.InsertChange(t, s.ID, version+int64(n)+1, firstcome.ChangeVoid, campaign.VoidPayload(c.Number, c.User), at); err != nil {
+			return err
+		}
+		if _, err := t.Change(`UPDATE coupons SET voided_at = ?, void_reason = ? WHERE campaign_id = ? AND number = ?`,
+			at.UnixMicro(), behindReason, string(s.ID), c.Number); err != nil {
+			return err
+		}
+		about := campaign.Entry{Campaign: s.ID, User: c.User, Number: c.Number}
+		if err := campaign.AddLogJSON(t, at, actor, "coupon.void", map[string]any{"reason": behindReason}, about); err != nil {
+			return err
+		}
+	}
+	_, err := t.Change(`UPDATE campaigns SET in_force = in_force - ?, position = ? WHERE id = ?`, len(voided), s.Position, string(s.ID))
+	return err
+}

@@ -1,0 +1,292 @@
+package sqlgate
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
+)
+
+// refusalLease is how long a node may repeat a refusal. So for a sold-out campaign, a node calls the gate at most five times a second.
+const refusalLease = 200 * time.Millisecond
+
+// ownLease is how long a process may repeat a coupon to its user, if it is the only one at the ledger. All changes pass through this
+// process, and it forgets the coupon when a change comes. So the lease may be long.
+const ownLease = 24 * time.Hour
+
+// A Gate decides claims in the ledger and serves the lines, for the campaigns whose gate is the ledger. It also answers for retired
+// campaigns, whichever gate decided them.
+type Gate struct {
+	db       *sqldb.DB
+	rows     *campaign.Rows
+	queries  *queries
+	spare    sync.Pool                                  // writes that no transaction uses
+	maxLine  int64                                      // maximum number of users in a campaign's line
+	existing *lru.Cache[firstcome.CampaignID, struct{}] // campaigns that this node knows to exist
+}
+
+// phase returns the outcome of a claim at a time by the campaign's window alone.
+func phase(s campaign.Stock, at time.Time) firstcome.Outcome {
+	c := s.Seen()
+	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{
+		OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: math.MaxInt64,
+	}}, at, 0, false, false)
+}
+
+// CouponOf returns the coupon in force that a user holds in a campaign, or ErrNoCoupon.
+func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
+	return g.rows.CouponOf(ctx, id, user)
+}
+
+// New returns the gate of a database, which decides the claims that share a transaction from now on. maxLine is the most users in
+// a campaign's line; 0 means DefaultMaxLine.
+func New(r *campaign.Rows, maxLine int64) *Gate {
+	existing, err := lru.New[firstcome.CampaignID, struct{}](maxExisting)
+	if err != nil {
+		panic(err) // only a size below 1 is an error
+	}
+	g := &Gate{db: r.DB, rows: r, queries: queriesOf[r.DB.Dialect], maxLine: cmp.Or(maxLine, DefaultMaxLine), existing: existing}
+	r.DB.Together = g.decideTogether
+	return g
+}
+
+// A claims is one call of Claim or Issue.
+type claims struct {
+	campaign.Claimants
+	direct    *gate.Order          // the order of a direct issue; nil for Claim
+	decisions []firstcome.Decision // the result: one for each of users
+	err       error                // why this call was not decided
+}
+
+// Claim decides claims in one transaction: see gate.Decider. When it returns, the issued coupons are on the disk.
+func (g *Gate) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.decisions(ctx, &claims{Claimants: campaign.Claimants{Campaign: id, Users: users}})
+}
+
+// decisions decides the claims of a call and returns the decisions.
+func (g *Gate) decisions(ctx context.Context, c *claims) ([]firstcome.Decision, error) {
+	err := g.claim(ctx, c)
+	if errors.Is(err, firstcome.ErrNoCampaign) {
+		g.existing.Remove(c.Campaign) // the campaign was deleted
+	}
+	if err != nil { // the writer may still be writing c
+		return nil, sqldb.Wrap(err, "decide %d claims of %s", len(c.Users), c.Campaign)
+	}
+	return c.decisions, nil
+}
+
+func (g *Gate) claim(ctx context.Context, c *claims) error {
+	switch {
+	case g.rows.Remote():
+		return fmt.Errorf("%w: %s decides its claims", firstcome.ErrGateMismatch, g.rows.Gate)
+	case !g.db.Dialect.Shared:
+		return g.db.Share(ctx, c)
+	case g.isMadeUp(ctx, c.Campaign):
+		return firstcome.ErrNoCampaign
+	}
+	own := attempted{}
+	return g.db.Repeat(ctx, func(t *sqldb.Tx) error {
+		err := g.decideAll(t, []*claims{c})
+		if err == nil {
+			err = c.err
+		}
+		if err == nil {
+			own.claim(c.decisions)
+		}
+		return err
+	})
+}
+
+// An attempted has the coupons that the transactions of one call issued. If it is unknown whether a transaction was committed, the
+// next transaction may find its coupons. The same call issued these coupons, so it must answer Issued.
+type attempted map[firstcome.UserID]firstcome.Coupon
+
+// claim adds the decisions of another transaction. If an earlier transaction of the call issued a coupon, it changes the outcome from
+// AlreadyIssued to Issued.
+func (a attempted) claim(decisions []firstcome.Decision) {
+	this := attempted{}
+	for n := range decisions {
+		d := &decisions[n]
+		user := d.Coupon.User
+		_, again := this[user] // a user who claims twice in the batch
+		before, found := a[user]
+		found = found && before.Number == d.Coupon.Number && before.IssuedAt.Equal(d.Coupon.IssuedAt)
+		if d.Outcome == firstcome.AlreadyIssued && found && !again {
+			d.Outcome = firstcome.Issued
+		}
+		if d.Outcome == firstcome.Issued {
+			this[user] = d.Coupon
+		}
+	}
+	maps.Copy(a, this)
+}
+
+// Holders reads the users who hold a coupon in force: see gate.Decider.
+func (g *Gate) Holders(ctx context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
+	err = g.db.Conclude.AtOnce(ctx, func(s *sqldb.Snapshot) error {
+		err := s.QueryRowContext(ctx, `SELECT version FROM campaigns WHERE id = ?`, id).Scan(&version)
+		if errors.Is(err, sql.ErrNoRows) {
+			return firstcome.ErrNoCampaign
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := s.QueryContext(ctx, `SELECT user_id FROM coupons WHERE campaign_id = ? AND voided_at IS NULL`, id)
+		return sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+			user, err := sqldb.One[firstcome.UserID](take)
+			if err == nil {
+				each(user)
+			}
+			return err
+		})
+	})
+	return version, sqldb.Wrap(err, "read the holders of %s", id)
+}
+
+func (c *claims) Key() string { return string(c.Campaign) }
+
+func (c *claims) Outcome() error { return c.err }
+
+// decideTogether decides the calls that share a transaction.
+func (g *Gate) decideTogether(t *sqldb.Tx, work []sqldb.Shared) error {
+	all := make([]*claims, len(work))
+	for n := range work {
+		all[n] = work[n].(*claims)
+	}
+	return g.decideAll(t, all)
+}
+
+// decideAll decides several calls in a transaction, in their order. It reads the coupons and tickets of all users first, decides in
+// memory, and writes everything at the end.
+func (g *Gate) decideAll(t *sqldb.Tx, all []*claims) error {
+	w := g.writesIn(t)
+	defer g.spare.Put(w)
+	ours, users := make([]*claims, 0, len(all)), make([]campaign.Claimants, 0, len(all))
+	for _, c := range all {
+		_, c.err = g.rows.Stock(t, c.Campaign)
+		switch {
+		case c.err == nil:
+			ours, users = append(ours, c), append(users, c.Claimants)
+		case t.Dialect.Classify(c.err) != sqldb.NotOurs:
+			return c.err
+		}
+	}
+	holders, err := campaign.Holders(t, users)
+	if err != nil {
+		return err
+	}
+	tickets, err := g.ticketsOf(t, ours)
+	if err != nil {
+		return err
+	}
+	for _, c := range ours {
+		g.decide(w, c, holders[c.Campaign], tickets[c.Campaign])
+		if err := campaign.LogDirect(t, c.direct, c.Campaign, c.decisions); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// decide decides the claims of one call. holds has the coupons of its users, and decide adds the coupons that it issues. waits has
+// their tickets, and decide adds the tickets that it assigns. waits is nil if the campaign has no line.
+func (g *Gate) decide(w *writes, c *claims, holds map[firstcome.UserID]*firstcome.Coupon, waits map[firstcome.UserID]int64) {
+	s := campaign.Remembered(w.Tx, c.Campaign)
+	now := g.rows.DecidesAt(s)
+	before := s
+	if w.endLine(&s, now) {
+		clear(waits)
+	}
+	seen, quarantined := s.Seen(), s.Quarantined.Coupons
+	opened := seen.Opened(now)
+	if c.direct != nil {
+		seen = seen.Direct()
+	} else if seen.Pace != nil && !s.Quarantined.SoldOut {
+		quarantined = 0 // a user who joins the line waits until the stock has left quarantine
+	}
+	seen.OpenedAt = opened
+	c.decisions = make([]firstcome.Decision, len(c.Users))
+	issued := make([]firstcome.Coupon, 0, len(c.Users)) // must never be reallocated: holds points into it
+	for n, user := range c.Users {
+		coupon := holds[user]
+		ticket := waits[user]
+		var undecided error
+		outcome := firstcome.Decide(seen, now, s.InForce+quarantined, coupon != nil, ticket > 0 && c.direct == nil)
+		if outcome == firstcome.Waiting && ticket == 0 {
+			if ticket = w.joinLine(&s, user, now, g.maxLine); ticket > 0 {
+				waits[user] = ticket
+			} else {
+				outcome, undecided = 0, firstcome.ErrLineFull
+			}
+		}
+		if outcome == firstcome.Issued {
+			issued = append(issued, g.issue(&s, user, now))
+			seen.SoldOutAt = seen.SoldOut(s.InForce, now)
+			coupon = &issued[len(issued)-1]
+			coupon.Direct = c.direct != nil
+			holds[user] = coupon
+			if ticket > 0 {
+				w.endTicket(&s, ticket, user, alreadyIssued, now)
+				delete(waits, user)
+			}
+			if w.endLine(&s, now) {
+				clear(waits)
+			}
+		}
+		d := &c.decisions[n]
+		*d = firstcome.Decision{
+			Outcome: outcome, Undecided: undecided, At: now, Version: s.Version, TermsVersion: s.TermsVersion, InForce: s.InForce,
+			Since: seen.Since(outcome), OpenedAt: seen.OpenedAt, Lease: leaseOf(w.Tx, &s, now, outcome), InLine: s.Line.Waiting,
+		}
+		if c.direct != nil && !outcome.HasCoupon() {
+			d.Lease = 0 // a claim may have another outcome
+		}
+		if outcome == firstcome.Waiting {
+			d.Place = seen.Place(s.Line, ticket, s.InForce, now)
+		}
+		if coupon != nil {
+			d.Coupon = *coupon
+		}
+	}
+	s.Instants = seen.Instants
+	w.stage(before, s, issued, now)
+}
+
+// issue takes one coupon from the stock and returns it.
+func (g *Gate) issue(s *campaign.Stock, user firstcome.UserID, now time.Time) firstcome.Coupon {
+	s.InForce++
+	s.Issued++
+	s.LastNumber++
+	return firstcome.Coupon{
+		Campaign: s.ID, Number: s.LastNumber, User: user, Code: g.rows.Secret.Code(s.ID, s.LastNumber),
+		IssuedAt: now, TermsVersion: s.TermsVersion, Recorded: true,
+	}
+}
+
+// leaseOf returns how long a decision made at now may be repeated. A lease ends when the window changes the answer at the latest. A
+// pause gets no lease, because an operator may end it at any time. If nodes share the ledger, there are two more rules: no lease is
+// granted while stock is quarantined, and a coupon gets none, because another node may void it.
+func leaseOf(t *sqldb.Tx, s *campaign.Stock, now time.Time, o firstcome.Outcome) time.Duration {
+	if t.Dialect.Shared && (o.HasCoupon() || s.IsQuarantined()) {
+		return 0
+	}
+	switch {
+	case o.HasCoupon():
+		return ownLease
+	case o == firstcome.NotOpen && s.Line.Waiting > 0:
+		return 0 // users in line get another answer
+	}
+	return o.Lasts(now, s.OpensAt, s.ClosesAt, refusalLease)
+}

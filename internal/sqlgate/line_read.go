@@ -1,0 +1,91 @@
+package sqlgate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/campaign"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/sqldb"
+)
+
+// Lines calls each with the campaigns that have users in line: see gate.Line.
+func (g *Gate) Lines(ctx context.Context, each func(firstcome.CampaignID)) error {
+	rows, err := g.db.Conclude.QueryContext(ctx, `SELECT id FROM campaigns WHERE `+g.queries.hasLine+` AND gate = ? AND secret = ?`, g.rows.Gate, g.rows.Fingerprint)
+	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
+		id, err := sqldb.One[firstcome.CampaignID](take)
+		if err == nil {
+			each(id)
+		}
+		return err
+	})
+	return sqldb.Wrap(err, "read which campaigns have people in line")
+}
+
+// Place returns a user's place in line: see gate.Places.
+func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, coupon firstcome.Coupon, err error) {
+	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
+		rows, err := at.QueryContext(ctx, g.rows.HeldQuery(), string(user), string(id))
+		if coupon, err = campaign.OnlyCoupon(rows, err); !errors.Is(err, firstcome.ErrNoCoupon) {
+			return err
+		}
+		s, now, err := g.rows.See(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		var number int64
+		if s.Line.Waiting > 0 {
+			err = at.QueryRowContext(ctx, ticketQuery(g.queries), string(user), string(id), s.Line.Generation).Scan(&number)
+		}
+		switch {
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
+			return err
+		case number == 0, s.SendsAway(now) != 0: // the window has passed, and no write has ended the generation yet
+			return firstcome.ErrNoTicket
+		}
+		place = s.Seen().Place(s.Line, number, s.InForce, now)
+		return nil
+	})
+	return place, coupon, sqldb.Wrap(err, "read a place in the line of %s", id)
+}
+
+// LineOf returns a campaign's line: see gate.Places.
+func (g *Gate) LineOf(ctx context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
+	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
+		s, now, err := g.rows.See(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		state = gate.LineState{Campaign: s.Seen(), Line: s.Line, InForce: s.InForce, Now: now}
+		state.Campaign.Pace = s.Pace
+		if why := s.SendsAway(now); why != 0 && !g.rows.Remote() { // the window has passed, and no write has ended the generation yet
+			state.Past, state.Line = []firstcome.PastLine{s.Line.Ended(why.String(), s.EndedAt(why, now))}, s.Line.Next()
+		}
+		if state.Joined, err = nextJoined(ctx, at, id, state.Line); err != nil {
+			return err
+		}
+		rows, err := at.QueryContext(ctx, `SELECT `+campaign.PastColumns+` FROM past_lines
+			WHERE campaign_id = ? ORDER BY generation DESC LIMIT ?`, id, gate.MaxPastLines-len(state.Past))
+		past, err := sqldb.AllRows(rows, err, campaign.ScanPast)
+		state.Past = append(state.Past, past...)
+		return err
+	})
+	return state, sqldb.Wrap(err, "read the line of %s", id)
+}
+
+// nextJoined returns when the next user in line joined, or the zero time. The ledger does not have the tickets of a line that a remote
+// gate keeps.
+func nextJoined(ctx context.Context, at *sqldb.Snapshot, id firstcome.CampaignID, l firstcome.Line) (joined time.Time, err error) {
+	if l.Waiting == 0 {
+		return joined, nil
+	}
+	err = at.QueryRowContext(ctx, `SELECT joined_at FROM tickets WHERE campaign_id = ? AND generation = ? AND ticket > ? AND ended_at IS NULL
+		ORDER BY campaign_id, generation, ticket LIMIT 1`, string(id), l.Generation, l.ServedThrough).Scan(sqldb.Time(&joined))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return joined, err
+}

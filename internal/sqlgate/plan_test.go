@@ -1,0 +1,50 @@
+package sqlgate
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstcome/firstcome/internal/sqldb"
+	"github.com/firstcome/firstcome/test/services"
+	"github.com/firstcome/firstcome/test/stage"
+)
+
+func TestMain(m *testing.M) { services.Main(m) }
+
+// opened opens the database of a ledger.
+func opened(t *testing.T, name string) *sqldb.DB {
+	t.Helper()
+	d, err := sqldb.Open(context.Background(), name, "")
+	stage.Must(t, err)
+	t.Cleanup(func() { stage.Must(t, d.Close()) })
+	return d
+}
+
+// TestSQLiteBuildsNoTableForATicket is campaign's TestSQLiteBuildsNoTableForARow for the statements that write tickets.
+func TestSQLiteBuildsNoTableForATicket(t *testing.T) {
+	d := opened(t, filepath.Join(t.TempDir(), "firstcome.db"))
+	for query, args := range map[string]int{insertTicketsSQLiteQueries[1]: 5, endRangeQuery: 6} {
+		if program := services.Program(t, d.Write, query, args); strings.Contains(program, "OpenEphemeral") {
+			t.Errorf("a table is built by %s", query)
+		}
+	}
+}
+
+// TestWhetherAUserJoinedIsReadByIndexes has a campaign with thousands of voids, of which a user has few.
+func TestWhetherAUserJoinedIsReadByIndexes(t *testing.T) {
+	for kind, at := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) {
+			d := opened(t, at(t))
+			services.FillVoids(t, d.Write, 3000)
+			plan, err := services.Explain(t.Context(), d.Write, d.Dialect.Rebind(joinedQuery(queriesOf[d.Dialect])), "user-7", "c", "user-7", "c", "c", "user-7", "c")
+			stage.Must(t, err)
+			for _, slow := range []string{"Seq Scan on coupons", "SCAN coupons", "Seq Scan on tickets", "SCAN tickets", "audit_log_campaign"} {
+				if strings.Contains(plan, slow) {
+					t.Errorf("whether a user joined is read with %s:\n%s", slow, plan)
+				}
+			}
+		})
+	}
+}
