@@ -20,6 +20,7 @@ func (q *quantityIn) Scan(column any) error {
 	return err
 }
 
+// QuantityColumn returns the column value of a quantity. NULL means that it is unlimited.
 func QuantityColumn(quantity int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: quantity, Valid: quantity != firstcome.Unlimited}
 }
@@ -48,6 +49,7 @@ func (p paceIn) Scan(column any) error {
 	return err
 }
 
+// PaceColumn returns the column value of a pace. NULL means that there is none.
 func PaceColumn(p *firstcome.Pace) sql.NullInt64 {
 	if p == nil {
 		return sql.NullInt64{}

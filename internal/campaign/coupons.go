@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
+// CouponColumns are the columns that ScanCoupons reads.
 const CouponColumns = `campaign_id, number, user_id, code, terms_version, issued_at, voided_at, generation, ticket, direct`
 
 // ScanCoupons calls each with the coupon of every row, until each returns an error. It scans the columns after CouponColumns into
@@ -57,6 +58,7 @@ func OnlyCoupon(rows *sql.Rows, err error) (firstcome.Coupon, error) {
 	return found, err
 }
 
+// CouponOf returns the coupon in force that a user holds in a campaign, or ErrNoCoupon.
 func (r *Rows) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
 	rows, err := r.DB.Conclude.QueryContext(ctx, r.queries.couponOf, user, id)
 	if err != nil {
@@ -65,7 +67,7 @@ func (r *Rows) CouponOf(ctx context.Context, id firstcome.CampaignID, user first
 	return OnlyCoupon(rows, nil)
 }
 
-// StoredCoupon is a coupon as a dead letter keeps it.
+// A StoredCoupon is a coupon as a dead letter keeps it.
 type StoredCoupon struct {
 	Campaign     firstcome.CampaignID `json:"campaign_id"`
 	Number       int64                `json:"number"`
@@ -83,6 +85,7 @@ type StoredCoupon struct {
 	BuriedIn int64 `json:"buried_in"`
 }
 
+// Coupon returns the coupon.
 func (s StoredCoupon) Coupon() firstcome.Coupon {
 	return firstcome.Coupon{
 		Campaign: s.Campaign, Number: s.Number, User: s.User, Code: s.Code,
@@ -90,6 +93,7 @@ func (s StoredCoupon) Coupon() firstcome.Coupon {
 	}
 }
 
+// StoredCouponOf returns a coupon as a dead letter keeps it. epoch is the epoch in which it was issued.
 func StoredCouponOf(c firstcome.Coupon, epoch int64) StoredCoupon {
 	return StoredCoupon{
 		Campaign: c.Campaign, Number: c.Number, User: c.User, Code: c.Code,

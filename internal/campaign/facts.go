@@ -30,6 +30,7 @@ func openRun(last, position, lastNumber int64) run {
 	return run{last + 1, count, lastNumber - count + 1, firstcome.CouponIssued}
 }
 
+// Facts calls each for the facts of a campaign with positions above after: see ledger.Reads.Facts.
 func Facts(ctx context.Context, snapshot *sqldb.Snapshot, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error {
 	after = max(after, 0)
 	for limit > 0 && after < math.MaxInt64 { // no position follows the largest one

@@ -69,14 +69,17 @@ func (r *Rows) ChangeLine(t *sqldb.Tx, from, to Stock, now time.Time) error {
 // beginLine writes the line that follows s.line, which has ended.
 func beginLine(t *sqldb.Tx, s *Stock) error { return SetLine(t, s.ID, s.Line.Next()) }
 
+// SetLine writes the counters of a campaign's line, but not its pace's bucket.
 func SetLine(t *sqldb.Tx, id firstcome.CampaignID, l firstcome.Line) error {
 	_, err := t.Change(`UPDATE campaigns SET generation = ?, last_ticket = ?, served_through = ?, served = ?, waiting = ? WHERE id = ?`,
 		l.Generation, l.LastTicket, l.ServedThrough, l.Served, l.Waiting, string(id))
 	return err
 }
 
+// PastColumns are the columns of past_lines that ScanPast reads.
 const PastColumns = `generation, last_ticket, served_through, served, waiting, reason, ended_at`
 
+// ScanPast reads a row of PastColumns.
 func ScanPast(take sqldb.Scan) (p firstcome.PastLine, err error) {
 	err = take(&p.Generation, &p.LastTicket, &p.ServedThrough, &p.Served, &p.Waiting, &p.Reason, sqldb.Time(&p.EndedAt))
 	return p, err

@@ -11,8 +11,8 @@ import (
 // ReasonLost is the reason of a generation that ended because its gate lost the line: the users in line are unknown.
 const ReasonLost = "lost"
 
-// LoseLine does the work of LoseLine in its transaction. The ledger may have no ticket of the line: it only knows the counters that
-// the gate last reported.
+// LoseLine ends the line of a closed campaign whose gate has lost it, in a transaction: see ledger.Recorder.LoseLine. The ledger may
+// have no ticket of the line: it only knows the counters that the gate last reported.
 func LoseLine(t *sqldb.Tx, s *Stock, now time.Time) error {
 	if !s.Closed {
 		return nil

@@ -17,6 +17,7 @@ type Entry struct {
 	Detail   string // JSON
 }
 
+// AddLog writes a line of the audit log: at a time, an actor did an action.
 func AddLog(t *sqldb.Tx, at time.Time, actor, action string, e Entry) error {
 	_, err := t.Change(`INSERT INTO audit_log (at, actor, action, campaign_id, user_id, number, detail)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,

@@ -13,7 +13,7 @@ type memory struct {
 	queries *queries
 	news    *News
 	touched map[firstcome.CampaignID]bool  // campaigns with new facts
-	changed map[firstcome.CampaignID]inRow // campaigns whose rows this transaction will write: see keep
+	changed map[firstcome.CampaignID]inRow // campaigns whose rows this transaction will write: see Keep
 	// stocks are the campaigns' rows as this transaction leaves them. On SQLite they also come from earlier
 	// transactions: no other process writes them, so each is read once.
 	stocks map[firstcome.CampaignID]Stock
@@ -31,7 +31,7 @@ func newMemory(q *queries, n *News) *memory {
 // memoryOf returns the memory of a transaction.
 func memoryOf(t *sqldb.Tx) *memory { return t.Local.(*memory) }
 
-// Remembered returns a campaign's stock as Rows.Stock or keep left it in the transaction.
+// Remembered returns a campaign's stock as Rows.Stock or Keep left it in the transaction.
 func Remembered(t *sqldb.Tx, id firstcome.CampaignID) Stock { return memoryOf(t).stocks[id] }
 
 // Forget has the next Rows.Stock of a campaign read its row from the database.
@@ -53,7 +53,7 @@ func Keep(t *sqldb.Tx, before, s Stock) {
 	}
 }
 
-// WriteRows writes the counters of the campaigns that keep remembered in the transaction. It is called once in a transaction.
+// WriteRows writes the counters of the campaigns that Keep remembered in the transaction. It is called once in a transaction.
 func WriteRows(t *sqldb.Tx) error { return memoryOf(t).queries.update(t) }
 
 // HasFacts notes that the transaction adds facts of a campaign, so that readers who wait for them wake when it is committed.

@@ -19,7 +19,7 @@ type News struct {
 	waiters map[firstcome.CampaignID]map[chan struct{}]bool // the channels of waiting readers
 }
 
-// Wait implements Reads.NewFacts.
+// Wait implements ledger.Reads.NewFacts.
 func (n *News) Wait(id firstcome.CampaignID) (told <-chan struct{}, forget func()) {
 	c := make(chan struct{})
 	n.mu.Lock()

@@ -1,3 +1,13 @@
+// Package campaign is a campaign in the database: its row, and everything that is written in one step with the row. The SQL gate
+// (sqlgate), the recorder and the reads (ledger) and recovery (epoch) stand above it, and do not know each other.
+//
+// Rows reads a row as a Stock, and locks it if nodes share the database. Whoever changes the row writes the rest in the same
+// transaction: the change with AddChange, coupons with WriteCoupons, facts with AddIssued or AddVoidFact, a line that ended with
+// InsertPast, and the audit log with AddLog.
+//
+// On SQLite one process writes, so transactions remember rows: Rows.Stock reads each row once. Keep remembers how a transaction
+// changes it, and WriteRows writes it. RowToChange reads the row from the database, and the caller writes it with a statement of its
+// own.
 package campaign
 
 import (
@@ -12,7 +22,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// A Rows reads and changes the rows of the campaigns that this node decides.
+// A Rows reads and changes the rows of the campaigns that this node decides. Its fields do not change after Run has begun.
 type Rows struct {
 	queries *queries
 	DB      *sqldb.DB
@@ -20,17 +30,17 @@ type Rows struct {
 	// Fingerprint identifies the secret. It is empty if this process decides nothing.
 	Fingerprint string
 	Gate        string // the name of this node's gate: OwnGate, or the name of a remote gate
-	backlog     int64  // see grant
+	backlog     int64  // see Grant
 	Journal     string // the topic through which the gate's coupons pass. Empty if there is none
-	abandons    bool   // see Beside.Abandons
+	abandons    bool   // see ledger.Beside.Abandons
 }
 
 // The Options are what rows need to know of a node.
 type Options struct {
 	Secret      firstcome.Secret // makes the codes
 	Fingerprint string           // identifies the secret. Empty if this process decides nothing
-	Gate        string           // see rows.gate
-	Backlog     int64            // as in Options
+	Gate        string           // see Rows.Gate
+	Backlog     int64            // as in ledger.Options
 }
 
 // New returns the rows of a database, whose transactions remember campaigns from now on, and the news of facts. It must be called
@@ -42,8 +52,8 @@ func New(d *sqldb.DB, o Options) (*Rows, *News) {
 	return r, n
 }
 
-// UseGate sets the gate beside the ledger that decides this node's campaigns, and the topic through which its coupons pass. See Beside.
-// It must be called before Run.
+// UseGate sets the gate beside the ledger that decides this node's campaigns, and the topic through which its coupons pass. See
+// ledger.Beside. It must be called before Run.
 func (r *Rows) UseGate(name, journal string, abandons bool) {
 	r.Gate, r.Journal, r.abandons = name, journal, abandons
 }
@@ -57,6 +67,8 @@ const FirstEpoch = 1
 // Remote reports whether a gate beside the ledger decides this node's campaigns.
 func (r *Rows) Remote() bool { return r.Gate != OwnGate }
 
+// Decides returns nil if this node decides a campaign whose row has the gate name and the fingerprint secret: see
+// ledger.Reads.Decides.
 func (r *Rows) Decides(name, secret string) error {
 	switch {
 	case secret != r.Fingerprint || (name == OwnGate) == r.Remote():
@@ -88,7 +100,7 @@ func (r *Rows) Change(ctx context.Context, id firstcome.CampaignID, do func(t *s
 	})
 }
 
-// ChangeAnywhere is like change, but also changes a campaign whose gate is another Redis.
+// ChangeAnywhere is like Change, but also changes a campaign whose gate is another Redis.
 func (r *Rows) ChangeAnywhere(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s Stock) error) error {
 	return r.DB.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
 		s, err := r.RowToChange(t, id)
@@ -102,7 +114,7 @@ func (r *Rows) ChangeAnywhere(ctx context.Context, id firstcome.CampaignID, do f
 	})
 }
 
-// Locked is like change, but also runs while the gate lacks changes.
+// Locked is like Change, but also runs while the gate lacks changes.
 func (r *Rows) Locked(ctx context.Context, id firstcome.CampaignID, do func(t *sqldb.Tx, s Stock) error) error {
 	return r.DB.Update(context.WithoutCancel(ctx), func(t *sqldb.Tx) error {
 		s, err := r.RowToChange(t, id)

@@ -47,6 +47,7 @@ func (s *Status) Remote() bool { return s.Gate != OwnGate }
 // the campaign on the gate and died before it noted that. Then a recorded number shows it.
 func (s *Status) Unmade() bool { return IsUnmade(s.Applied, s.LastNumber, s.Drained) }
 
+// IsUnmade is Status.Unmade for the three numbers of a row.
 func IsUnmade(applied, lastNumber, drained int64) bool {
 	return applied == 0 && lastNumber == 0 && drained == 0
 }
@@ -63,7 +64,7 @@ func statusQuery(d *sqldb.Dialect) string {
 	FROM campaigns c LEFT JOIN changes t ON t.campaign_id = c.id AND t.version = c.terms_version `
 }
 
-// Campaign implements Reads.Campaign.
+// Campaign implements ledger.Reads.Campaign.
 func (r *Rows) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	s, err := r.Status(ctx, id)
 	if err == nil {
@@ -75,7 +76,7 @@ func (r *Rows) Campaign(ctx context.Context, id firstcome.CampaignID) (Status, e
 	return s, err
 }
 
-// Status is like campaign, but also returns a campaign whose terms cannot be read.
+// Status is like Campaign, but also returns a campaign whose terms cannot be read.
 func (r *Rows) Status(ctx context.Context, id firstcome.CampaignID) (Status, error) {
 	all, err := r.Statuses(ctx, r.DB.Conclude, `WHERE c.id = ?`, id)
 	if err == nil && len(all) == 0 {

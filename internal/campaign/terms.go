@@ -12,7 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/sqldb"
 )
 
-// PutTerms puts the terms of a version into effect. SoldOutAt is when the campaign first had no stock left, or
+// PutTerms puts the terms of a version into effect. soldOutAt is when the campaign first had no stock left, or
 // zero if it always had some.
 func PutTerms(t *sqldb.Tx, id firstcome.CampaignID, terms firstcome.Terms, version int64, soldOutAt time.Time) error {
 	_, err := t.Change(`UPDATE campaigns SET quantity = ?, opens_at = ?, closes_at = ?, terms_version = ?, sold_out_at = ?,
@@ -32,12 +32,13 @@ func (r *Rows) SoldOutAt(s Stock, terms firstcome.Terms, now time.Time) time.Tim
 	return s.SoldOut(s.InForce, now)
 }
 
+// PayloadOf returns the payload of a change of a campaign.
 func PayloadOf(t *sqldb.Tx, id firstcome.CampaignID, version int64) (payload string, err error) {
 	err = t.Row(`SELECT payload FROM changes WHERE campaign_id = ? AND version = ?`, id, version).Scan(&payload)
 	return payload, err
 }
 
-// Terms implements Reads.Terms.
+// Terms implements ledger.Reads.Terms.
 func (r *Rows) Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error) {
 	var payload string
 	err := r.DB.Conclude.QueryRowContext(ctx, `SELECT payload FROM changes
@@ -89,11 +90,13 @@ func StoredTermsOf(t firstcome.Terms) StoredTerms {
 	}
 }
 
+// EncodeTerms returns the payload of a change that sets terms. It is an error if the benefit is not JSON.
 func EncodeTerms(t firstcome.Terms) (string, error) {
 	text, err := json.Marshal(StoredTermsOf(t))
 	return string(text), sqldb.Wrap(err, "the benefit is not JSON")
 }
 
+// DecodeTerms reads the terms in a payload: see EncodeTerms.
 func DecodeTerms(payload string) (firstcome.Terms, error) {
 	var s StoredTerms
 	if err := json.Unmarshal([]byte(payload), &s); err != nil {

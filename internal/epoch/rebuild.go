@@ -1,3 +1,5 @@
+// Package epoch keeps what package recovery needs in the ledger's database: which attempt rebuilds a gate, the epochs and the numbers
+// that were lost at their ends, what a reconcile adopts, which campaigns are retired, and the runs of the gate's servers.
 package epoch
 
 import (

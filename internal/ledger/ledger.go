@@ -1,19 +1,20 @@
-// Package ledger keeps coupons in a SQL database, and decides claims in it.
+// Package ledger opens a ledger and hands out its roles. It also records and reads: what gates beside it issued, dead letters,
+// searches, exports, API keys, nodes, followers.
 //
 // # Roles
 //
 // A Ledger opens and runs the database. Its fields are its roles:
 //
-//   - Gate decides claims.
+//   - Gate decides claims: package sqlgate.
 //   - Campaigns creates and changes campaigns.
 //   - Recorder records the coupons of a gate beside the ledger.
 //   - Reads reads campaigns, coupons, facts and logs.
-//   - Epochs serves recovery.
+//   - Epochs serves recovery: package epoch.
 //   - Followers keeps the progress of those who copy facts elsewhere.
 //   - Desk keeps API keys and nodes.
 //
-// All roles use one sqldb.DB, which has the connections and transactions, and one rows, which reads and changes the rows of
-// campaigns. A transaction remembers the campaigns' state in its memory. A queries has the statements that differ between databases.
+// All roles use one sqldb.DB, which has the connections and transactions. Package campaign has the row of a campaign and what is
+// written with it; all roles that change a campaign use one campaign.Rows.
 //
 // # One writer
 //
@@ -27,7 +28,7 @@
 // # The tables
 //
 // docs/tables.md explains each column, and lists the columns that other programs may read. Package sqldb creates the tables. Only
-// this package writes to them.
+// this package, campaign, sqlgate and epoch write to them.
 package ledger
 
 import (

@@ -6,7 +6,7 @@ import (
 )
 
 // These types and functions convert between fields and columns. A column holds a time in microseconds since 1970. NULL stands for the
-// zero value. In a column of a quantity, NULL means unlimited; in a column of a pace, it means no pace.
+// zero value.
 
 // Micros returns the column value of a time.
 func Micros(t time.Time) sql.NullInt64 {
@@ -22,6 +22,7 @@ func OrNull[V comparable](v V) any {
 	return v
 }
 
+// Instant returns the time in a column.
 func Instant(n sql.NullInt64) time.Time {
 	if !n.Valid {
 		return time.Time{}
@@ -32,6 +33,7 @@ func Instant(n sql.NullInt64) time.Time {
 // An instantIn scans a column into a time.
 type instantIn time.Time
 
+// Time scans a column into a time.
 func Time(into *time.Time) *instantIn { return (*instantIn)(into) }
 
 // Scan implements sql.Scanner.
@@ -47,6 +49,7 @@ func (i *instantIn) Scan(column any) error {
 // A maybe scans a column that may be NULL. NULL becomes the zero value.
 type maybe[T any] struct{ into *T }
 
+// OrZero scans a column that may be NULL.
 func OrZero[T any](into *T) maybe[T] { return maybe[T]{into} }
 
 // Scan implements sql.Scanner.
@@ -61,6 +64,7 @@ func (m maybe[T]) Scan(column any) error {
 	return err
 }
 
+// ToPointer returns the value of a column, as JSON has it: nil for NULL.
 func ToPointer(n sql.NullInt64) *int64 {
 	if !n.Valid {
 		return nil
@@ -68,6 +72,7 @@ func ToPointer(n sql.NullInt64) *int64 {
 	return &n.Int64
 }
 
+// FromPointer returns the column value of a number in JSON: NULL for nil.
 func FromPointer(n *int64) sql.NullInt64 {
 	if n == nil {
 		return sql.NullInt64{}

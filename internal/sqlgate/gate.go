@@ -1,3 +1,5 @@
+// Package sqlgate is the gate in SQL: it decides claims and direct issues, and serves waiting lines, in transactions of the ledger's
+// database. Package campaign has the row that each decision reads and writes.
 package sqlgate
 
 import (

@@ -42,7 +42,7 @@ func (w *writes) stage(before, s campaign.Stock, issued []firstcome.Coupon, now 
 		w.coupons = append(w.coupons, campaign.Placed{Coupon: c, Position: s.Position, RecordedAt: now.UnixMicro()})
 	}
 	if len(issued) > 0 {
-		campaign.HasFacts(w.Tx, s.ID) // these issues are facts without a run: see openRun
+		campaign.HasFacts(w.Tx, s.ID) // these issues are facts without a run: see package campaign
 	}
 	campaign.Keep(w.Tx, before, s)
 }
