@@ -51,7 +51,7 @@ func (c *auditCmd) auditGate(ctx context.Context, l *ledger.Ledger, report *audi
 			continue
 		}
 		one, err := compareWithGate(ctx, l.Books().Source(), gate, topic, &campaign, secret)
-		if errors.Is(err, errUnmade) {
+		if errors.Is(err, errCreating) {
 			continue
 		}
 		if err != nil {
@@ -90,8 +90,8 @@ func (r *auditReport) addGate(one audit.GateReport) {
 	r.Breaches += one.Breaches.Total
 }
 
-// errUnmade means that a campaign has not been created at its gate yet.
-var errUnmade = errors.New("the campaign is being created")
+// errCreating means that a campaign has not been created at its gate yet.
+var errCreating = errors.New("the campaign is being created")
 
 // compareWithGate compares one campaign with its gate. topic is the topic between gate and ledger, or nil if there is none.
 func compareWithGate(ctx context.Context, l audit.Source, gate auditedGate, topic *kafka.Journal, campaign *ledger.Status, secret *firstcome.Secret) (audit.GateReport, error) {
@@ -102,7 +102,7 @@ func compareWithGate(ctx context.Context, l audit.Source, gate auditedGate, topi
 	case campaign.Gate != gate.Name():
 		return audit.NotCompared(campaign.ID, "it is decided by %s, and this Redis is %s: %s", campaign.Gate, gate.Name(), advice), nil
 	case campaign.Applied == 0:
-		return audit.GateReport{}, errUnmade
+		return audit.GateReport{}, errCreating
 	}
 	of := gate.audited()
 	if topic != nil { // entries move from the gate's journal to the topic, so the gate's journal is read first

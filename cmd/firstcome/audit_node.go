@@ -85,7 +85,7 @@ func (a *auditor) auditGate(ctx context.Context, l *ledger.Ledger, id firstcome.
 		return &audit.GateReport{Campaign: id, Elsewhere: campaign.Gate}, nil
 	}
 	found, err := compareWithGate(ctx, l.Books().Source(), gate, a.remote.journal, &campaign, &a.secret)
-	if errors.Is(err, errUnmade) {
+	if errors.Is(err, errCreating) {
 		return nil, nil
 	}
 	return &found, err

@@ -200,7 +200,7 @@ func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {
 		return err
 	case !c.RetiredAt.IsZero():
 		return gate.ErrRetired
-	case c.Unmade():
+	case c.Creating():
 		return fmt.Errorf("%w: it is being created", firstcome.ErrGateUnavailable)
 	}
 	return gate.ErrLost

@@ -43,17 +43,17 @@ type Status struct {
 // Remote reports whether a gate beside the ledger decides the campaign's claims.
 func (s *Status) Remote() bool { return s.Gate != OwnGate }
 
-// Unmade reports whether the gate never had the campaign, as far as the ledger knows. A node may have created
-// the campaign on the gate and died before it noted that. Then a recorded number shows it.
-func (s *Status) Unmade() bool { return IsUnmade(s.Applied, s.LastNumber, s.Drained) }
+// Creating reports whether the campaign is still being created at its gate, as far as the ledger knows. If a node created it there and died before it
+// noted that, Creating is true until a number is recorded.
+func (s *Status) Creating() bool { return IsCreating(s.Applied, s.LastNumber, s.Drained) }
 
-// IsUnmade is Status.Unmade for the three numbers of a row.
-func IsUnmade(applied, lastNumber, drained int64) bool {
+// IsCreating is Status.Creating for the three numbers of a row.
+func IsCreating(applied, lastNumber, drained int64) bool {
 	return applied == 0 && lastNumber == 0 && drained == 0
 }
 
-// This is the condition of IsUnmade in SQL.
-const unmade = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
+// This is the condition of IsCreating in SQL.
+const creating = `c.applied = 0 AND c.last_number = 0 AND c.drained_through = 0`
 
 // statusQuery returns the query of campaigns' statuses, up to its WHERE.
 func statusQuery(d *sqldb.Dialect) string {

@@ -100,8 +100,8 @@ type Revision struct {
 	Rebuilding bool
 	// Reconciling means that a reconcile has begun and not ended: see recovery.Machine.
 	Reconciling bool
-	// Unmade means that the campaign is still being created at the gate.
-	Unmade bool
+	// Creating means that the campaign is still being created at the gate.
+	Creating bool
 	// Open means that claims may get a coupon now, by the terms.
 	Open bool
 }

@@ -171,14 +171,14 @@ func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision
 // them.
 var errUnfinished = fmt.Errorf("%w: %w", gate.ErrUnverified, record.ErrRebuilding)
 
-// errUnmade means that the campaign is still being created at the gate. It must not look lost: a rebuild would run beside the creation.
-var errUnmade = fmt.Errorf("%w: the campaign is being created", firstcome.ErrGateUnavailable)
+// errCreating means that the campaign is still being created at the gate. It must not look lost: a rebuild would run beside the creation.
+var errCreating = fmt.Errorf("%w: the campaign is being created", firstcome.ErrGateUnavailable)
 
 // standing returns the gate's Standing, unless the campaign is still being created or a rebuild is under way.
 func (r *Machine) standing(ctx context.Context, a gate.Revision) error {
 	switch {
-	case a.Unmade:
-		return errUnmade
+	case a.Creating:
+		return errCreating
 	case a.Reconciling:
 		return &gate.LedgerRolledBackError{Campaign: a.Campaign}
 	case a.Rebuilding:

@@ -282,7 +282,7 @@ func (r *Machine) ordered(ctx context.Context, actor string, id firstcome.Campai
 		switch {
 		case err == nil:
 			return r.book.LastRebuild(ctx, id)
-		case errors.Is(err, errUnmade), errors.Is(err, gate.ErrLedgerRolledBack):
+		case errors.Is(err, errCreating), errors.Is(err, gate.ErrLedgerRolledBack):
 			return Rebuilt{}, err
 		}
 	}

@@ -234,7 +234,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "whoever orders a rebuild of what is lost finds an older gate well",
-		file: "internal/recovery/machine.go", old: "case errors.Is(err, errUnmade), errors.Is(err, gate.ErrLedgerRolledBack):", new: "case errors.Is(err, errUnmade), refuses(err):",
+		file: "internal/recovery/machine.go", old: "case errors.Is(err, errCreating), errors.Is(err, gate.ErrLedgerRolledBack):", new: "case errors.Is(err, errCreating), refuses(err):",
 		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
 }

@@ -178,7 +178,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	for id, a := range l.campaigns {
 		all = append(all, gate.Revision{
 			Campaign: id, Marker: marker, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
-			Reconciling: a.reconciling() != nil, Unmade: a.applied == 0 && a.highest() == 0,
+			Reconciling: a.reconciling() != nil, Creating: a.applied == 0 && a.highest() == 0,
 		})
 	}
 	slices.SortFunc(all, func(x, y gate.Revision) int { return cmp.Compare(x.Campaign, y.Campaign) })
