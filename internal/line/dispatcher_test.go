@@ -435,8 +435,8 @@ func TestADirectIssueIsABatchOfItsOwnAndPassesTheLine(t *testing.T) {
 		if diff := cmp.Diff(batches, g.Seen()); diff != "" {
 			t.Errorf("the gate got other batches (-want +got):\n%s", diff)
 		}
-		if left := g.Course("c").Tickets; len(left) != 3 || left["a"] != 0 {
-			t.Errorf("in line are %v", left)
+		if c := g.Course("c"); len(c.People) != 3 || c.TicketOf("a") != 0 {
+			t.Errorf("in line are %v", c.People)
 		}
 	})
 }

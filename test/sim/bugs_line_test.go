@@ -56,33 +56,33 @@ func muddles(m muddled) func(*town) {
 // lineBugs are mistakes of what becomes of people in line.
 var lineBugs = []bug{
 	{name: "who came last is served first", models: muddles(muddled{serve: func(c *course) {
-		slices.Reverse(c.people)
+		slices.Reverse(c.People)
 	}})},
 	{name: "who asks again goes to the end of the line", models: muddles(muddled{claims: func(c *course, users []firstcome.UserID) {
 		for _, user := range users {
-			if c.ticketOf(user) > 0 {
-				c.stop(user, false)
+			if c.TicketOf(user) > 0 {
+				c.Stop(user, false)
 			}
 		}
 	}})},
 	{name: "the pace begins anew with each service", models: muddles(muddled{serve: func(c *course) {
-		c.line.Due = time.Time{}
+		c.Line.Due = time.Time{}
 	}})},
 	{name: "newcomers join while nodes may still repeat sold_out", seed: 11374, models: muddles(muddled{claims: func(c *course, _ []firstcome.UserID) {
-		c.wasSoldOut = false
+		c.WasSoldOut = false
 	}})},
 	{name: "whoever leaves is told so and stays", models: muddles(muddled{leave: func(firstcome.UserID) error { return nil }})},
 	{name: "who is next is forgotten", models: muddles(muddled{serve: func(c *course) {
-		if len(c.people) > 1 {
-			c.stop(c.people[0].user, false)
+		if len(c.People) > 1 {
+			c.Stop(c.People[0].User, false)
 		}
 	}})},
 	{name: "stock that is quarantined is served", models: muddles(muddled{serve: func(c *course) {
-		c.stock = 0
+		c.Stock = 0
 	}})},
 	{name: "people in line are sent away by a pause", models: muddles(muddled{serve: func(c *course) {
-		if c.Paused && len(c.people) > 0 {
-			c.people, c.line = nil, firstcome.Line{Generation: c.line.Generation + 1}
+		if c.Paused && len(c.People) > 0 {
+			c.People, c.Line = nil, firstcome.Line{Generation: c.Line.Generation + 1}
 		}
 	}})},
 	{name: "a rebuild forgets the line", remade: func(g *Gate) recovery.Gate {
@@ -102,8 +102,8 @@ var lineBugs = []bug{
 			carried, err := g.Carry(ctx, r, 0)
 			l, c := g.loaded[r.Attempt], g.campaigns[r.Campaign]
 			if err == nil && carried.Passed > 0 {
-				l.people = slices.Clone(c.people)
-				carried = recovery.Carried{First: l.people[0].ticket, Last: l.people[len(l.people)-1].ticket, People: int64(len(l.people))}
+				l.people = slices.Clone(c.People)
+				carried = recovery.Carried{First: l.people[0].Ticket, Last: l.people[len(l.people)-1].Ticket, People: int64(len(l.people))}
 			}
 			return carried, err
 		}}

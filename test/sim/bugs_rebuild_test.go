@@ -141,7 +141,7 @@ func overreaches(t *town) {
 				err = order(ctx, w, "the gate", show("to go up to", drained.Ceiling), func() error {
 					if old := t.parted(w.of); old != nil && old.campaigns[campaign] != nil {
 						c := old.campaigns[campaign]
-						c.ceiling = max(c.ceiling, drained.Ceiling)
+						c.Ceiling = max(c.Ceiling, drained.Ceiling)
 					}
 					return nil
 				})
@@ -203,5 +203,5 @@ var rebuildBugs = []bug{
 	{name: "entries are settled whatever epoch they are of", heedless: true},
 	{name: "a node goes on at a gate whose epoch has ended", seed: 658, deaf: true},
 	{name: "a gate takes the ceiling of another epoch", models: overreaches},
-	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.ceiling = 0 })},
+	{name: "a gate does not heed its ceiling", models: before(func(_ *Gate, c *course) { c.Ceiling = 0 })},
 }

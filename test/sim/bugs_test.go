@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // claiming is a gate with a bug in its claims.
@@ -68,7 +69,7 @@ type hasty struct {
 func (h hasty) DrainedThrough(ctx context.Context, _ firstcome.CampaignID) (int64, error) {
 	return ask(ctx, h.wire, "the gate", "how far it is drained", func() (int64, error) {
 		if c := h.gate.campaigns[campaign]; c != nil {
-			return c.last, nil
+			return c.Last, nil
 		}
 		return 0, gate.ErrLost
 	})
@@ -112,13 +113,13 @@ func late(t *town) {
 func older(t *town) {
 	var old course
 	claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) {
-		switch n := len(*c.log); {
+		switch n := len(*c.Happened); {
 		case n == 2:
 			old = *c
-			old.holders = maps.Clone(c.holders)
-		case n == 4 && old.log != nil:
+			old.Holders = maps.Clone(c.Holders)
+		case n == 4 && old.Happened != nil:
 			*c = old
-			c.did(happening{applied: c.Version})
+			c.Did(stage.Happening{Applied: c.Version})
 		}
 	})(t)
 }
@@ -134,7 +135,7 @@ func swapped(t *town) {
 			return false, nil
 		case back != nil:
 			defer func() {
-				c.apply(*back, time.Now(), time.Now(), quarantine)
+				c.Change(*back, time.Now(), time.Now(), quarantine)
 				back = nil
 			}()
 		}
@@ -172,14 +173,14 @@ const within = 8000
 var bugs = []bug{
 	{name: "a gate answers before its journal has the coupon", models: late},
 	{name: "a gate gives a number again", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) {
-		if len(*c.log)%3 == 2 {
-			c.last--
+		if len(*c.Happened)%3 == 2 {
+			c.Last--
 		}
 	})},
 	{name: "a gate decides a lost answer anew", models: claims(func(c *course, users []firstcome.UserID, decisions []firstcome.Decision) {
 		for n, d := range decisions {
-			if d.Outcome == firstcome.AlreadyIssued && !d.Coupon.Recorded && c.inForce() < c.Quantity {
-				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At, 0, 0, false)
+			if d.Outcome == firstcome.AlreadyIssued && !d.Coupon.Recorded && c.InForce() < c.Quantity {
+				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.Issue(users[n], d.At, 0, 0, false)
 			}
 		}
 	})},
@@ -187,15 +188,15 @@ var bugs = []bug{
 		issued := false
 		for n, d := range decisions {
 			if d.Outcome == firstcome.SoldOut && issued {
-				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.issue(users[n], d.At, 0, 0, false)
+				decisions[n].Outcome, decisions[n].Coupon = firstcome.Issued, c.Issue(users[n], d.At, 0, 0, false)
 			}
 			issued = issued || d.Outcome == firstcome.Issued
 		}
 	})},
-	{name: "a gate's time goes back", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.seen = time.Time{} })},
+	{name: "a gate's time goes back", models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.Seen = time.Time{} })},
 	{name: "a gate applies a change again", seed: 1381, models: applies(func(c *course, change firstcome.Change, to gate.Applier) (bool, error) {
-		if change.Version <= c.Version && !c.refused[change.Version] {
-			c.apply(change, time.Now(), time.Now(), quarantine)
+		if change.Version <= c.Version && !c.Refused[change.Version] {
+			c.Change(change, time.Now(), time.Now(), quarantine)
 		}
 		return to.Apply(context.Background(), change)
 	})},

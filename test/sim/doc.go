@@ -41,7 +41,7 @@
 //
 // # The models
 //
-//	gate.go, line.go, changes.go          a gate that decides claims, keeps a line, and applies changes
+//	gate.go, line.go                      a gate, whose campaigns are decided by stage.Course
 //	journal.go                            the gate's journal
 //	ledger.go, orders.go                  a ledger that records coupons, and numbers operators' changes
 //	rebuild.go, ledger_rebuild.go         the steps of a rebuild at the gate and in the ledger

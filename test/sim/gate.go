@@ -16,18 +16,17 @@ import (
 )
 
 // A Gate is the model of a gate beside the ledger, as internal/redis is one: it decides by the rule, one call after the other, and
-// puts what it issues into its journal in the same step. conform.Gate and conform.Journal hold it to what the real ones do; rebuild.go has
+// puts what it issues into its journal in the same step. stage.Course decides; conform.Gate and conform.Journal hold it to what the real ones do; rebuild.go has
 // what a rebuild does to it, and line.go its waiting lines.
 type Gate struct {
 	Clock func() time.Time
-	// Quarantine is how long returned stock is quarantined, and Lease how long a node may repeat a refusal at most.
-	Quarantine, Lease time.Duration
+	stage.Rules
 
 	mu sync.Mutex // guards what follows
 	memory
-	logs     map[firstcome.CampaignID]*[]happening // what it did, for the checks: the gate itself never reads it
-	wentBack bool                                  // its server may lack what happened last, or its epoch may end elsewhere
-	leased   time.Time                             // when it granted a lease last: neither does it read this
+	logs     map[firstcome.CampaignID]*[]stage.Happening // what it did, for the checks: the gate itself never reads it
+	wentBack bool                                        // its server may lack what happened last, or its epoch may end elsewhere
+	leased   time.Time                                   // when it granted a lease last: neither does it read this
 	watchers []*watcher
 	appended chan struct{} // closed and replaced when the journal grows
 }
@@ -44,57 +43,29 @@ type memory struct {
 
 // A course is a campaign at its gate.
 type course struct {
-	firstcome.Campaign
-	run                 string // of the server that decided last
-	frozen, attempt     int64  // the attempt at a rebuild that froze it, 0: none; the one that made it
-	termsVersion, epoch int64
-	ceiling             int64 // 0 if none was set
-	last, drained, said int64 // the last number; up to which all have left the journal; up to which the ledger said so
-	holders             map[firstcome.UserID]firstcome.Coupon
-	refused             map[int64]bool // versions
-	seen                time.Time      // the latest instant that a later one may not be before
-	lined               bool           // it ever had a pace
-	began               int64          // the generation of the line with which the epoch began
-	quarantined
-	queue
-	log *[]happening // of Gate.logs
-}
-
-// did notes something that the gate did.
-func (c *course) did(what happening) { *c.log = append(*c.log, what) }
-
-// A happening is something that a gate did: it issued a number, voided one, took a change, or was rebuilt.
-type happening struct {
-	issued, voided firstcome.Coupon   // number 0: none
-	applied        int64              // a version; 0: none
-	rebuilt        int64              // an epoch; 0: none
-	left           []firstcome.Coupon // in the journal of a gate that was rebuilt
-	generation     int64              // and of its line, with who was in that
-	lined          []inLine
-	came, went     firstcome.UserID // who joined the line, or left it
-	ticket         ticketName       // of those who joined
-	outlived       int64            // an epoch in which the gate is without having gone back; 0: none
-	sent           string           // why all who were in line were sent away
-	quantity       int64            // how many coupons there were then: a change may go on to raise it
+	stage.Course
+	run             string // of the server that decided last
+	frozen, attempt int64  // the attempt at a rebuild that froze it, 0: none; the one that made it
+	said            int64  // the number up to which the ledger said that all have left the journal
 }
 
 // words says what happened.
-func (h *happening) words() string {
+func words(h *stage.Happening) string {
 	switch {
-	case h.issued.Number > 0:
-		return show("number", h.issued.Number, "is given to", h.issued.User)
-	case h.voided.Number > 0:
-		return show("number", h.voided.Number, "is voided")
-	case h.applied > 0:
-		return show("change", h.applied, "is made")
-	case h.rebuilt > 0:
-		return show("epoch", h.rebuilt, "begins")
-	case h.came != "":
-		return show(h.came, "joins the line")
-	case h.went != "":
-		return show(h.went, "leaves the line")
-	case h.sent != "":
-		return show("all who wait are sent away as", h.sent)
+	case h.Issued.Number > 0:
+		return show("number", h.Issued.Number, "is given to", h.Issued.User)
+	case h.Voided.Number > 0:
+		return show("number", h.Voided.Number, "is voided")
+	case h.Applied > 0:
+		return show("change", h.Applied, "is made")
+	case h.Rebuilt > 0:
+		return show("epoch", h.Rebuilt, "begins")
+	case h.Came != "":
+		return show(h.Came, "joins the line")
+	case h.Went != "":
+		return show(h.Went, "leaves the line")
+	case h.Sent != "":
+		return show("all who wait are sent away as", h.Sent)
 	}
 	return "an epoch has ended"
 }
@@ -102,8 +73,8 @@ func (h *happening) words() string {
 // NewGate returns a gate without campaigns.
 func NewGate(clock func() time.Time) *Gate {
 	return &Gate{
-		Clock: clock, Quarantine: 250 * time.Millisecond, Lease: 200 * time.Millisecond,
-		memory: blank(recovery.Run{ID: "run 1"}), logs: map[firstcome.CampaignID]*[]happening{}, appended: make(chan struct{}),
+		Clock: clock, Rules: stage.Rules{Quarantine: 250 * time.Millisecond, Lease: 200 * time.Millisecond},
+		memory: blank(recovery.Run{ID: "run 1"}), logs: map[firstcome.CampaignID]*[]stage.Happening{}, appended: make(chan struct{}),
 	}
 }
 
@@ -129,7 +100,7 @@ func (g *Gate) whole(id firstcome.CampaignID) (*course, error) {
 	switch {
 	case c == nil && g.logs[id] == nil:
 		return nil, firstcome.ErrNoCampaign
-	case c == nil, c.Version == 0, c.last < c.drained: // the ledger has numbers that were never given here
+	case c == nil, c.Version == 0, c.Last < c.Drained: // the ledger has numbers that were never given here
 		return nil, gate.ErrLost
 	}
 	return c, nil
@@ -145,13 +116,14 @@ func (g *Gate) verified(c *course) error {
 	return nil
 }
 
-// now returns the clock, and the gate's time for a campaign, which does not go back.
-func (g *Gate) now(c *course) (clock, now time.Time) {
-	clock = g.Clock().UTC().Truncate(time.Microsecond)
-	if clock.Before(c.seen) {
-		return clock, c.seen
-	}
-	return clock, clock
+// asks calls do with a campaign that may change.
+func (g *Gate) asks(id firstcome.CampaignID, do func(*course) error) (err error) {
+	refused := g.of(id, func(c *course) {
+		if err = g.verified(c); err == nil {
+			err = do(c)
+		}
+	})
+	return cmp.Or(refused, err)
 }
 
 // Claim implements gate.Decider.
@@ -161,130 +133,47 @@ func (g *Gate) Claim(_ context.Context, id firstcome.CampaignID, users []firstco
 
 // decides decides claims; direct ones pass the line.
 func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct bool) (all []firstcome.Decision, err error) {
-	refused := g.of(id, func(c *course) {
-		if err = g.verified(c); err != nil {
-			return
+	err = g.asks(id, func(c *course) error {
+		var b record.Batch
+		all, b = c.Claim(g.Rules, g.Clock(), users, direct)
+		if slices.ContainsFunc(all, func(d firstcome.Decision) bool { return d.Lease > 0 }) {
+			g.leased = time.Now()
 		}
-		clock, now := g.now(c)
-		c.release(clock, g.Quarantine)
-		var issued []firstcome.Coupon
-		var ended []firstcome.PastLine
-		for _, user := range users {
-			d, over := c.decide(user, now, direct)
-			ended = append(ended, over...)
-			if d.Lease = c.lease(d, clock, g.Lease); direct && !d.Outcome.HasCoupon() {
-				d.Lease = 0 // others may hear otherwise
-			}
-			if d.Lease > 0 {
-				g.leased = time.Now()
-			}
-			if d.Outcome == firstcome.Issued {
-				issued = append(issued, d.Coupon)
-			}
-			all = append(all, d)
-		}
-		if len(issued) > 0 || len(ended) > 0 {
-			g.append(record.Batch{Campaign: id, Epoch: c.epoch, Coupons: issued, Line: c.report(ended)})
-		}
+		g.append(b)
+		return nil
 	})
-	return all, cmp.Or(refused, err)
+	return all, err
 }
 
-// decide decides a claim by the rule. It returns the generations of the line that ended with it, too.
-func (c *course) decide(user firstcome.UserID, now time.Time, direct bool) (d firstcome.Decision, ended []firstcome.PastLine) {
-	before := c.line
-	ended = c.sendAway(now, false)
-	seen, taken := c.asSeen(), c.inForce()
-	opened := seen.Opened(now)
-	if direct {
-		seen = seen.Direct()
+// Apply implements gate.Applier: it applies change v after v-1, once.
+func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, err := g.whole(change.Campaign)
+	if g.logs[change.Campaign] == nil && change.Version == 1 {
+		g.logs[change.Campaign] = &[]stage.Happening{}
+		c, err = &course{Course: stage.NewCourse(change, g.logs[change.Campaign]), run: g.run.ID}, nil
+		c.Marker, g.campaigns[change.Campaign] = marker, c
 	}
-	if seen.Pace == nil || c.wasSoldOut {
-		taken += c.stock
+	if err == firstcome.ErrNoCampaign {
+		err = gate.ErrLost
 	}
-	held, holds := c.holders[user]
-	d = firstcome.Decision{
-		Outcome: firstcome.Decide(seen, now, taken, holds, c.ticketOf(user) > 0 && !direct), At: now, Version: c.Version, TermsVersion: c.termsVersion,
+	if err == nil {
+		err = g.verified(c)
 	}
-	if d.Outcome == firstcome.Issued && c.ceiling > 0 && c.last >= c.ceiling {
-		return firstcome.Decision{}, ended // the ledger knows by the ceiling what may have been given
+	if err != nil {
+		return false, err
 	}
-	moved := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || phase(c.asSeen(), now) != phase(c.asSeen(), c.seen)
-	c.OpenedAt = opened
-	switch d.Outcome {
-	case firstcome.Issued:
-		held = c.issue(user, now, 0, 0, direct)
-		c.stop(user, true)
-	case firstcome.Waiting:
-		joins := c.ticketOf(user) == 0
-		ticket := c.join(user, now)
-		d.Place = seen.Place(c.line, ticket, c.inForce(), now)
-		d.Place.Log = c.logged(now)
-		if joins {
-			c.did(happening{came: user, ticket: ticketName{c.line.Generation, d.Place.Ticket}})
-		}
-	}
-	c.SoldOutAt = c.SoldOut(c.inForce(), now)
-	ended = append(ended, c.sendAway(now, false)...)
-	if moved || c.line != before {
-		c.seen = now
-	}
-	seen.Instants = c.Instants
-	d.InForce, d.InLine, d.Since, d.OpenedAt = c.inForce(), c.line.Waiting, seen.Since(d.Outcome), c.OpenedAt
-	if d.Outcome.HasCoupon() {
-		d.Coupon = c.told(held)
-	}
-	return d, ended
-}
-
-// issue gives a user the next number, for a ticket if there is one.
-func (c *course) issue(user firstcome.UserID, now time.Time, generation, ticket int64, direct bool) firstcome.Coupon {
-	c.last++
-	issued := firstcome.Coupon{
-		Campaign: c.ID, Number: c.last, User: user, Code: stage.Secret().Code(c.ID, c.last), IssuedAt: now, TermsVersion: c.termsVersion,
-		Generation: generation, Ticket: ticket, Direct: direct,
-	}
-	c.holders[user] = issued
-	c.did(happening{issued: issued})
-	return issued
-}
-
-func (c *course) inForce() int64 { return int64(len(c.holders)) }
-
-// told returns a coupon with whether it is recorded, as far as the gate knows.
-func (c *course) told(held firstcome.Coupon) firstcome.Coupon {
-	held.Recorded = held.Number <= c.drained && !held.Buried
-	return held
-}
-
-// phase returns what the window alone answers at an instant.
-func phase(c firstcome.Campaign, at time.Time) firstcome.Outcome {
-	return firstcome.Decide(firstcome.Campaign{Terms: firstcome.Terms{OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Quantity: 1}}, at, 0, false, false)
-}
-
-// lease returns how long a node may repeat a decision: a refusal only, none while stock is quarantined, and not past the instant at which the
-// window answers otherwise. Another node may void a coupon, or end a pause.
-func (c *course) lease(d firstcome.Decision, clock time.Time, longest time.Duration) time.Duration {
-	var ends time.Time
-	switch {
-	case d.Outcome.HasCoupon(), d.Outcome == firstcome.Waiting, d.Outcome == firstcome.Paused, d.Outcome == firstcome.NotOpen && len(c.people) > 0, clock.Before(c.until):
-		return 0
-	case d.Outcome == firstcome.NotOpen:
-		ends = c.OpensAt
-	case d.Outcome == firstcome.SoldOut:
-		ends = c.ClosesAt
-	}
-	if ends.IsZero() {
-		return longest
-	}
-	return min(longest, ends.Sub(d.At))
+	refused, b, err := c.Apply(g.Rules, g.Clock(), change)
+	g.append(b)
+	return refused, err
 }
 
 // Holders implements gate.Decider.
 func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
 	err = g.of(id, func(c *course) {
 		version = c.Version
-		for user := range c.holders {
+		for user := range c.Holders {
 			each(user)
 		}
 	})
@@ -295,8 +184,8 @@ func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(fir
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
 	holds := false
 	err = g.of(id, func(c *course) {
-		held, holds = c.holders[user]
-		held = c.told(held)
+		held, holds = c.Holders[user]
+		held = c.Told(held)
 	})
 	if err == nil && !holds {
 		err = firstcome.ErrNoCoupon
@@ -309,8 +198,8 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 	err = g.of(id, func(c *course) {
 		has = make([]bool, len(coupons))
 		for n, one := range coupons {
-			held := c.holders[one.User]
-			has[n] = held.Number == one.Number && held.IssuedAt.Equal(one.IssuedAt) && c.told(held).Recorded
+			held := c.Holders[one.User]
+			has[n] = held.Number == one.Number && held.IssuedAt.Equal(one.IssuedAt) && c.Told(held).Recorded
 		}
 	})
 	return has, err
@@ -319,10 +208,9 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 // State is gate.Counters'.
 func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
 	err = g.of(id, func(c *course) {
-		clock, _ := g.now(c)
 		state = gate.State{
-			Version: c.Version, Epoch: c.epoch, InForce: c.inForce(), Issued: c.last, LastNumber: c.last,
-			DrainedThrough: c.drained, Now: clock, Instants: c.Instants, Lost: g.verified(c) != nil, Waiting: c.line.Waiting,
+			Version: c.Version, Epoch: c.Epoch, InForce: c.InForce(), Issued: c.Last, LastNumber: c.Last,
+			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants, Lost: g.verified(c) != nil, Waiting: c.Line.Waiting,
 		}
 	})
 	return state, err
@@ -330,7 +218,7 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.Sta
 
 // DrainedThrough is gate.Drains'.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
-	err = g.of(id, func(c *course) { through = c.drained })
+	err = g.of(id, func(c *course) { through = c.Drained })
 	return through, err
 }
 

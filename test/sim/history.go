@@ -11,6 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A history is all calls of users and operators, their answers, and what the gate did. The promises are checked by it.
@@ -83,7 +84,7 @@ func (h *history) watch() {
 	if c == nil {
 		c = &course{}
 	}
-	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.inForce(), stopped: h.town.standsAt(g) != nil}
+	l := look{from: time.Now(), jumped: h.town.jumped, course: *c, taken: c.InForce(), stopped: h.town.standsAt(g) != nil}
 	defer func() { h.looks[len(h.looks)-1].lineup = h.lineup.people }()
 	raised := len(h.looks) > 0 && c.Quantity > h.looks[len(h.looks)-1].Quantity
 	h.looks = append(h.looks, l)
@@ -107,10 +108,10 @@ func (h *history) reads(g *Gate, from *int) {
 	log, epoch := *g.logs[campaign], h.town.ledger.campaigns[campaign].epoch
 	for ; *from < len(log); *from++ {
 		if g != h.town.gate {
-			h.town.say("  … at the old server", log[*from].words())
+			h.town.say("  … at the old server", words(&log[*from]))
 		}
-		if c := g.campaigns[campaign]; c != nil && c.epoch < epoch && log[*from].outlived == 0 {
-			h.outlives(log[*from], c.epoch)
+		if c := g.campaigns[campaign]; c != nil && c.Epoch < epoch && log[*from].Outlived == 0 {
+			h.outlives(log[*from], c.Epoch)
 			continue
 		}
 		h.happened(log[*from], g)
@@ -118,11 +119,11 @@ func (h *history) reads(g *Gate, from *int) {
 }
 
 // happened takes over one thing that the server did that is in the ledger's epoch, or that one is behind it.
-func (h *history) happened(now happening, g *Gate) {
+func (h *history) happened(now stage.Happening, g *Gate) {
 	defer h.lined(now, g)
 	switch {
-	case now.issued.Number > 0:
-		c := now.issued
+	case now.Issued.Number > 0:
+		c := now.Issued
 		h.given(c)
 		if before := h.holds[c.User]; before > 0 {
 			h.breach("P3", "%s was given number %d while they held number %d", c.User, c.Number, before)
@@ -131,36 +132,36 @@ func (h *history) happened(now happening, g *Gate) {
 			h.breach("P7", "%s was given number %d, after %s had been told that %s is done", c.User, c.Number, h.stop.name, h.stop.what)
 		}
 		h.holds[c.User] = c.Number
-		h.issues = append(h.issues, given{Coupon: c, epoch: g.campaigns[campaign].epoch})
-	case now.voided.Number > 0:
-		delete(h.holds, now.voided.User)
+		h.issues = append(h.issues, given{Coupon: c, epoch: g.campaigns[campaign].Epoch})
+	case now.Voided.Number > 0:
+		delete(h.holds, now.Voided.User)
 		h.backs = append(h.backs, time.Now())
-		if i := h.issueOf(now.voided.Number); i != nil {
+		if i := h.issueOf(now.Voided.Number); i != nil {
 			i.voided = len(h.looks)
 		}
-	case now.outlived > 0:
-		h.breach("P8", "the gate is in epoch %d, which has ended, and has not gone back: nobody decides there until a person says so", now.outlived)
-	case now.rebuilt > 0:
+	case now.Outlived > 0:
+		h.breach("P8", "the gate is in epoch %d, which has ended, and has not gone back: nobody decides there until a person says so", now.Outlived)
+	case now.Rebuilt > 0:
 		h.town.older = h.town.rolledBack()
 		h.rebuilt(now, g)
 		if since := time.Since(g.leased); since < lease {
 			h.breach("P2", "the gate was rebuilt %s after a lease was granted: a node may still repeat what it was told", since)
 		}
-		for _, c := range now.left {
-			if a, i := h.town.ledger.campaigns[campaign], h.issueOf(c.Number); a.isLost(c.Number, now.rebuilt-1) && i != nil && i.voided == 0 {
-				h.breach("P5", "number %d of %s was in the journal of the frozen gate, and was lost by epoch %d", c.Number, c.User, now.rebuilt)
+		for _, c := range now.Unread {
+			if a, i := h.town.ledger.campaigns[campaign], h.issueOf(c.Number); a.isLost(c.Number, now.Rebuilt-1) && i != nil && i.voided == 0 {
+				h.breach("P5", "number %d of %s was in the journal of the frozen gate, and was lost by epoch %d", c.Number, c.User, now.Rebuilt)
 			}
 		}
 	}
 }
 
 // rebuilt takes over the state of a rebuilt gate: the holders are those of the ledger, and numbers that the ledger does not have are lost.
-func (h *history) rebuilt(now happening, g *Gate) {
+func (h *history) rebuilt(now stage.Happening, g *Gate) {
 	a, c := h.town.ledger.campaigns[campaign], g.campaigns[campaign]
 	h.backs = append(h.backs, time.Now()) // the stock of lost numbers returns
 	h.carried(now, c)
 	h.holds = map[firstcome.UserID]int64{}
-	for user, held := range c.holders {
+	for user, held := range c.Holders {
 		h.holds[user] = held.Number
 	}
 	for n := range h.issues {
@@ -176,8 +177,8 @@ func (h *history) rebuilt(now happening, g *Gate) {
 			h.breach("P5", "number %d of %s is neither in the ledger nor lost after a rebuild", i.Number, i.User)
 		case !kept.VoidedAt.IsZero():
 			i.voided = len(h.looks)
-		case c.holders[i.User].Number != i.Number:
-			h.breach("P3", "%s has number %d in the ledger, and holds number %d after a rebuild", i.User, i.Number, c.holders[i.User].Number)
+		case c.Holders[i.User].Number != i.Number:
+			h.breach("P3", "%s has number %d in the ledger, and holds number %d after a rebuild", i.User, i.Number, c.Holders[i.User].Number)
 		}
 	}
 }
@@ -380,7 +381,7 @@ func earlier(a, b time.Time) time.Time {
 // says reports whether the gate says one of some outcomes to a stranger at some instant: at both ends, and wherever what it says may turn.
 func (l *look) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 	at := []time.Time{from, to}
-	for _, turns := range []time.Time{l.OpensAt, l.ClosesAt, l.wasOpens, l.wasCloses, l.until} {
+	for _, turns := range []time.Time{l.OpensAt, l.ClosesAt, l.WasOpens, l.WasCloses, l.Until} {
 		for _, turn := range []time.Time{turns.Add(-l.jumped), turns.Add(-l.jumped - time.Microsecond)} {
 			if turn.After(from) && turn.Before(to) {
 				at = append(at, turn)
@@ -393,12 +394,12 @@ func (l *look) says(is func(firstcome.Outcome) bool, from, to time.Time) bool {
 	for _, one := range at {
 		clock := one.Add(l.jumped)
 		seen := l.course
-		seen.release(clock, quarantine)
-		as, taken := seen.asSeen(), l.taken
-		if as.Pace == nil || seen.wasSoldOut {
-			taken += seen.stock
+		seen.Release(clock, quarantine)
+		as, taken := seen.AsSeen(), l.taken
+		if as.Pace == nil || seen.WasSoldOut {
+			taken += seen.Stock
 		}
-		if is(firstcome.Decide(as, later(clock, l.seen), taken, false, false)) {
+		if is(firstcome.Decide(as, later(clock, l.Seen), taken, false, false)) {
 			return true
 		}
 	}

@@ -6,67 +6,68 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // A lineup is the line as it should be, by what the gate did: who came first stands first.
 type lineup struct {
 	people []firstcome.UserID
 	served []time.Time // when, by the gate's time; of the pace that holds
-	owners map[ticketName]firstcome.UserID
+	owners map[stage.TicketName]firstcome.UserID
 }
 
 // lined takes over what happened to the line.
-func (h *history) lined(now happening, g *Gate) {
+func (h *history) lined(now stage.Happening, g *Gate) {
 	l := &h.lineup
 	if h.town.topic != nil {
 		h.tracks(now)
 	}
 	switch {
-	case now.came != "":
-		if slices.Contains(l.people, now.came) {
-			h.breach("P9", "%s joined the line, and was in it", now.came)
+	case now.Came != "":
+		if slices.Contains(l.people, now.Came) {
+			h.breach("P9", "%s joined the line, and was in it", now.Came)
 		}
-		if h.holds[now.came] > 0 {
-			h.breach("P9", "%s joined the line, and holds number %d", now.came, h.holds[now.came])
+		if h.holds[now.Came] > 0 {
+			h.breach("P9", "%s joined the line, and holds number %d", now.Came, h.holds[now.Came])
 		}
-		l.people = append(slices.Clone(l.people), now.came)
-		if owner, is := l.owners[now.ticket]; is && owner != now.came {
-			h.breach("P9", "ticket %v was given to %s and to %s", now.ticket, owner, now.came)
+		l.people = append(slices.Clone(l.people), now.Came)
+		if owner, is := l.owners[now.Ticket]; is && owner != now.Came {
+			h.breach("P9", "ticket %v was given to %s and to %s", now.Ticket, owner, now.Came)
 		}
 		if l.owners == nil {
-			l.owners = map[ticketName]firstcome.UserID{}
+			l.owners = map[stage.TicketName]firstcome.UserID{}
 		}
-		l.owners[now.ticket] = now.came
-	case now.went != "":
-		h.steps(now.went)
-	case now.issued.Ticket > 0:
-		if len(l.people) == 0 || l.people[0] != now.issued.User {
-			h.breach("P9", "number %d was issued to %s of the line, in which %v stand", now.issued.Number, now.issued.User, l.people)
+		l.owners[now.Ticket] = now.Came
+	case now.Went != "":
+		h.steps(now.Went)
+	case now.Issued.Ticket > 0:
+		if len(l.people) == 0 || l.people[0] != now.Issued.User {
+			h.breach("P9", "number %d was issued to %s of the line, in which %v stand", now.Issued.Number, now.Issued.User, l.people)
 		}
-		h.steps(now.issued.User)
-		h.paced(now.issued.IssuedAt, g)
-	case now.issued.Number > 0:
-		h.steps(now.issued.User)
-	case now.sent != "":
-		if now.sent == firstcome.SoldOut.String() && int64(len(h.holds)) < now.quantity {
+		h.steps(now.Issued.User)
+		h.paced(now.Issued.IssuedAt, g)
+	case now.Issued.Number > 0:
+		h.steps(now.Issued.User)
+	case now.Sent != "":
+		if now.Sent == firstcome.SoldOut.String() && int64(len(h.holds)) < now.Quantity {
 			h.breach("P9", "%v were sent away as sold out, and %d coupons are in force", l.people, len(h.holds))
 		}
 		l.people = nil
-	case now.applied > 0:
+	case now.Applied > 0:
 		l.served = nil // perhaps at another pace
 	}
 }
 
 // carried takes over the line after a rebuild: the users who were in line at the frozen gate, in order, except those who are holders by now, or were,
 // as the ledger knows. A generation that has ended by the ledger is not carried over.
-func (h *history) carried(was happening, c *course) {
+func (h *history) carried(was stage.Happening, c *course) {
 	a := h.town.ledger.campaigns[campaign]
-	over := a.sentAway(was.generation)
-	passed := func(p inLine) bool {
-		_, holds := c.holders[p.user]
-		return holds || slices.ContainsFunc(a.coupons, func(one stored) bool { return one.User == p.user && one.Ticket > 0 })
+	over := a.sentAway(was.Generation)
+	passed := func(p stage.InLine) bool {
+		_, holds := c.Holders[p.User]
+		return holds || slices.ContainsFunc(a.coupons, func(one stored) bool { return one.User == p.User && one.Ticket > 0 })
 	}
-	should, is := slices.DeleteFunc(slices.Clone(was.lined), passed), slices.DeleteFunc(slices.Clone(c.people), passed)
+	should, is := slices.DeleteFunc(slices.Clone(was.Carried), passed), slices.DeleteFunc(slices.Clone(c.People), passed)
 	if over {
 		should = nil
 	}
@@ -76,8 +77,8 @@ func (h *history) carried(was happening, c *course) {
 		h.breach("P9", "%v were in line at the frozen gate, and after a rebuild %v are", should, is)
 	}
 	h.lineup.people, h.lineup.served = nil, nil
-	for _, p := range c.people {
-		h.lineup.people = append(h.lineup.people, p.user)
+	for _, p := range c.People {
+		h.lineup.people = append(h.lineup.people, p.User)
 	}
 }
 

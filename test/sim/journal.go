@@ -17,8 +17,11 @@ type entry struct {
 	record.Batch
 }
 
-// append puts an entry into the journal. mu is held.
+// append puts an entry into the journal, unless it says nothing. mu is held.
 func (g *Gate) append(b record.Batch) {
+	if b.Campaign == "" {
+		return
+	}
 	g.entries++
 	g.journal = append(g.journal, entry{g.entries, b})
 	close(g.appended)
@@ -65,7 +68,7 @@ func (g *Gate) settle(id firstcome.CampaignID, drained record.Drained, ids []int
 	defer g.mu.Unlock()
 	c := g.campaigns[id]
 	if c != nil && c.Version > 0 {
-		if drained.Epoch > 0 && drained.Epoch != c.epoch {
+		if drained.Epoch > 0 && drained.Epoch != c.Epoch {
 			return nil
 		}
 		if err := g.verified(c); err != nil {
@@ -77,23 +80,23 @@ func (g *Gate) settle(id firstcome.CampaignID, drained record.Drained, ids []int
 		return nil
 	}
 	if drained.Epoch > 0 {
-		c.ceiling = max(c.ceiling, drained.Ceiling)
+		c.Ceiling = max(c.Ceiling, drained.Ceiling)
 	}
 	for _, dead := range drained.Letters {
-		if held := c.holders[dead.User]; held.Number == dead.Number {
+		if held := c.Holders[dead.User]; held.Number == dead.Number {
 			held.Buried = true
-			c.holders[dead.User] = held
+			c.Holders[dead.User] = held
 		}
 	}
 	c.said = max(c.said, drained.Through)
 	through := c.said
 	for _, e := range g.journal {
-		if e.Campaign == id && len(e.Coupons) > 0 && through <= c.last {
+		if e.Campaign == id && len(e.Coupons) > 0 && through <= c.Last {
 			through = min(through, e.Coupons[0].Number-1)
 		}
 	}
-	if through > c.drained {
-		c.drained = through
+	if through > c.Drained {
+		c.Drained = through
 		for _, w := range g.watchers {
 			w.each(id, through)
 		}

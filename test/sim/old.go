@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // An oldServer is the one that was the gate's before a replica took its place. It goes on with all that it had, for the nodes that still
@@ -71,9 +72,9 @@ func (t *town) part() {
 	t.say("a replica takes the place of the gate's server, which goes on for", strings.Join(names, " and "))
 	old := NewGate(t.gate.Clock)
 	old.memory, old.wentBack = t.gate.copied(), true // it goes on in an epoch that may end elsewhere
-	old.leased, old.logs[campaign] = t.gate.leased, &[]happening{}
+	old.leased, old.logs[campaign] = t.gate.leased, &[]stage.Happening{}
 	if c := old.campaigns[campaign]; c != nil {
-		c.log = old.logs[campaign]
+		c.Happened = old.logs[campaign]
 	}
 	t.old.Store(&oldServer{gate: old, names: names, until: time.Now().Add(time.Duration(t.IntN(6000)) * time.Millisecond)})
 	t.follows, t.broken, t.outages = false, true, t.outages+1
@@ -108,18 +109,18 @@ func (t *town) standsAt(g *Gate) error {
 func (t *town) heal() { t.old.Store(nil) }
 
 // outlives takes over what a server did whose epoch has ended: it gives numbers that nobody else is given, and all of them are lost.
-func (h *history) outlives(now happening, epoch int64) {
-	if i := h.issueOf(now.voided.Number); i != nil && i.voided == 0 {
+func (h *history) outlives(now stage.Happening, epoch int64) {
+	if i := h.issueOf(now.Voided.Number); i != nil && i.voided == 0 {
 		i.voided = len(h.looks)
 	}
-	if now.issued.Number == 0 {
+	if now.Issued.Number == 0 {
 		return
 	}
-	h.given(now.issued)
-	if !h.town.ledger.campaigns[campaign].isLost(now.issued.Number, 0) {
-		h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", now.issued.Number, now.issued.User)
+	h.given(now.Issued)
+	if !h.town.ledger.campaigns[campaign].isLost(now.Issued.Number, 0) {
+		h.breach("P4", "number %d of %s is of an epoch that has ended, and was not lost with it", now.Issued.Number, now.Issued.User)
 	}
-	h.issues = append(h.issues, given{Coupon: now.issued, epoch: epoch, outlived: true, lost: len(h.looks)})
+	h.issues = append(h.issues, given{Coupon: now.Issued, epoch: epoch, outlived: true, lost: len(h.looks)})
 }
 
 // given notes that a number is given, by whichever server.

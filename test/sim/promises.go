@@ -49,7 +49,7 @@ func (h *history) cameBack(from, to time.Time) bool {
 		}
 	}
 	for _, l := range h.looks {
-		if l.stock > 0 && !l.from.Before(from) && !l.from.After(to) {
+		if l.Stock > 0 && !l.from.Before(from) && !l.from.After(to) {
 			return true
 		}
 	}
@@ -85,12 +85,12 @@ func (h *history) kept() {
 		h.breach("P5", "number %d of %s is a dead letter, and no gate went wrong", letter.number, letter.user)
 	}
 	for _, one := range a.coupons {
-		if held := c.holders[one.User]; one.VoidedAt.IsZero() && held.Number != one.Number {
+		if held := c.Holders[one.User]; one.VoidedAt.IsZero() && held.Number != one.Number {
 			h.breach("gate", "number %d of %s is in force in the ledger, and %s has number %d at the gate", one.Number, one.User, one.User, held.Number)
 		}
 	}
-	if a.inForce() != c.inForce() {
-		h.breach("gate", "%d coupons are in force in the ledger, and %d at the gate", a.inForce(), c.inForce())
+	if a.inForce() != c.InForce() {
+		h.breach("gate", "%d coupons are in force in the ledger, and %d at the gate", a.inForce(), c.InForce())
 	}
 	if a.Version != c.Version || a.Quantity != c.Quantity || a.Paused != c.Paused || a.Closed != c.Closed || !a.OpensAt.Equal(c.OpensAt) || !a.ClosesAt.Equal(c.ClosesAt) {
 		h.breach("changes", "the ledger is at version %d with a quantity of %d, and the gate at %d with %d", a.Version, a.Quantity, c.Version, c.Quantity)

@@ -23,7 +23,7 @@ type backup struct {
 func (t *town) whole() (whole, gone bool) {
 	c := t.gate.campaigns[campaign]
 	gone = c == nil || c.Version == 0
-	return !gone && c.run == t.gate.run.ID && c.last >= c.drained, gone
+	return !gone && c.run == t.gate.run.ID && c.Last >= c.Drained, gone
 }
 
 // mayPutBack reports whether the ledger may be put back now.

@@ -10,6 +10,7 @@ import (
 	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/test/stage"
 )
 
 // copied returns a copy of a memory, as a replica or a file has one.
@@ -21,8 +22,8 @@ func (m *memory) copied() memory {
 	}
 	for id, c := range m.campaigns {
 		one := *c
-		one.holders, one.refused = maps.Clone(c.holders), maps.Clone(c.refused)
-		one.people, one.joined, one.left = slices.Clone(c.people), maps.Clone(c.joined), maps.Clone(c.left)
+		one.Holders, one.Refused = maps.Clone(c.Holders), maps.Clone(c.Refused)
+		one.People, one.Joined, one.Left = slices.Clone(c.People), maps.Clone(c.Joined), maps.Clone(c.Left)
 		other.campaigns[id] = &one
 	}
 	return other
@@ -73,13 +74,13 @@ func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[id]
-	if c == nil || c.Version == 0 || c.frozen > 0 || c.epoch >= epoch {
+	if c == nil || c.Version == 0 || c.frozen > 0 || c.Epoch >= epoch {
 		return nil
 	}
 	if !g.wentBack {
-		c.did(happening{outlived: c.epoch})
+		c.Did(stage.Happening{Outlived: c.Epoch})
 	}
-	return &gate.StaleEpochError{Campaign: id, Gate: c.epoch, Ledger: epoch}
+	return &gate.StaleEpochError{Campaign: id, Gate: c.Epoch, Ledger: epoch}
 }
 
 // last returns the epoch of a campaign, and the last number that was given.
@@ -87,7 +88,7 @@ func (g *Gate) last(id firstcome.CampaignID) (epoch, number int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.campaigns[id]; c != nil {
-		epoch, number = c.epoch, c.last
+		epoch, number = c.Epoch, c.Last
 	}
 	return epoch, number
 }
@@ -123,9 +124,9 @@ func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, 
 		return s, gate.ErrLost
 	}
 	return recovery.Stopped{
-		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.ceiling, ClosedAt: c.ClosedAt, Epoch: c.epoch, Version: c.Version, LastNumber: c.last, DrainedThrough: c.drained,
-		InForce: c.inForce(), Holders: c.inForce(), Log: c.Log, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
-		DecidedAt: c.seen, Line: c.lined, Pace: c.Pace, Waitlist: c.Waitlist,
+		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.Ceiling, ClosedAt: c.ClosedAt, Epoch: c.Epoch, Version: c.Version, LastNumber: c.Last, DrainedThrough: c.Drained,
+		InForce: c.InForce(), Holders: c.InForce(), Log: c.Log, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
+		DecidedAt: c.Seen, Line: c.Lined, Pace: c.Pace, Waitlist: c.Waitlist,
 	}, nil
 }
 
@@ -133,7 +134,7 @@ func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, 
 func (g *Gate) HoldsEach(_ context.Context, r gate.Revision, coupons []firstcome.Coupon) (held []bool, err error) {
 	err = g.of(r.Campaign, func(c *course) {
 		for _, one := range coupons {
-			held = append(held, c.holders[one.User].Number == one.Number)
+			held = append(held, c.Holders[one.User].Number == one.Number)
 		}
 	})
 	return held, err
@@ -167,7 +168,7 @@ func (g *Gate) Verified(_ context.Context, r gate.Revision, s recovery.Stopped) 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
-	if c == nil || c.frozen > 0 || c.run != s.Was || g.run.ID != s.Is || c.epoch != s.Epoch || c.Version != s.Version || c.last != s.LastNumber {
+	if c == nil || c.frozen > 0 || c.run != s.Was || g.run.ID != s.Is || c.Epoch != s.Epoch || c.Version != s.Version || c.Last != s.LastNumber {
 		return recovery.ErrMoved
 	}
 	c.run = s.Is
@@ -183,7 +184,7 @@ func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen,
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
 	if c == nil {
-		c = &course{log: g.logs[r.Campaign]} // only the freeze is left of it
+		c = &course{Course: stage.Course{Happened: g.logs[r.Campaign]}} // only the freeze is left of it
 		g.campaigns[r.Campaign] = c
 	}
 	if r.Attempt < c.frozen || r.Attempt <= c.attempt {
@@ -191,7 +192,7 @@ func (g *Gate) Freeze(_ context.Context, r recovery.Rebuild) (f recovery.Frozen,
 	}
 	c.frozen = r.Attempt
 	g.forget(r)
-	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, Epoch: c.epoch, Drained: c.drained, DecidedAt: c.seen, Instants: c.Instants, Line: c.line}, nil
+	return recovery.Frozen{RunID: g.run.ID, Version: c.Version, Epoch: c.Epoch, Drained: c.Drained, DecidedAt: c.Seen, Instants: c.Instants, Line: c.Line}, nil
 }
 
 // forget removes what this attempt and those before it loaded. mu is held.
@@ -243,7 +244,7 @@ func (g *Gate) Loading(_ context.Context, r recovery.Rebuild) (put func(firstcom
 type load struct {
 	holders map[firstcome.UserID]firstcome.Coupon
 	over    map[firstcome.UserID]firstcome.Coupon // void, with the ticket that was served
-	people  []inLine
+	people  []stage.InLine
 }
 
 // load returns what an attempt has loaded so far. mu is held.
@@ -264,17 +265,17 @@ func (g *Gate) Carry(_ context.Context, r recovery.Rebuild, _ int64) (carried re
 	}
 	l := g.load(r)
 	l.people = nil
-	for _, p := range c.people {
-		void := l.over[p.user]
-		served := void.Generation > c.line.Generation || void.Generation == c.line.Generation && void.Ticket >= p.ticket
-		if _, holds := l.holders[p.user]; holds || served {
+	for _, p := range c.People {
+		void := l.over[p.User]
+		served := void.Generation > c.Line.Generation || void.Generation == c.Line.Generation && void.Ticket >= p.Ticket
+		if _, holds := l.holders[p.User]; holds || served {
 			carried.Passed++
 			continue
 		}
 		l.people = append(l.people, p)
 	}
 	if carried.People = int64(len(l.people)); carried.People > 0 {
-		carried.First, carried.Last = l.people[0].ticket, l.people[len(l.people)-1].ticket
+		carried.First, carried.Last = l.people[0].Ticket, l.people[len(l.people)-1].Ticket
 	}
 	return carried, nil
 }
@@ -285,7 +286,7 @@ func (g *Gate) Carried(_ context.Context, r recovery.Rebuild, each func(recovery
 	people := slices.Clone(g.load(r).people)
 	g.mu.Unlock()
 	for _, p := range people {
-		if err := each(recovery.Waiting{User: p.user, Ticket: p.ticket, At: p.at}); err != nil {
+		if err := each(recovery.Waiting{User: p.User, Ticket: p.Ticket, At: p.At}); err != nil {
 			return err
 		}
 	}
@@ -302,7 +303,7 @@ func (g *Gate) Seat(_ context.Context, r recovery.Rebuild, _ int64, people []rec
 	l := g.load(r)
 	l.people = nil
 	for _, p := range people {
-		l.people = append(l.people, inLine{p.User, p.Ticket, p.At})
+		l.people = append(l.people, stage.InLine{User: p.User, Ticket: p.Ticket, At: p.At})
 	}
 	return nil
 }
@@ -322,28 +323,28 @@ func (g *Gate) Switch(_ context.Context, r recovery.Rebuild, f recovery.Frozen, 
 		return recovery.ErrMoved
 	}
 	clock := g.Clock().UTC()
-	made := &course{
-		Campaign: fill.Campaign, run: g.run.ID, attempt: r.Attempt, termsVersion: fill.TermsVersion, epoch: fill.Epoch, ceiling: fill.Ceiling,
-		last: fill.LastNumber, drained: fill.LastNumber, holders: maps.Clone(l.holders), refused: map[int64]bool{}, seen: later(fill.DecidedAt, clock), log: c.log,
-		lined: fill.Pace != nil || fill.Line.Generation > 1,
-		queue: queue{line: fill.Line, people: slices.Clone(l.people), joined: map[firstcome.UserID]bool{}, left: map[firstcome.UserID]ticketName{}, past: slices.Clone(fill.Past)},
-	}
-	made.line.Generation = max(1, made.line.Generation)
-	made.began = made.line.Generation
+	made := &course{run: g.run.ID, attempt: r.Attempt, Course: stage.Course{
+		Campaign: fill.Campaign, TermsVersion: fill.TermsVersion, Epoch: fill.Epoch, Ceiling: fill.Ceiling, Marker: marker,
+		Last: fill.LastNumber, Drained: fill.LastNumber, Holders: maps.Clone(l.holders), Refused: map[int64]bool{}, Seen: later(fill.DecidedAt, clock), Happened: c.Happened,
+		Lined: fill.Pace != nil || fill.Line.Generation > 1,
+		Queue: stage.Queue{Line: fill.Line, People: slices.Clone(l.people), Joined: map[firstcome.UserID]bool{}, Left: map[firstcome.UserID]stage.TicketName{}, Past: slices.Clone(fill.Past)},
+	}}
+	made.Line.Generation = max(1, made.Line.Generation)
+	made.Began = made.Line.Generation
 	for user := range l.over {
-		made.joined[user] = true
+		made.Joined[user] = true
 	}
-	maps.Copy(made.joined, c.joined)
-	made.SoldOutAt = made.SoldOut(made.inForce(), made.seen)
+	maps.Copy(made.Joined, c.Joined)
+	made.SoldOutAt = made.SoldOut(made.InForce(), made.Seen)
 	g.campaigns[r.Campaign] = made
 	g.forget(r)
-	was := happening{rebuilt: made.epoch, generation: c.line.Generation, lined: slices.Clone(c.people)}
+	was := stage.Happening{Rebuilt: made.Epoch, Generation: c.Line.Generation, Carried: slices.Clone(c.People)}
 	g.journal = slices.DeleteFunc(g.journal, func(e entry) bool {
 		if e.Campaign == r.Campaign {
-			was.left = append(was.left, e.Coupons...)
+			was.Unread = append(was.Unread, e.Coupons...)
 		}
 		return e.Campaign == r.Campaign
 	})
-	made.did(was)
+	made.Did(was)
 	return nil
 }

@@ -44,7 +44,7 @@ func (g *Gate) Created(context.Context, firstcome.CampaignID) (bool, error) { re
 // Held implements recovery.Gate.
 func (g *Gate) Held(_ context.Context, r recovery.Rebuild, each func(firstcome.Coupon) error) error {
 	var all []firstcome.Coupon
-	err := g.of(r.Campaign, func(c *course) { all = slices.Collect(maps.Values(c.holders)) })
+	err := g.of(r.Campaign, func(c *course) { all = slices.Collect(maps.Values(c.Holders)) })
 	slices.SortFunc(all, func(a, b firstcome.Coupon) int { return int(a.Number - b.Number) })
 	for n := 0; err == nil && n < len(all); n++ {
 		all[n].Buried = false
@@ -58,7 +58,7 @@ func (g *Gate) ahead(r gate.Revision) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[r.Campaign]
-	if c != nil && c.Version > 0 && (c.epoch > r.Epoch || c.Version > r.Version || c.drained > r.Drained) {
+	if c != nil && c.Version > 0 && (c.Epoch > r.Epoch || c.Version > r.Version || c.Drained > r.Drained) {
 		return recovery.ErrAhead
 	}
 	return nil

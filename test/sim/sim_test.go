@@ -56,7 +56,7 @@ func told(t *testing.T, from uint64, breaches []breach, trace string) string {
 
 func TestAScheduleThatBreaksAPromiseSaysHowItComesAgain(t *testing.T) {
 	const from = 3
-	broken := bug{models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.last = 0 })}
+	broken := bug{models: claims(func(c *course, _ []firstcome.UserID, _ []firstcome.Decision) { c.Last = 0 })}
 	breaches, trace := schedule(t, from, &broken)
 	text := told(t, from, breaches, trace)
 	for _, want := range []string{

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,18 +18,13 @@ import (
 // test settles it. conform.Gate holds it to what the real ones do. Make one with NewGate.
 type Gate struct {
 	mu        sync.Mutex // guards what follows
-	campaigns map[firstcome.CampaignID]*Course
+	campaigns map[firstcome.CampaignID]*Drop
 	watchers  map[int]func(firstcome.CampaignID, int64)
 	watches   int
 	calls     [][]firstcome.UserID
 	// Clock is the gate's.
 	Clock func() time.Time
-	// Lease is the longest that it grants.
-	Lease time.Duration
-	// MaxLine is how many people may be in line of a campaign; 0: any number.
-	MaxLine int64
-	// Records tells that what it issues is recorded at once, as where the ledger decides.
-	Records bool
+	Rules
 	// Before, if set, is called at the beginning of each call of Claim, which returns its error.
 	Before func(context.Context, firstcome.CampaignID) error
 	// Changes, if set, is the error of changes.
@@ -39,11 +35,19 @@ type Gate struct {
 	Issued func(int64)
 }
 
+// A Drop is a campaign of a Gate.
+type Drop struct {
+	Course
+	Gone    bool               // the gate has lost it, or was told to forget it
+	Journal []firstcome.Coupon // issued, and not taken to the ledger
+	Applied []int64            // versions, as they took effect
+}
+
 // NewGate returns a gate with campaigns of a quantity.
 func NewGate(quantity int64, ids ...firstcome.CampaignID) *Gate {
 	g := &Gate{
-		campaigns: map[firstcome.CampaignID]*Course{}, watchers: map[int]func(firstcome.CampaignID, int64){},
-		Clock: time.Now, Lease: 200 * time.Millisecond,
+		campaigns: map[firstcome.CampaignID]*Drop{}, watchers: map[int]func(firstcome.CampaignID, int64){},
+		Clock: time.Now, Rules: Rules{Lease: 200 * time.Millisecond, LeasesCoupons: true},
 	}
 	g.Make(quantity, ids...)
 	return g
@@ -65,7 +69,7 @@ func (g *Gate) Set(do func()) {
 }
 
 // Course returns a campaign, nil if there is none. Who looks at it while others call the gate does so within Set.
-func (g *Gate) Course(id firstcome.CampaignID) *Course { return g.campaigns[id] }
+func (g *Gate) Course(id firstcome.CampaignID) *Drop { return g.campaigns[id] }
 
 // Seen returns the batches that the gate got.
 func (g *Gate) Seen() [][]firstcome.UserID {
@@ -75,7 +79,7 @@ func (g *Gate) Seen() [][]firstcome.UserID {
 }
 
 // of calls do with a campaign.
-func (g *Gate) of(id firstcome.CampaignID, do func(*Course)) error {
+func (g *Gate) of(id firstcome.CampaignID, do func(*Drop)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.campaigns[id]
@@ -87,14 +91,6 @@ func (g *Gate) of(id firstcome.CampaignID, do func(*Course)) error {
 	}
 	do(c)
 	return nil
-}
-
-// now returns the gate's time for a campaign, which does not go back.
-func (g *Gate) now(c *Course) time.Time {
-	if now := g.Clock().UTC().Truncate(time.Microsecond); now.After(c.seen) {
-		return now
-	}
-	return c.seen
 }
 
 // Claim is gate.Decider's.
@@ -109,12 +105,22 @@ func (g *Gate) claim(ctx context.Context, id firstcome.CampaignID, users []first
 		}
 	}
 	g.Set(func() { g.calls = append(g.calls, users) })
-	err = g.of(id, func(c *Course) {
-		for _, user := range users {
-			all = append(all, g.decide(c, user, direct))
-		}
+	err = g.of(id, func(c *Drop) {
+		var b record.Batch
+		all, b = c.Claim(g.Rules, g.Clock(), users, direct)
+		g.journal(c, b.Coupons)
 	})
 	return all, err
+}
+
+// journal keeps what was issued for the ledger.
+func (g *Gate) journal(c *Drop, issued []firstcome.Coupon) {
+	c.Journal = append(c.Journal, issued...)
+	for _, one := range issued {
+		if g.Issued != nil {
+			g.Issued(one.Number)
+		}
+	}
 }
 
 func (g *Gate) before() func(context.Context, firstcome.CampaignID) error {
@@ -123,69 +129,9 @@ func (g *Gate) before() func(context.Context, firstcome.CampaignID) error {
 	return g.Before
 }
 
-func (g *Gate) decide(c *Course, user firstcome.UserID, direct bool) firstcome.Decision {
-	now, before := g.now(c), c.Line
-	c.endLine(now, false)
-	campaign := c.lined()
-	opened := campaign.Opened(now)
-	if direct {
-		campaign = campaign.Direct()
-	}
-	held, holds := c.Holders[user]
-	ticket, waits := c.Tickets[user]
-	d := firstcome.Decision{
-		Outcome: firstcome.Decide(campaign, now, int64(len(c.Holders)), holds, waits && !direct), At: now, Version: c.Version, TermsVersion: c.TermsVersion,
-	}
-	moves := d.Outcome == firstcome.Issued || !opened.Equal(c.OpenedAt) || c.window(now) != c.window(c.seen)
-	c.OpenedAt = opened
-	switch d.Outcome {
-	case firstcome.Waiting:
-		if !waits {
-			ticket = c.join(user, g.MaxLine, now)
-		}
-		if d.Place = campaign.Place(c.Line, ticket, int64(len(c.Holders)), now); ticket == 0 {
-			return firstcome.Decision{}
-		}
-	case firstcome.Issued:
-		if held = g.issue(c, user, now, direct); waits {
-			c.end(user, true)
-		}
-	}
-	if moves || c.Line != before {
-		c.seen = now
-	}
-	c.SoldOutAt = c.SoldOut(int64(len(c.Holders)), now)
-	d.InForce, d.Since, d.OpenedAt = int64(len(c.Holders)), c.Since(d.Outcome), c.OpenedAt
-	if d.Outcome.HasCoupon() {
-		d.Coupon = c.told(held)
-	}
-	d.Lease = c.lease(d, g.Lease)
-	if direct && !d.Outcome.HasCoupon() {
-		d.Lease = 0 // others may hear otherwise
-	}
-	c.endLine(now, false)
-	d.InLine = c.Line.Waiting
-	return d
-}
-
-func (g *Gate) issue(c *Course, user firstcome.UserID, now time.Time, direct bool) firstcome.Coupon {
-	c.Last++
-	issued := firstcome.Coupon{
-		Campaign: c.ID, Number: c.Last, User: user, Code: Secret().Code(c.ID, c.Last), IssuedAt: now, TermsVersion: c.TermsVersion, Direct: direct,
-	}
-	c.Holders[user], c.Journal = issued, append(c.Journal, issued)
-	if g.Records {
-		c.Drained = c.Last
-	}
-	if g.Issued != nil {
-		g.Issued(c.Last)
-	}
-	return issued
-}
-
 // Holders is gate.Decider's.
 func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(firstcome.UserID)) (version int64, err error) {
-	err = g.of(id, func(c *Course) {
+	err = g.of(id, func(c *Drop) {
 		version = c.Version
 		for user := range c.Holders {
 			each(user)
@@ -203,38 +149,25 @@ func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, 
 	case g.Changes != nil:
 		return false, g.Changes
 	case c == nil && change.Version == 1:
-		c = &Course{
-			epoch: change.Epoch, refused: map[int64]bool{}, Holders: map[firstcome.UserID]firstcome.Coupon{},
-			Line: firstcome.Line{Generation: 1}, Tickets: map[firstcome.UserID]int64{}, left: map[firstcome.UserID]bool{},
-		}
-		c.ID, g.campaigns[change.Campaign] = change.Campaign, c
+		c = &Drop{Course: NewCourse(change, nil)}
+		g.campaigns[change.Campaign] = c
 	case c == nil, c.Gone:
 		return false, gate.ErrLost
-	case change.Version <= c.Version:
-		return c.refused[change.Version], nil
-	case change.Version > c.Version+1:
-		return false, gate.ErrGap
 	}
-	c.Version = change.Version
-	c.Applied = append(c.Applied, c.Version)
-	if change.Kind == firstcome.ChangeTerms && change.Terms.Quantity < int64(len(c.Holders)) {
-		c.refused[c.Version] = true
-		return true, nil
+	before := c.Version
+	refused, _, err = c.Apply(g.Rules, g.Clock(), change)
+	if c.Version > before {
+		c.Applied = append(c.Applied, c.Version)
 	}
-	c.seen = g.now(c)
-	c.endLine(c.seen, false)
-	c.apply(change)
-	c.endLine(c.seen, true)
-	c.SoldOutAt = c.SoldOut(int64(len(c.Holders)), c.seen)
-	return false, nil
+	return refused, err
 }
 
 // CouponOf is gate.Coupons'.
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
 	holds := false
-	err = g.of(id, func(c *Course) {
+	err = g.of(id, func(c *Drop) {
 		if held, holds = c.Holders[user]; holds {
-			held = c.told(held)
+			held = c.Told(held)
 		}
 	})
 	if err == nil && !holds {
@@ -245,10 +178,10 @@ func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstco
 
 // State is gate.Epochs'.
 func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.State, err error) {
-	err = g.of(id, func(c *Course) {
+	err = g.of(id, func(c *Drop) {
 		state = gate.State{
 			Waiting: c.Line.Waiting,
-			Version: c.Version, Epoch: c.epoch, InForce: int64(len(c.Holders)), Issued: c.Last, LastNumber: c.Last,
+			Version: c.Version, Epoch: c.Epoch, InForce: int64(len(c.Holders)), Issued: c.Last, LastNumber: c.Last,
 			DrainedThrough: c.Drained, Now: g.Clock().UTC(), Instants: c.Instants,
 		}
 	})
@@ -260,21 +193,21 @@ func (g *Gate) State(_ context.Context, id firstcome.CampaignID) (state gate.Sta
 
 // Decides is gate.Epochs'.
 func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, _ int64) error {
-	return g.of(id, func(*Course) {})
+	return g.of(id, func(*Drop) {})
 }
 
 // DrainedThrough is gate.Drains'.
 func (g *Gate) DrainedThrough(_ context.Context, id firstcome.CampaignID) (through int64, err error) {
-	err = g.of(id, func(c *Course) { through = c.Drained })
+	err = g.of(id, func(c *Drop) { through = c.Drained })
 	return through, err
 }
 
 // Has is gate.Drains'.
 func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstcome.Coupon) (has []bool, err error) {
-	err = g.of(id, func(c *Course) {
+	err = g.of(id, func(c *Drop) {
 		for _, one := range coupons {
 			held := c.Holders[one.User]
-			has = append(has, held.Number == one.Number && c.told(held).Recorded)
+			has = append(has, held.Number == one.Number && c.Told(held).Recorded)
 		}
 	})
 	return has, err
@@ -282,7 +215,7 @@ func (g *Gate) Has(_ context.Context, id firstcome.CampaignID, coupons []firstco
 
 // Take returns what is on its way to the ledger, which has left the journal then.
 func (g *Gate) Take(id firstcome.CampaignID) (coupons []firstcome.Coupon) {
-	_ = g.of(id, func(c *Course) { coupons, c.Journal = c.Journal, nil })
+	_ = g.of(id, func(c *Drop) { coupons, c.Journal = c.Journal, nil })
 	return coupons
 }
 
@@ -305,7 +238,7 @@ func (g *Gate) Bury(t testing.TB, to record.Keeper, id firstcome.CampaignID, cau
 // Settle notes what a recorder brought to the ledger, and tells who watches.
 func (g *Gate) Settle(id firstcome.CampaignID, drained record.Drained) {
 	var tell []func(firstcome.CampaignID, int64)
-	_ = g.of(id, func(c *Course) {
+	_ = g.of(id, func(c *Drop) {
 		for _, dead := range drained.Letters {
 			if held := c.Holders[dead.User]; held.Number == dead.Number {
 				held.Buried = true
@@ -342,4 +275,53 @@ func (g *Gate) Retire(_ context.Context, id firstcome.CampaignID) error {
 		}
 	})
 	return nil
+}
+
+// Issue is gate.Decider's. There is no audit log.
+func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
+	return g.claim(ctx, id, users, true)
+}
+
+// Serve is gate.Line's.
+func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
+	if before := g.before(); before != nil {
+		if err := before(ctx, id); err != nil {
+			return gate.Served{}, err
+		}
+	}
+	err = g.of(id, func(c *Drop) {
+		served, _ = c.Serve(g.Rules, g.Clock(), limit)
+		g.journal(c, served.Coupons)
+	})
+	return served, err
+}
+
+// Lines is gate.Line's.
+func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, c := range g.campaigns {
+		if c.Line.Waiting > 0 {
+			each(id)
+		}
+	}
+	return nil
+}
+
+// Place is gate.Places'.
+func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, held firstcome.Coupon, err error) {
+	known := g.of(id, func(c *Drop) { place, held, err = c.PlaceOf(g.Rules, g.Clock(), user) })
+	return place, held, cmp.Or(known, err)
+}
+
+// Leave is gate.Places'.
+func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
+	known := g.of(id, func(c *Drop) { left, err = c.Leave(g.Rules, g.Clock(), user) })
+	return left, cmp.Or(known, err)
+}
+
+// LineOf is gate.Places'.
+func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
+	err = g.of(id, func(c *Drop) { state = c.LineOf(g.Rules, g.Clock()) })
+	return state, err
 }

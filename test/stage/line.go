@@ -1,214 +1,272 @@
 package stage
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/record"
 )
 
-// lined returns the campaign as a claim finds it: one without a pace keeps its line until that is empty.
-func (c *Course) lined() firstcome.Campaign {
-	campaign := c.Campaign
-	if campaign.Pace == nil && c.Line.Waiting > 0 {
-		campaign.Pace = &firstcome.Pace{}
-	}
-	return campaign
+// A Queue is the waiting line of a course.
+type Queue struct {
+	Line   firstcome.Line
+	People []InLine                        // in the order of their tickets
+	Joined map[firstcome.UserID]bool       // who had a ticket that has ended
+	Left   map[firstcome.UserID]TicketName // of the epoch, that they gave back last, or were sent away with
+	Past   []firstcome.PastLine            // newest first
 }
 
-// join gives a user the next ticket, 0 if the line is full.
-func (c *Course) join(user firstcome.UserID, limit int64, now time.Time) int64 {
-	if limit > 0 && c.Line.Waiting >= limit {
+// A TicketName is a unique name of a ticket.
+type TicketName struct{ Generation, Number int64 }
+
+// An InLine is somebody in line.
+type InLine struct {
+	User   firstcome.UserID
+	Ticket int64
+	At     time.Time // when they joined
+}
+
+func newQueue() Queue {
+	return Queue{Line: firstcome.Line{Generation: 1}, Joined: map[firstcome.UserID]bool{}, Left: map[firstcome.UserID]TicketName{}}
+}
+
+// TicketOf returns the ticket with which a user is in line, or 0.
+func (q *Queue) TicketOf(user firstcome.UserID) int64 {
+	for _, p := range q.People {
+		if p.User == user {
+			return p.Ticket
+		}
+	}
+	return 0
+}
+
+// join returns a user's ticket, a new one if they have none.
+func (q *Queue) join(user firstcome.UserID, now time.Time) int64 {
+	if ticket := q.TicketOf(user); ticket > 0 {
+		return ticket
+	}
+	q.Line.LastTicket++
+	q.Line.Waiting++
+	q.People = append(q.People, InLine{user, q.Line.LastTicket, now})
+	return q.Line.LastTicket
+}
+
+// Stop ends the ticket of a user who is in line, who was served or not.
+func (q *Queue) Stop(user firstcome.UserID, served bool) {
+	n := slices.IndexFunc(q.People, func(p InLine) bool { return p.User == user })
+	if n < 0 {
+		return
+	}
+	q.People = slices.Delete(slices.Clone(q.People), n, n+1)
+	q.Joined[user] = true
+	q.Line.Waiting--
+	if served {
+		q.Line.Served++
+	}
+	if len(q.People) == 0 {
+		q.Line.ServedThrough = q.Line.LastTicket
+	}
+}
+
+// AsSeen returns the campaign as claims see it while stock is quarantined: with its window as narrow as it was, and without a waitlist that it did
+// not have. Users in line stay there without a pace.
+func (c *Course) AsSeen() firstcome.Campaign {
+	seen := c.Narrow(c.Campaign)
+	seen.Waitlist = seen.Waitlist && !c.WasSoldOut
+	if seen.Pace == nil && len(c.People) > 0 {
+		seen.Pace = &firstcome.Pace{}
+	}
+	return seen
+}
+
+// IsSoldOut reports whether every coupon is in force and nobody stands by.
+func (c *Course) IsSoldOut() bool { return c.InForce() >= c.Quantity && !(c.Pace != nil && c.Waitlist) }
+
+// Away returns the outcome with which all users in line are sent away, or 0. A generation without tickets does not end.
+func (c *Course) Away(now time.Time) firstcome.Outcome {
+	if c.Line.LastTicket == 0 {
 		return 0
 	}
-	c.Line.LastTicket++
-	c.Line.Waiting++
-	c.Tickets[user], c.joined, c.joinedAt = c.Line.LastTicket, append(c.joined, user), append(c.joinedAt, now)
-	return c.Line.LastTicket
+	if o := firstcome.Decide(c.AsSeen(), now, c.InForce(), false, true); o != firstcome.Waiting {
+		return o
+	}
+	return 0
 }
 
-// end ends a ticket.
-func (c *Course) end(user firstcome.UserID, served bool) {
-	delete(c.Tickets, user)
-	c.left[user] = true
-	c.Line.Waiting--
-	if served {
-		c.Line.Served++
-	}
-	if c.Line.Waiting == 0 {
-		c.Line.ServedThrough = c.Line.LastTicket
-	}
+// since returns since when an outcome is told.
+func (c *Course) since(o firstcome.Outcome) time.Time {
+	seen := c.AsSeen()
+	seen.Instants = c.Instants
+	return seen.Since(o)
 }
 
-// ending returns what became of the generation if everybody is sent away: the campaign is closed, or every coupon is in
-// force and nobody stands by; because of a change that was just made, or not.
-func (c *Course) ending(now time.Time, changed bool) (past firstcome.PastLine, ends bool) {
-	why := firstcome.Decide(c.lined(), now, int64(len(c.Holders)), false, true)
-	if c.Line.LastTicket == 0 || why != firstcome.Closed && why != firstcome.SoldOut {
-		return past, false
+// endsAs returns the generation as it ends.
+func (c *Course) endsAs(why firstcome.Outcome, at time.Time) firstcome.PastLine {
+	return c.Line.Ended(why.String(), at)
+}
+
+// sendAway ends the generation if everybody in line is sent away, by a change that was just made or not. It returns the one that ended.
+func (c *Course) sendAway(now time.Time, changed bool) (ended []firstcome.PastLine) {
+	why := c.Away(now)
+	if why == 0 {
+		return nil
 	}
 	at := now
 	if why == firstcome.Closed && !changed {
-		at = c.Since(why)
+		at = c.since(why)
 	}
-	return c.Line.Ended(why.String(), at), true
+	ended = []firstcome.PastLine{c.endsAs(why, at)}
+	c.Did(Happening{Sent: why.String(), Quantity: c.Quantity})
+	c.Past = append(slices.Clone(ended), c.Past...)
+	for _, p := range c.People {
+		c.Joined[p.User] = true
+		c.Left[p.User] = TicketName{c.Line.Generation, p.Ticket}
+	}
+	c.People, c.Line = nil, c.Line.Next()
+	return ended
 }
 
-// endLine ends the generation if everybody is sent away, and tells why.
-func (c *Course) endLine(now time.Time, changed bool) (ended string) {
-	past, ends := c.ending(now, changed)
-	if !ends {
-		return ""
+// report returns what the journal says of the line, if a generation ended, or of a campaign that ever had a pace, with coupons.
+func (c *Course) report(ended []firstcome.PastLine) (r gate.LineReport) {
+	if c.Lined || len(ended) > 0 {
+		r.Line, r.Past = c.Line, ended
+		r.Line.Due = time.Time{}
 	}
-	c.Past = slices.Insert(c.Past, 0, past)
-	for user := range c.Tickets {
-		c.left[user] = true
-	}
-	clear(c.Tickets)
-	c.joined, c.joinedAt = nil, nil
-	c.Line = c.Line.Next()
-	return past.Reason
+	return r
 }
 
-// next returns who is served next.
-func (c *Course) next(turns int64) (all []firstcome.UserID) {
-	for ticket := c.Line.Serving(); int64(len(all)) < turns; ticket++ {
-		if user := c.joined[ticket-1]; c.Tickets[user] == ticket {
-			all = append(all, user)
-		}
-	}
-	return all
+// serveNext issues to the next user.
+func (c *Course) serveNext(now time.Time) firstcome.Coupon {
+	next := c.People[0]
+	issued := c.Issue(next.User, now, c.Line.Generation, next.Ticket, false)
+	c.Line.ServedThrough = next.Ticket
+	c.Stop(next.User, true)
+	return issued
 }
 
-// Issue is gate.Decider's. There is no audit log.
-func (g *Gate) Issue(ctx context.Context, _ gate.Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return g.claim(ctx, id, users, true)
-}
-
-// Serve is gate.Line's.
-func (g *Gate) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (served gate.Served, err error) {
-	if before := g.before(); before != nil {
-		if err := before(ctx, id); err != nil {
-			return gate.Served{}, err
-		}
-	}
-	err = g.of(id, func(c *Course) { served = g.serve(c, int64(limit)) })
-	return served, err
-}
-
-func (g *Gate) serve(c *Course, limit int64) (served gate.Served) {
+// againIn returns how long it takes until somebody in line can be served; 0: that is not known.
+func (c *Course) againIn(clock, now time.Time) time.Duration {
 	if c.Line.Waiting == 0 {
-		return served
+		return 0
 	}
-	now, clock, before := g.now(c), g.Clock().UTC().Truncate(time.Microsecond), c.Line
-	served.Ended = c.endLine(now, false)
-	campaign := c.lined()
-	free := campaign.Quantity - int64(len(c.Holders))
-	opens := firstcome.Decide(campaign, now, -1, false, false)
-	if c.Line.Waiting > 0 && opens == firstcome.Waiting {
-		turns, due := campaign.Pace.Take(c.Line.Due, clock, min(limit, free, c.Line.Waiting))
+	seen := c.AsSeen()
+	why, free := firstcome.Decide(seen, now, -1, false, false), c.Quantity-c.InForce()-c.Stock
+	quarantine := clock.Before(c.Until)
+	switch {
+	case why == firstcome.Paused, c.Ceiling > 0 && c.Last >= c.Ceiling && c.InForce() < c.Quantity:
+		return 0
+	case quarantine && (free <= 0 || why != firstcome.Waiting):
+		return c.Until.Sub(clock)
+	case why == firstcome.NotOpen:
+		return seen.OpensAt.Sub(now)
+	case why != firstcome.Waiting, free <= 0:
+		return 0
+	}
+	return max(seen.Pace.Wait(c.Line.Due, clock), time.Microsecond) // at once
+}
+
+// logged returns the log's record of a ticket that has not ended at a time, or that was given back; nil if the line has no log.
+func (c *Course) logged(at time.Time) *firstcome.Logged {
+	if c.Log == nil {
+		return nil
+	}
+	return &firstcome.Logged{LineLog: *c.Log, Marker: c.Marker, Epoch: c.Epoch, Began: c.Began, At: at}
+}
+
+// Serve issues to those next in line whom the pace lets through. It returns also what the journal gets.
+func (c *Course) Serve(r Rules, at time.Time, limit int) (served gate.Served, b record.Batch) {
+	if len(c.People) == 0 {
+		return served, b
+	}
+	clock, now := c.at(r, at)
+	before, generation := c.Line, c.Line.Generation
+	ended := c.sendAway(now, false)
+	if firstcome.Decide(c.AsSeen(), now, -1, false, false) == firstcome.Waiting && len(c.People) > 0 {
+		free := max(0, c.Quantity-c.InForce()-c.Stock)
+		if c.Ceiling > 0 {
+			free = min(free, max(0, c.Ceiling-c.Last))
+		}
+		turns, due := c.AsSeen().Pace.Take(c.Line.Due, clock, min(int64(limit), free, c.Line.Waiting))
+		if turns > 0 {
+			c.OpenedAt = c.AsSeen().Opened(now)
+		}
+		for range turns {
+			served.Coupons = append(served.Coupons, c.serveNext(now))
+		}
 		if turns > 0 || due.Before(c.Line.Due) {
 			c.Line.Due = due
 		}
-		for _, user := range c.next(turns) {
-			ticket := c.Tickets[user]
-			coupon := g.issue(c, user, now, false)
-			coupon.Generation, coupon.Ticket = c.Line.Generation, ticket
-			c.Holders[user], c.Journal[len(c.Journal)-1] = coupon, coupon
-			served.Coupons = append(served.Coupons, coupon)
-			c.Line.ServedThrough = ticket
-			c.end(user, true)
-		}
-		if turns > 0 {
-			c.OpenedAt, c.SoldOutAt = c.Opened(now), c.SoldOut(int64(len(c.Holders)), now)
-		}
-		if ended := c.endLine(now, false); ended != "" {
-			served.Ended = ended
-		}
-		free -= turns
+		c.SoldOutAt = c.SoldOut(c.InForce(), now)
+		ended = append(ended, c.sendAway(now, false)...)
 	}
-	if c.Line != before || c.window(now) != c.window(c.seen) {
-		c.seen = now
+	if c.Line.Generation != generation {
+		served.Ended = c.Past[0].Reason
 	}
-	served.Waiting = c.Line.Waiting
+	if c.Line != before || phase(c.AsSeen(), now) != phase(c.AsSeen(), c.Seen) {
+		c.Seen = now
+	}
+	served.Waiting, served.Again = c.Line.Waiting, c.againIn(clock, now)
+	return served, c.entry(served.Coupons, ended)
+}
+
+// looked returns the campaign as somebody sees it who changes nothing, with the clock and the gate's time.
+func (c *Course) looked(r Rules, at time.Time) (Course, time.Time, time.Time) {
+	seen := *c
+	clock, now := seen.at(r, at)
+	return seen, clock, now
+}
+
+// PlaceOf returns a user's place, or the coupon that the user holds.
+func (c *Course) PlaceOf(r Rules, at time.Time, user firstcome.UserID) (p firstcome.Place, held firstcome.Coupon, err error) {
+	seen, _, now := c.looked(r, at)
+	one, holds := seen.Holders[user]
+	ticket := seen.TicketOf(user)
 	switch {
-	case c.Line.Waiting == 0, opens == firstcome.Paused, free == 0:
-	case opens == firstcome.NotOpen:
-		served.Again = c.OpensAt.Sub(now)
-	default:
-		served.Again = max(time.Microsecond, campaign.Pace.Wait(c.Line.Due, clock))
+	case holds:
+		return p, seen.Told(one), nil
+	case ticket == 0, seen.Away(now) != 0:
+		return p, held, firstcome.ErrNoTicket
 	}
-	return served
+	p = seen.AsSeen().Place(seen.Line, ticket, seen.InForce(), now)
+	p.Log = seen.logged(now)
+	return p, held, nil
 }
 
-// Lines is gate.Line's.
-func (g *Gate) Lines(_ context.Context, each func(firstcome.CampaignID)) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for id, c := range g.campaigns {
-		if c.Line.Waiting > 0 {
-			each(id)
-		}
+// Leave takes a user out of the line.
+func (c *Course) Leave(r Rules, at time.Time, user firstcome.UserID) (left firstcome.Place, err error) {
+	seen, clock, now := c.looked(r, at)
+	_, holds := c.Holders[user]
+	switch ticket := c.TicketOf(user); {
+	case ticket > 0 && seen.Away(now) == 0:
+		c.Release(clock, r.Quarantine)
+		c.Stop(user, false)
+		c.Left[user] = TicketName{c.Line.Generation, ticket}
+		c.Seen = now
+		c.Did(Happening{Went: user})
+	case holds:
+		err = firstcome.ErrServed
+	case ticket == 0 && !c.Joined[user]:
+		err = firstcome.ErrNoTicket
 	}
-	return nil
-}
-
-// Place is gate.Places'.
-func (g *Gate) Place(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, held firstcome.Coupon, err error) {
-	known := g.of(id, func(c *Course) {
-		now := g.now(c)
-		_, ends := c.ending(now, false)
-		var holds bool
-		if held, holds = c.Holders[user]; holds {
-			held = c.told(held)
-		} else if ticket := c.Tickets[user]; ticket > 0 && !ends {
-			place = c.lined().Place(c.Line, ticket, int64(len(c.Holders)), now)
-		} else {
-			err = firstcome.ErrNoTicket
-		}
-	})
-	if known != nil {
-		err = known
-	}
-	return place, held, err
-}
-
-// Leave is gate.Places'.
-func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error) {
-	known := g.of(id, func(c *Course) {
-		now := g.now(c)
-		_, ends := c.ending(now, false)
-		_, holds := c.Holders[user]
-		ticket := c.Tickets[user]
-		switch {
-		case ticket > 0 && !ends:
-			c.end(user, false)
-			c.seen = now
-		case holds:
-			err = firstcome.ErrServed
-		case ticket == 0 && !c.left[user]:
-			err = firstcome.ErrNoTicket
-		}
-	})
-	if known != nil {
-		err = known
+	if gone := c.Left[user]; err == nil && gone.Generation >= c.Began {
+		left = firstcome.Place{Generation: gone.Generation, Ticket: gone.Number, Log: c.logged(now)}
 	}
 	return left, err
 }
 
-// LineOf is gate.Places'.
-func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
-	err = g.of(id, func(c *Course) {
-		now := g.now(c)
-		state = gate.LineState{Campaign: c.Campaign, Line: c.Line, InForce: int64(len(c.Holders)), Now: now, Past: slices.Clone(c.Past)}
-		if past, ends := c.ending(now, false); ends {
-			state.Past, state.Line = slices.Insert(state.Past, 0, past), c.Line.Next()
-		} else if c.Line.Waiting > 0 {
-			state.Joined = c.joinedAt[c.Tickets[c.next(1)[0]]-1]
-		}
-		state.Past = state.Past[:min(len(state.Past), gate.MaxPastLines)]
-	})
-	return state, err
+// LineOf returns the state of the line.
+func (c *Course) LineOf(r Rules, at time.Time) gate.LineState {
+	seen, clock, now := c.looked(r, at)
+	state := gate.LineState{Campaign: seen.AsSeen(), Line: seen.Line, InForce: seen.InForce(), Now: clock, Past: slices.Clone(seen.Past)}
+	if len(seen.People) > 0 {
+		state.Joined = seen.People[0].At
+	}
+	if why := seen.Away(now); why != 0 {
+		state.Past = append([]firstcome.PastLine{seen.endsAs(why, seen.since(why))}, seen.Past...)
+		state.Line, state.Joined = seen.Line.Next(), time.Time{}
+	}
+	state.Past = state.Past[:min(len(state.Past), gate.MaxPastLines)]
+	return state
 }
