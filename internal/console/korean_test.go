@@ -61,7 +61,7 @@ func inCode(t *testing.T, pattern string, code ...string) (all []string) {
 // has words for each, and operators can open the original. Viewers see no error and no user, in either language.
 func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	whats := inCode(t, `(?:const what(?:, \w+)*|what) :?= "([^"]+)"|(?:OK|Warn|Fail|grade), "([^"%]+)", |want\(s, "([^"]+)"|unknown\("([^"]+)"`,
-		"../redis/examine*.go", "../sqldb/doctor*.go", "../kafka/examine.go", "../doctor/*.go")
+		"../redis/examine*.go", "../sqldb/*.go", "../kafka/examine.go", "../doctor/*.go")
 	var found doctor.Findings
 	for _, what := range whats {
 		uses := []string{""}
