@@ -173,6 +173,12 @@ func (c Campaign) Opened(now time.Time) time.Time {
 	return c.OpenedAt
 }
 
+// A Range is the Count numbers from First on.
+type Range struct{ First, Count int64 }
+
+// Last returns the highest number of a range.
+func (r Range) Last() int64 { return r.First + r.Count - 1 }
+
 // A Coupon is the fact that a user was issued a number of a campaign.
 type Coupon struct {
 	Campaign CampaignID

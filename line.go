@@ -107,8 +107,11 @@ func (l Line) Next() Line { return Line{Generation: l.Generation + 1, Due: l.Due
 type Ticket struct{ Generation, Number int64 }
 
 // Before reports whether a ticket was issued before another of the same campaign.
-func (t Ticket) Before(other Ticket) bool {
-	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(t.Number, other.Number)) < 0
+func (t Ticket) Before(other Ticket) bool { return t.Compare(other) < 0 }
+
+// Compare compares the order in which two tickets of a campaign were issued.
+func (t Ticket) Compare(other Ticket) int {
+	return cmp.Or(cmp.Compare(t.Generation, other.Generation), cmp.Compare(t.Number, other.Number))
 }
 
 // Serving returns the next ticket. If its user has left, a later ticket is served next.

@@ -151,7 +151,7 @@ func TestP9TheAuditFindsNoBreachAtAGateWhoseLineIsInUse(t *testing.T) {
 
 // ended returns how many generations of the line have ended.
 func (c *counter) ended() int64 {
-	line, err := c.gate.Inspector.WrittenLine(c.t.Context(), "drop")
+	line, _, err := c.gate.Inspector.WrittenLine(c.t.Context(), "drop")
 	stage.Must(c.t, err)
 	return line.Generation - 1
 }

@@ -142,8 +142,8 @@ func (g inspectedRedis) auditedLine() audit.GateLine {
 	}
 	return audit.GateLine{
 		Counters: func(ctx context.Context, id firstcome.CampaignID) (v audit.LineView, err error) {
-			w, err := g.WrittenLine(ctx, id)
-			v.Line, v.Line.Due, v.Past = w.Line, time.Time{}, w.Past
+			v.Line, v.Past, err = g.WrittenLine(ctx, id)
+			v.Line.Due = time.Time{}
 			return v, unreadable(err)
 		},
 		InLine:  tickets(g.InLine),

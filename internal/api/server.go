@@ -165,7 +165,7 @@ type Campaigns interface {
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)
 	Unclosed(ctx context.Context, limit int) (all []ledger.Shown, more int64, err error)
-	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
+	Lost(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Range, error)
 }
 
 // Coupons reads a ledger's coupons.

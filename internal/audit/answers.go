@@ -37,7 +37,7 @@ type History struct {
 	Recorded bool
 	// Letters are the campaign's dead letters with numbers, also resolved ones, and Lost its lost numbers.
 	Letters []Letter
-	Lost    []Range
+	Lost    []firstcome.Range
 	// Followed are places in line, one for each user. For a user who was served there is also a claim whose Outcome is Issued: sent when the claim
 	// that joined the line was sent, and received when the user was told of the coupon.
 	Followed []Followed
@@ -82,10 +82,10 @@ type answers struct {
 	History
 	Breaches
 	users   map[firstcome.UserID]*asked
-	absent  []Range       // numbers that are dead letters or lost, sorted
-	letters int64         // number of open dead letters, whose stock is taken
-	inForce int64         // coupons in force on the server
-	soldOut time.Duration // when the first answer sold_out was received, or never
+	absent  []firstcome.Range // numbers that are dead letters or lost, sorted
+	letters int64             // number of open dead letters, whose stock is taken
+	inForce int64             // coupons in force on the server
+	soldOut time.Duration     // when the first answer sold_out was received, or never
 }
 
 // coupon returns the server's coupon of a number, or nil.
@@ -104,12 +104,12 @@ func (a *answers) coupon(number int64) *firstcome.Coupon {
 func (a *answers) numbers() {
 	a.absent = slices.Clone(a.Lost)
 	for _, l := range a.Letters {
-		a.absent = append(a.absent, Range{First: l.Number, Count: 1})
+		a.absent = append(a.absent, firstcome.Range{First: l.Number, Count: 1})
 		if l.Open {
 			a.letters++
 		}
 	}
-	slices.SortFunc(a.absent, func(x, y Range) int { return cmp.Compare(x.First, y.First) })
+	slices.SortFunc(a.absent, func(x, y firstcome.Range) int { return cmp.Compare(x.First, y.First) })
 }
 
 // server checks P3 and P4 among the server's coupons.
@@ -141,13 +141,13 @@ func (a *answers) server() {
 // gap reports the numbers from first to before next that are neither dead letters nor lost.
 func (a *answers) gap(first, next int64) {
 	for _, known := range a.absent {
-		if known.last() < first || first >= next {
+		if known.Last() < first || first >= next {
 			continue
 		}
 		if known.First > first {
 			a.lacks(first, min(known.First, next))
 		}
-		first = known.last() + 1
+		first = known.Last() + 1
 	}
 	a.lacks(first, next)
 }

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -33,19 +32,16 @@ func (a *answers) line() {
 	a.tickets()
 	given := a.given()
 	slices.SortFunc(a.Followed, func(x, y Followed) int {
-		return turn{x.Generation, x.Ticket}.compare(turn{y.Generation, y.Ticket})
+		return firstcome.Ticket{Generation: x.Generation, Number: x.Ticket}.Compare(firstcome.Ticket{Generation: y.Generation, Number: y.Ticket})
 	})
 	a.served(given)
 	a.skipped()
 	a.ended()
 }
 
-// A turn is the place of a ticket in the order of service.
-type turn struct{ generation, ticket int64 }
-
-// compare compares the order in which two tickets are served.
-func (t turn) compare(o turn) int {
-	return cmp.Or(cmp.Compare(t.generation, o.generation), cmp.Compare(t.ticket, o.ticket))
+// ticketOf returns the ticket with which a coupon was issued.
+func ticketOf(c *firstcome.Coupon) firstcome.Ticket {
+	return firstcome.Ticket{Generation: c.Generation, Number: c.Ticket}
 }
 
 // A stay is a user in the line of a generation.
@@ -57,7 +53,7 @@ type stay struct {
 // tickets checks that a user has one ticket of a generation, that no other user has the same ticket, and that tickets were issued in the order of the
 // claims.
 func (a *answers) tickets() {
-	of, sent := map[turn]firstcome.UserID{}, map[firstcome.UserID]time.Duration{}
+	of, sent := map[firstcome.Ticket]firstcome.UserID{}, map[firstcome.UserID]time.Duration{}
 	for n := range a.Claims {
 		c := &a.Claims[n]
 		if at, ok := sent[c.User]; !ok || c.Sent < at {
@@ -76,7 +72,7 @@ func (a *answers) tickets() {
 			a.add("P9", "the user %q was told the tickets %d.%d and %d.%d", c.User, c.Generation, other, c.Generation, c.Ticket)
 		}
 		has[mine] = c.Ticket
-		t := turn{c.Generation, c.Ticket}
+		t := firstcome.Ticket{Generation: c.Generation, Number: c.Ticket}
 		if user, ok := of[t]; ok && user != c.User {
 			a.add("P9", "the users %q and %q were told the ticket %d.%d", user, c.User, c.Generation, c.Ticket)
 		}
@@ -109,7 +105,7 @@ func (a *answers) served(given map[stay]int64) {
 		switch {
 		case c.Ticket == 0: // issued directly, or not through a line
 			continue
-		case (turn{c.Generation, c.Ticket}).compare(turn{last.Generation, last.Ticket}) <= 0:
+		case !ticketOf(&last).Before(ticketOf(&c)):
 			a.add("P9", "the ticket %d.%d was served with number %d, after number %d of the ticket %d.%d",
 				c.Generation, c.Ticket, c.Number, last.Number, last.Generation, last.Ticket)
 		default:

@@ -63,7 +63,7 @@ func TestWhatMayBeInAHistoryIsNoBreach(t *testing.T) {
 		"dead letters and lost numbers": func(h *history) {
 			h.Quantity, h.Others = 5, true
 			h.keep("f", 9)
-			h.Lost = []audit.Range{{First: 6, Count: 3}}
+			h.Lost = []firstcome.Range{{First: 6, Count: 3}}
 			h.Letters = []audit.Letter{{Number: 5, User: "g", Open: true}, {Number: 4, User: "h"}}
 		},
 		"returned stock, issued after sold out": func(h *history) { returned(h); h.Returned = true },
@@ -146,7 +146,7 @@ func TestEveryBreachOfAHistoryIsFound(t *testing.T) {
 			h.Quantity = 4
 			h.keep("f", 10)
 			h.Others = true
-			h.Lost = []audit.Range{{First: 5, Count: 2}}
+			h.Lost = []firstcome.Range{{First: 5, Count: 2}}
 			h.Letters = []audit.Letter{{Number: 8}, {Number: 2}}
 		}, []string{"P4"}, "lacks the numbers 7 to 7"},
 		"a recorded coupon is lost": {func(h *history) {

@@ -18,7 +18,7 @@ type books struct {
 	campaign audit.Campaign
 	coupons  []firstcome.Coupon
 	letters  []audit.Letter
-	lost     []audit.Range
+	lost     []firstcome.Range
 	past     []firstcome.PastLine
 }
 

@@ -199,7 +199,7 @@ func (c *comparison) expected(ctx context.Context, ledger Source, gate GateSourc
 		})
 	}
 	if err == nil {
-		err = ledger.Lost(ctx, id, func(r Range) { c.highest = max(c.highest, r.last()) })
+		err = ledger.Lost(ctx, id, func(r firstcome.Range) { c.highest = max(c.highest, r.Last()) })
 	}
 	c.unrecorded = int64(len(journal))
 	for _, coupon := range journal {

@@ -71,7 +71,7 @@ func (l *lineComparison) end(ctx context.Context, ledger Source, gate GateLine, 
 
 // known notes the ticket of a coupon.
 func (l *lineComparison) known(g grant) {
-	p := place{generation: g.generation, ticket: g.ticket, number: g.number}
+	p := place{firstcome.Ticket{Generation: g.generation, Number: g.ticket}, g.number}
 	switch {
 	case g.number == 0 || g.ticket == 0:
 		return
@@ -80,7 +80,7 @@ func (l *lineComparison) known(g grant) {
 	default:
 		l.elsewhere++
 	}
-	if l.last.before(p) {
+	if l.last.Before(p.Ticket) {
 		l.last = p
 	}
 }
@@ -99,8 +99,8 @@ func (l *lineComparison) passed(t GateTicket) bool {
 // compareLine compares the line with itself, with the coupons and with what the ledger was told.
 func (c *comparison) compareLine() {
 	l := &c.line
-	if now := l.after.Line; l.last.generation > now.Generation || l.last.generation == now.Generation && l.last.ticket > now.ServedThrough {
-		c.differs("P9", "number %d was issued to the ticket %d.%d, whose turn has not come at the gate", l.last.number, l.last.generation, l.last.ticket)
+	if now := l.after.Line; (firstcome.Ticket{Generation: now.Generation, Number: now.ServedThrough}).Before(l.last.Ticket) {
+		c.differs("P9", "number %d was issued to the ticket %d.%d, whose turn has not come at the gate", l.last.number, l.last.Generation, l.last.Number)
 	}
 	c.compareTold()
 	if l.before.Line.Generation != l.after.Line.Generation {

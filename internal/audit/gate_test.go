@@ -66,7 +66,7 @@ func (s *remote) gate() audit.GateSource {
 func atRest() *remote {
 	s := &remote{books: sound(), queueThere: &queueThere{}}
 	s.letters = []audit.Letter{{ID: 1, Number: 5, User: "e", Open: true}}
-	s.lost = []audit.Range{{First: 6, Count: 3}}
+	s.lost = []firstcome.Range{{First: 6, Count: 3}}
 	s.campaign.Quantity, s.campaign.Remote, s.campaign.Drained, s.campaign.Epoch = 6, true, 9, 2
 	s.campaign.Version, s.campaign.Applied = 3, 3
 	s.issue(9, "i")

@@ -251,7 +251,7 @@ func (a *ledgerAudit) numbers(ctx context.Context, b *Breaches) error {
 		}
 	})
 	if err == nil {
-		err = a.source.Lost(ctx, a.id, func(r Range) {
+		err = a.source.Lost(ctx, a.id, func(r firstcome.Range) {
 			if a.lost += r.Count; beyond(r.First) {
 				a.missing -= r.Count
 			}

@@ -27,7 +27,7 @@ type Source struct {
 	// numbers.
 	Letters      List[Letter]
 	OtherLetters func(ctx context.Context, each func(Letter)) error
-	Lost         List[Range]
+	Lost         List[firstcome.Range]
 }
 
 // A List calls each with every row of one kind of a campaign.
@@ -70,12 +70,6 @@ type Letter struct {
 	Wrong      string // how its columns contradict each other; empty if they agree
 }
 
-// A Range is the Count numbers from First on.
-type Range struct{ First, Count int64 }
-
-// last returns the highest number of a range.
-func (r Range) last() int64 { return r.First + r.Count - 1 }
-
 // A LineView is the state of a campaign's line at its gate.
 type LineView struct {
 	Line firstcome.Line       // without Due
@@ -83,9 +77,7 @@ type LineView struct {
 }
 
 // A place is the ticket of a coupon.
-type place struct{ generation, ticket, number int64 }
-
-// before reports whether a ticket precedes another.
-func (p place) before(o place) bool {
-	return p.generation < o.generation || p.generation == o.generation && p.ticket < o.ticket
+type place struct {
+	firstcome.Ticket
+	number int64
 }

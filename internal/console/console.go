@@ -106,7 +106,7 @@ type Losses interface {
 	DeadLetters(ctx context.Context, p ledger.Letters) ([]ledger.DeadLetter, error)
 	LettersToResolve(ctx context.Context, of ledger.Letters) (some []ledger.DeadLetter, all int64, err error)
 	LetterCauses(ctx context.Context, id firstcome.CampaignID) ([]ledger.LetterCause, error)
-	Lost(ctx context.Context, id firstcome.CampaignID) ([]ledger.Range, error)
+	Lost(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Range, error)
 }
 
 // A Desk stores API keys and proofs: see ledger.Desk.

@@ -66,7 +66,7 @@ func (p recordingPage) Behind() bool { return p.Backlog != nil && *p.Backlog > a
 // A lostNumbers has the numbers of a campaign that its gate lost, and the result of the last rebuild.
 type lostNumbers struct {
 	Campaign firstcome.CampaignID
-	Ranges   []ledger.Range
+	Ranges   []firstcome.Range
 	Last     recovery.Rebuilt
 }
 
@@ -215,7 +215,7 @@ func (c *recordingHandlers) lost(ctx context.Context, of firstcome.CampaignID) (
 		if err != nil || !campaigns[n].Remote() || of != "" && of != campaigns[n].ID {
 			continue
 		}
-		var ranges []ledger.Range
+		var ranges []firstcome.Range
 		if ranges, err = c.Ledger.Lost(ctx, campaigns[n].ID); len(ranges) > 0 {
 			var last recovery.Rebuilt
 			last, err = c.LastRebuild(ctx, campaigns[n].ID)

@@ -168,8 +168,8 @@ func (b *Books) past(ctx context.Context, id firstcome.CampaignID, each func(fir
 	return every(ctx, b, "the lines that ended", each, campaign.ScanPast, `SELECT `+campaign.PastColumns+` FROM past_lines WHERE campaign_id = ? ORDER BY generation`, string(id))
 }
 
-func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(audit.Range)) error {
-	return every(ctx, b, "the lost numbers", each, func(take sqldb.Scan) (r audit.Range, err error) {
+func (b *Books) lost(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Range)) error {
+	return every(ctx, b, "the lost numbers", each, func(take sqldb.Scan) (r firstcome.Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err
 	}, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))

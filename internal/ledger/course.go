@@ -103,7 +103,7 @@ func spread(last int64, most int) (numbers []int64) {
 
 // spreadAround is like spread, but leaves out lost numbers. nth has, for each number returned, the count of numbers up to it that are not
 // lost.
-func spreadAround(lost []Range, last int64, most int) (numbers []int64, nth map[int64]int64) {
+func spreadAround(lost []firstcome.Range, last int64, most int) (numbers []int64, nth map[int64]int64) {
 	given := last
 	for _, r := range lost {
 		given -= max(0, min(r.Count, last+1-r.First))

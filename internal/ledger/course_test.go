@@ -13,18 +13,18 @@ import (
 // TestACoursePassesOverWhatWasLost spreads over the numbers that were given.
 func TestACoursePassesOverWhatWasLost(t *testing.T) {
 	for _, c := range []struct {
-		lost []Range
+		lost []firstcome.Range
 		last int64
 		most int
 		want string
 	}{
 		{nil, 0, 5, "[] map[]"},
 		{nil, 3, 5, "[1 2 3] map[1:1 2:2 3:3]"},
-		{[]Range{{2, 1}}, 4, 5, "[1 3 4] map[1:1 3:2 4:3]"},
-		{[]Range{{1, 100}}, 102, 5, "[101 102] map[101:1 102:2]"},
-		{[]Range{{3, 1000}, {1003, 5}}, 1010, 3, "[1 1008 1010] map[1:1 1008:3 1010:5]"},
-		{[]Range{{4, 1000}}, 3, 5, "[1 2 3] map[1:1 2:2 3:3]"}, // lost behind the last one
-		{[]Range{{4, 1000}}, 10, 5, "[1 2 3] map[1:1 2:2 3:3]"},
+		{[]firstcome.Range{{First: 2, Count: 1}}, 4, 5, "[1 3 4] map[1:1 3:2 4:3]"},
+		{[]firstcome.Range{{First: 1, Count: 100}}, 102, 5, "[101 102] map[101:1 102:2]"},
+		{[]firstcome.Range{{First: 3, Count: 1000}, {First: 1003, Count: 5}}, 1010, 3, "[1 1008 1010] map[1:1 1008:3 1010:5]"},
+		{[]firstcome.Range{{First: 4, Count: 1000}}, 3, 5, "[1 2 3] map[1:1 2:2 3:3]"}, // lost behind the last one
+		{[]firstcome.Range{{First: 4, Count: 1000}}, 10, 5, "[1 2 3] map[1:1 2:2 3:3]"},
 	} {
 		numbers, nth := spreadAround(c.lost, c.last, c.most)
 		if got := fmt.Sprint(numbers, nth); got != c.want {

@@ -150,14 +150,11 @@ func (rc *Recorder) Lined(ctx context.Context) ([]gate.Revision, error) {
 	return all, sqldb.Wrap(err, "read which campaigns may have people in line")
 }
 
-// A Range is Count consecutive numbers, beginning with First.
-type Range struct{ First, Count int64 }
-
 // Lost returns the lost numbers of a campaign: numbers that its gate may have assigned before it was rebuilt, and that no coupon or dead
 // letter has.
-func (rd *Reads) Lost(ctx context.Context, id firstcome.CampaignID) ([]Range, error) {
+func (rd *Reads) Lost(ctx context.Context, id firstcome.CampaignID) ([]firstcome.Range, error) {
 	rows, err := rd.db.Read.QueryContext(ctx, `SELECT number, count FROM lost WHERE campaign_id = ? ORDER BY number`, string(id))
-	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (r Range, err error) {
+	all, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (r firstcome.Range, err error) {
 		err = take(&r.First, &r.Count)
 		return r, err
 	})

@@ -130,20 +130,20 @@ func letters(ctx context.Context, c Config, reader *client.Client) ([]audit.Lett
 }
 
 // lost returns the campaign's lost numbers, the lowest first.
-func lost(ctx context.Context, c Config, reader *client.Client) ([]audit.Range, error) {
+func lost(ctx context.Context, c Config, reader *client.Client) ([]firstcome.Range, error) {
 	kept, err := reader.Operator().LedgerState(ctx, c.Campaign)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]audit.Range, len(kept.Lost))
+	all := make([]firstcome.Range, len(kept.Lost))
 	for n, numbers := range kept.Lost {
-		all[n] = audit.Range{First: numbers.First, Count: numbers.Count}
+		all[n] = firstcome.Range(numbers)
 	}
 	return all, nil
 }
 
 // numberOf returns the number of the last of a number of coupons.
-func numberOf(issued int64, lost []audit.Range) int64 {
+func numberOf(issued int64, lost []firstcome.Range) int64 {
 	for _, numbers := range lost {
 		if numbers.First <= issued {
 			issued += numbers.Count

@@ -188,49 +188,43 @@ type Ticket struct {
 	Over               bool      // it has ended other than by its turn: see lua/line.lua
 }
 
-// A Written is what the campaign's hash has of a line.
-type Written struct {
-	firstcome.Line
-	Past []firstcome.PastLine // the generations that ended last
-}
-
 // WrittenLine returns the counters of a campaign's line and the generations that ended last, as they are written: also of
 // one that has lost a part, and without an end that nobody has written yet. It is for inspections; see LineOf.
-func (i *Inspector) WrittenLine(ctx context.Context, id firstcome.CampaignID) (w Written, err error) {
+func (i *Inspector) WrittenLine(ctx context.Context, id firstcome.CampaignID) (line firstcome.Line, past []firstcome.PastLine, err error) {
 	k, err := i.conn.keysOf(ctx, id)
 	if err == nil {
-		w, err = i.writtenLine(ctx, k)
+		line, past, err = i.writtenLine(ctx, k)
 	}
-	return w, wrap(err, "read the counters of the line of %s", id)
+	return line, past, wrap(err, "read the counters of the line of %s", id)
 }
 
-func (i *Inspector) writtenLine(ctx context.Context, k *keys) (w Written, err error) {
+func (i *Inspector) writtenLine(ctx context.Context, k *keys) (line firstcome.Line, past []firstcome.PastLine, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	fields, err := i.conn.client.Do(ctx, i.conn.client.B().Hmget().Key(k.campaign).Field("line", "past").Build()).ToArray()
 	if err != nil {
-		return w, classify(err)
+		return line, nil, classify(err)
 	}
-	w.Generation = 1 // of a campaign that never had a pace
+	line.Generation = 1 // of a campaign that never had a pace
 	if text, err := fields[0].ToString(); err == nil {
 		read, err := readLine(text)
 		if err != nil {
-			return w, err
+			return line, nil, err
 		}
-		w.Line = read.Line
+		line = read.Line
 	}
 	text, err := fields[1].ToString()
 	if rueidis.IsRedisNil(err) {
-		return w, nil
+		return line, nil, nil
 	}
-	for line := range strings.Lines(text) {
-		p, err := readPast(strings.TrimSpace(line))
+	for one := range strings.Lines(text) {
+		p, err := readPast(strings.TrimSpace(one))
 		if err != nil {
-			return w, err
+			return line, past, err
 		}
-		w.Past = append(w.Past, p)
+		past = append(past, p)
 	}
-	return w, err
+	return line, past, err
 }
 
 // InLine calls each with every ticket of the stream line, in its order, until it returns an error. It reads page by page

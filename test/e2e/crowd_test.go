@@ -173,7 +173,7 @@ func (c *crowd) wereTrue(p *process) {
 	at, err := p.calls.Operator().LedgerState(p.t.Context(), c.campaign)
 	stage.Must(p.t, err)
 	for _, numbers := range at.Lost {
-		history.Lost = append(history.Lost, audit.Range{First: numbers.First, Count: numbers.Count})
+		history.Lost = append(history.Lost, firstcome.Range(numbers))
 	}
 	found := audit.Answers(history)
 	for _, breach := range found.Shown {
