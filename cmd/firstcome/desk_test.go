@@ -249,7 +249,7 @@ func (r *rewind) entries() (ids []string) {
 func recorded(t *testing.T, waiter *issue.Waiter, c firstcome.Coupon) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return waiter.Wait(ctx, c)
+	return waiter.Wait(ctx, nil, c)
 }
 
 // wait waits for a coupon, and expects an answer of the waiter.

@@ -44,7 +44,7 @@ func (r *remoteNode) claims(users ...firstcome.UserID) (outcomes []firstcome.Out
 	for _, d := range decisions {
 		outcomes = append(outcomes, d.Outcome)
 		if d.Outcome == firstcome.Issued {
-			stage.Must(r.t, r.remote.waiter.Wait(r.t.Context(), d.Coupon))
+			stage.Must(r.t, r.remote.waiter.Wait(r.t.Context(), nil, d.Coupon))
 		}
 	}
 	return outcomes

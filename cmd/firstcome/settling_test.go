@@ -95,7 +95,7 @@ func (r *trial) wait(at int, c firstcome.Coupon) {
 	_, told := r.known.Load(c.Number)
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	err := r.waiters[at].Wait(ctx, c)
+	err := r.waiters[at].Wait(ctx, nil, c)
 	switch d := r.nodes[at]; {
 	case err == nil:
 		r.answers[0].Add(1)

@@ -39,7 +39,7 @@ func TestANumberThatWasGivenTwiceIsRecordedForTheOneOnlyWhoseCouponTheLedgerHas(
 		"the node knows how far it was": func(r *rewind, first []firstcome.Coupon, drained record.Drained) {
 			ctx, cancel := context.WithCancel(r.t.Context())
 			left := make(chan error)
-			go func() { left <- r.waiter.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 100}) }()
+			go func() { left <- r.waiter.Wait(ctx, nil, firstcome.Coupon{Campaign: "c", Number: 100}) }()
 			stage.Await(r.t, "who waits", 1, r.waiter.Waiting)
 			r.settle(drained)
 			nobodys := first[2]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -31,8 +32,11 @@ type Answerer struct {
 	Waiter *Waiter
 	// Terms returns a campaign's terms as of a version. It is called for each claim that is decided and not yet recorded, so it should cache them.
 	Terms func(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
-	// Wait is how long a claim waits for the ledger; 0 means defaultAnswerWait.
+	// Wait is how long a claim waits for the ledger, or up to a 64th less; 0 means defaultAnswerWait.
 	Wait time.Duration
+
+	once sync.Once
+	ends *deadlines // when claims no longer wait; made by deadline
 }
 
 // Claim asks for a coupon of the campaign for the user: see Issuer.Claim. ErrNotRecordedYet and ErrUnrecorded mean that a coupon was issued and must
@@ -46,9 +50,7 @@ func (a *Answerer) Claim(ctx context.Context, id firstcome.CampaignID, user firs
 	if !d.Outcome.HasCoupon() || d.Coupon.Recorded {
 		return d, nil
 	}
-	ctx, cancel := a.deadline(ctx)
-	defer cancel()
-	if err := a.await(ctx, &d.Coupon); err != nil {
+	if err := a.await(ctx, a.deadline(), &d.Coupon); err != nil {
 		return firstcome.Decision{}, err
 	}
 	return d, nil
@@ -60,11 +62,10 @@ func (a *Answerer) Issue(ctx context.Context, order gate.Order, id firstcome.Cam
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := a.deadline(ctx)
-	defer cancel()
+	end := a.deadline()
 	for n := range decisions {
 		if d := &decisions[n]; d.Outcome.HasCoupon() && !d.Coupon.Recorded {
-			if err := a.await(ctx, &d.Coupon); err != nil {
+			if err := a.await(ctx, end, &d.Coupon); err != nil {
 				return nil, err
 			}
 		}
@@ -78,35 +79,31 @@ func (a *Answerer) CouponOf(ctx context.Context, id firstcome.CampaignID, user f
 	if err != nil || c.Recorded {
 		return c, err
 	}
-	ctx, cancel := a.deadline(ctx)
-	defer cancel()
-	if err := a.await(ctx, &c); err != nil {
+	if err := a.await(ctx, a.deadline(), &c); err != nil {
 		return firstcome.Coupon{}, err
 	}
 	return c, nil
 }
 
-func (a *Answerer) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, cmp.Or(a.Wait, defaultAnswerWait), ErrNotRecordedYet)
+// deadline returns a context that ends when a claim that begins to wait now has waited long enough.
+func (a *Answerer) deadline() context.Context {
+	a.once.Do(func() { a.ends = &deadlines{parent: context.Background(), after: cmp.Or(a.Wait, defaultAnswerWait)} })
+	return a.ends.context()
 }
 
-// await waits until a coupon is recorded, if its campaign answers when recorded. Otherwise it waits only for a dead letter, because only the ledger
-// knows what an operator did with it. If the ledger does not answer, such a coupon counts as not recorded.
-func (a *Answerer) await(ctx context.Context, c *firstcome.Coupon) error {
-	terms, err := a.Terms(ctx, c.Campaign, c.TermsVersion)
+// await waits until a coupon is recorded, if its campaign answers when recorded, but no longer than until end has ended. Otherwise it waits only for a
+// dead letter, because only the ledger knows what an operator did with it. If the ledger does not answer, such a coupon counts as not recorded.
+func (a *Answerer) await(ctx, end context.Context, c *firstcome.Coupon) error {
+	terms, err := a.Terms(end, c.Campaign, c.TermsVersion)
 	if err != nil {
 		return fmt.Errorf("read when a claim is answered: %w", err)
 	}
 	if terms.Answer == firstcome.Decided && !c.Buried {
 		return nil
 	}
-	err = a.Waiter.Wait(ctx, *c)
-	c.Recorded = err == nil
-	if err == nil || terms.Answer == firstcome.Decided {
+	err = a.Waiter.Wait(ctx, end.Done(), *c)
+	if c.Recorded = err == nil; terms.Answer == firstcome.Decided {
 		return nil
-	}
-	if cause := context.Cause(ctx); errors.Is(cause, ErrNotRecordedYet) && !errors.Is(err, ErrUnrecorded) {
-		return cause
 	}
 	return err
 }

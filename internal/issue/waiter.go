@@ -41,25 +41,29 @@ func NewWaiter(gate gate.Drains) *Waiter {
 	return &Waiter{gate: gate, callers: map[firstcome.CampaignID]*callers{}}
 }
 
-// Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal otherwise, and an error when ctx ends before
-// either is known. It ignores the coupon's code.
-func (w *Waiter) Wait(ctx context.Context, c firstcome.Coupon) error {
+// Wait returns nil when a coupon is in the ledger, ErrUnrecorded when its number has left the journal otherwise, ErrNotRecordedYet when end is closed
+// before either is known, and another error when ctx ends before. It ignores the coupon's code. A nil channel never ends the wait.
+func (w *Waiter) Wait(ctx context.Context, end <-chan struct{}, c firstcome.Coupon) error {
 	one := &waiting{coupon: c, done: make(chan error, 1)}
 	w.enter(one)
 	select {
 	case err := <-one.done:
 		return err
 	case <-ctx.Done():
-		w.mu.Lock()
-		one.callers.leave(one)
-		w.mu.Unlock()
-		select {
-		case err := <-one.done: // the answer came just before
-			return err
-		default:
-			return fmt.Errorf("wait until number %d of %s is recorded: %w", c.Number, c.Campaign, ctx.Err())
-		}
+	case <-end:
 	}
+	w.mu.Lock()
+	one.callers.leave(one)
+	w.mu.Unlock()
+	select {
+	case err := <-one.done: // the answer came just before
+		return err
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("wait until number %d of %s is recorded: %w", c.Number, c.Campaign, err)
+	}
+	return ErrNotRecordedYet
 }
 
 // Waiting returns how many calls of Wait are under way.

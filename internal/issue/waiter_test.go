@@ -149,7 +149,7 @@ func wait(r *issue.Waiter, id firstcome.CampaignID, number int64) *answer {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		a.err = r.Wait(ctx, firstcome.Coupon{Campaign: id, Number: number})
+		a.err = r.Wait(ctx, nil, firstcome.Coupon{Campaign: id, Number: number})
 		a.took = time.Since(start)
 		close(a.done)
 	}()
@@ -282,7 +282,7 @@ func TestWhoseNumberTheGateDidNotSayWaitsOn(t *testing.T) {
 		first, other := wait(r, "c", 1), wait(r, "c", 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
-		go func() { left <- r.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: 2}) }()
+		go func() { left <- r.Wait(ctx, nil, firstcome.Coupon{Campaign: "c", Number: 2}) }()
 		time.Sleep(time.Second)
 		stage.Same(t, "meanwhile", []string{"waiting", "waiting"}, all(first, other))
 		stage.Same(t, "calls that wait", 3, r.Waiting())
@@ -400,7 +400,7 @@ func TestThousandsWaitForAFewReadings(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for n := range int64(claims) {
 			answered.Go(func() {
-				err := r.Wait(ctx, firstcome.Coupon{Campaign: "c", Number: claims - n})
+				err := r.Wait(ctx, nil, firstcome.Coupon{Campaign: "c", Number: claims - n})
 				if late := claims-n > claims-1000; late != (err != nil) {
 					t.Errorf("number %d: %v", claims-n, err)
 				}
@@ -458,6 +458,32 @@ func TestACampaignThatAnswersWhenRecordedNeverNamesAnUnrecordedCoupon(t *testing
 		if _, err := a.Claim(ctx, "c", "z"); err == nil || errors.Is(err, issue.ErrNotRecordedYet) {
 			t.Errorf("a caller who went away: %v", err)
 		}
+	})
+}
+
+func TestEachClaimWaitsAsLongAsIfItWereAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := answerer(t, newBoard(), firstcome.Recorded)
+		var claims sync.WaitGroup
+		for n := range 9 {
+			claims.Go(func() {
+				time.Sleep(time.Duration(n) * 5 * time.Millisecond) // some of them share a deadline
+				start := time.Now()
+				_, err := a.Claim(t.Context(), "c", firstcome.UserID(rune('a'+n)))
+				if took := time.Since(start); !errors.Is(err, issue.ErrNotRecordedYet) || took > time.Second || took < time.Second-time.Second/64 {
+					t.Errorf("claim %d, after %v: %v", n, took, err)
+				}
+			})
+		}
+		claims.Go(func() {
+			ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer leave()
+			start := time.Now()
+			if _, err := a.Claim(ctx, "c", "z"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 100*time.Millisecond {
+				t.Errorf("a caller who went away, after %v: %v", time.Since(start), err)
+			}
+		})
+		claims.Wait()
 	})
 }
 

@@ -123,6 +123,16 @@ var claimsBugs = []mutant{
 		pkg: "./internal/ledger", test: "TestNumberFourOfThreeIsNeitherAnsweredNorRecorded",
 	},
 	{
+		bug:  "a claim waits for recording as briefly as the first one that shares its deadline",
+		file: "internal/issue/deadlines.go", old: "d.next = now.Add(d.after / sharing)", new: "d.next = now.Add(d.after)",
+		pkg: "./internal/issue", test: "TestEachClaimWaitsAsLongAsIfItWereAlone",
+	},
+	{
+		bug:  "a claim waits for recording although its caller has gone away",
+		file: "internal/issue/answerer.go", old: "a.Waiter.Wait(ctx, end.Done(), *c)", new: "a.Waiter.Wait(end, end.Done(), *c)",
+		pkg: "./internal/issue", test: "TestEachClaimWaitsAsLongAsIfItWereAlone",
+	},
+	{
 		bug:  "who waits for a drained number is not asked about",
 		file: "internal/issue/waiter.go", old: "has, err = w.gate.Has(ctx, id, coupons)", new: "has, err = make([]bool, len(due)), ctx.Err(); for n := range has { has[n] = true }",
 		pkg: "./internal/issue", test: "TestAClaimWaitsUntilItsNumberIsDrained",
