@@ -24,7 +24,6 @@ import (
 type demoCmd struct {
 	Users   count      `default:"10000" placeholder:"N" help:"How many users claim (default: 10000)."`
 	Coupons count      `default:"5000" placeholder:"N" help:"How many coupons there are (default: 5000)."`
-	Repeat  count      `default:"1" placeholder:"N" help:"How often each user claims (default: 1)."`
 	Pace    paceOrNone `placeholder:"N" help:"Let the users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides (default: no line)."`
 	Watch   bool       `help:"First print a link to the console. Once a browser has opened the link, the users claim in a wave of 40 s, slow enough to watch (with --pace: all at once, into the line). Afterwards, the server and its console keep running until Ctrl-C."`
 }
@@ -117,16 +116,15 @@ func (c *demoCmd) show(ctx context.Context, t terminal, n *node) error {
 
 func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, error) {
 	var sent atomic.Int64
-	all := int64(c.Users) * int64(c.Repeat)
 	server := "http://" + n.address()
 	if c.paced() {
-		defer showLine(ctx, t, server, demoCampaign, int64(c.Coupons))()
+		defer showLine(ctx, t, server, int64(c.Coupons))()
 	} else {
-		defer showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: all} })()
+		defer showProgress(ctx, t, "claims", func() course { return course{done: sent.Load(), total: int64(c.Users)} })()
 	}
 	return load.Run(ctx, load.Config{
 		Server: server, Campaign: demoCampaign, Prefix: "user-", Follow: c.paced(),
-		Users: int(c.Users), Repeat: int(c.Repeat), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
+		Users: int(c.Users), Timeout: 2 * demoAnswerWait, Rate: c.rate(), Due: c.wave(),
 		Progress: func(done, _ int64) { sent.Store(done) },
 	})
 }
@@ -135,17 +133,16 @@ func (c *demoCmd) load(ctx context.Context, t terminal, n *node) (*load.Result, 
 func (c *demoCmd) paced() bool { return c.Pace != "" && c.Pace != "null" }
 
 func (c *demoCmd) print(t terminal, r *load.Result, report audit.Report) {
-	issued, soldOut, already := r.Coupons(), r.Outcomes["sold_out"], r.Outcomes["already_issued"]
-	rest := r.Claims - r.Outcomes["issued"] - soldOut - already
-	if r.Line != nil { // a user who claimed again while in line has one place
-		rest -= r.Outcomes["waiting"] - r.Line.Followed + r.Line.Ends["issued"] + r.Line.Ends["sold_out"]
+	soldOut := r.Outcomes["sold_out"]
+	rest := r.Claims - r.Outcomes["issued"] - soldOut
+	if r.Line != nil {
+		rest -= r.Line.Ends["issued"] + r.Line.Ends["sold_out"]
 		soldOut += r.Line.Ends["sold_out"]
 	}
 	w := t.out
 	fmt.Fprintf(w, "%s.\n\n", r.Headline())
-	outcomeRow(w, "issued", issued)
+	outcomeRow(w, "issued", r.Coupons())
 	outcomeRow(w, "sold out", soldOut)
-	outcomeRow(w, "already issued", already)
 	outcomeRow(w, "refused or unknown", rest)
 	fmt.Fprintf(w, "%20s  %.0f claims a second, %d claims in %.2f s\n", "throughput", r.PerSecond, r.Claims, r.Seconds)
 	fmt.Fprintf(w, "%20s  p50 %.1f  p95 %.1f  p99 %.1f  max %.1f ms\n\n", "latency", r.Latency.P50, r.Latency.P95, r.Latency.P99, r.Latency.Max)

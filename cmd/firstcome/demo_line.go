@@ -38,8 +38,8 @@ type sight struct {
 	client.Line
 }
 
-// showLine shows how a campaign's line moves until done is called.
-func showLine(ctx context.Context, t terminal, server, id string, coupons int64) (done func()) {
+// showLine shows how the demo's line moves until done is called.
+func showLine(ctx context.Context, t terminal, server string, coupons int64) (done func()) {
 	ctx, stop := context.WithCancel(ctx)
 	show := newLineShow(t.out, isTerminal(t.out), coupons)
 	every := writeEvery
@@ -58,7 +58,7 @@ func showLine(ctx context.Context, t terminal, server, id string, coupons int64)
 				return
 			case <-ticks.C:
 			}
-			if l, err := reader.Line(ctx, id); err == nil { // on an error, the next tick tries again
+			if l, err := reader.Line(ctx, demoCampaign); err == nil { // on an error, the next tick tries again
 				show.see(sight{time.Since(show.began), l})
 			}
 		}

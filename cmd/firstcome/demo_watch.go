@@ -49,7 +49,7 @@ func (c *demoCmd) rate() float64 {
 	if !c.Watch || c.paced() {
 		return 0
 	}
-	return max(leastRate, float64(c.Users)*float64(c.Repeat)/watchedFor.Seconds())
+	return max(leastRate, float64(c.Users)/watchedFor.Seconds())
 }
 
 // tail is when the wave is cut off, in multiples of the time to its crest. 4 of 100 claims would come later.
@@ -61,7 +61,7 @@ func (c *demoCmd) wave() func(n int64) time.Duration {
 	if c.rate() == 0 {
 		return nil
 	}
-	all := float64(c.Users) * float64(c.Repeat)
+	all := float64(c.Users)
 	span := all / c.rate() / tail // in seconds, until the crest
 	return func(n int64) time.Duration {
 		came := (float64(n) + .5) / all * cameBy(tail)

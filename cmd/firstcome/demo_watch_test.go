@@ -52,7 +52,7 @@ func TestTheDropOfADemonstrationBeginsWhenSomebodyWatches(t *testing.T) {
 	next := printed(t, out)
 	ended := make(chan error, 1)
 	go func() {
-		c := &demoCmd{Users: 40, Coupons: 20, Repeat: 1, Watch: true}
+		c := &demoCmd{Users: 40, Coupons: 20, Watch: true}
 		err := c.Run(ctx, terminal{out: printing, err: io.Discard})
 		_ = printing.Close()
 		ended <- err
@@ -99,7 +99,7 @@ func TestADemonstrationThatNobodyWatchesCanBeInterrupted(t *testing.T) {
 	next := printed(t, out)
 	ended := make(chan error, 1)
 	go func() {
-		c := &demoCmd{Users: 40, Coupons: 20, Repeat: 1, Watch: true}
+		c := &demoCmd{Users: 40, Coupons: 20, Watch: true}
 		ended <- c.Run(ctx, terminal{out: printing, err: io.Discard})
 	}()
 	next("Ctrl-C ends the demo.")
@@ -115,10 +115,10 @@ func TestUsersThatAreWatchedComeOverAWhile(t *testing.T) {
 		c    demoCmd
 		want float64
 	}{
-		{demoCmd{Users: 10_000, Repeat: 2, Watch: true}, 500},
-		{demoCmd{Users: 10, Repeat: 1, Watch: true}, leastRate},
-		{demoCmd{Users: 10_000, Repeat: 1}, 0},
-		{demoCmd{Users: 10_000, Repeat: 1, Watch: true, Pace: "100"}, 0},
+		{demoCmd{Users: 20_000, Watch: true}, 500},
+		{demoCmd{Users: 10, Watch: true}, leastRate},
+		{demoCmd{Users: 10_000}, 0},
+		{demoCmd{Users: 10_000, Watch: true, Pace: "100"}, 0},
 	} {
 		if got := row.c.rate(); got != row.want {
 			t.Errorf("%+v: %v a second, want %v", row.c, got, row.want)
@@ -128,7 +128,7 @@ func TestUsersThatAreWatchedComeOverAWhile(t *testing.T) {
 
 func TestUsersThatAreWatchedComeInAWave(t *testing.T) {
 	const all = 10_000
-	due := (&demoCmd{Users: all, Repeat: 1, Watch: true}).wave()
+	due := (&demoCmd{Users: all, Watch: true}).wave()
 	bySecond := make([]int, 40)
 	for n, last := int64(0), time.Duration(0); n < all; n++ {
 		at := due(n)
@@ -142,7 +142,7 @@ func TestUsersThatAreWatchedComeInAWave(t *testing.T) {
 	if crest < 7 || crest > 8 || bySecond[0] > bySecond[crest]/5 || bySecond[39] > bySecond[crest]/5 || bySecond[39] == 0 {
 		t.Errorf("so many come in each second: %v", bySecond)
 	}
-	if (&demoCmd{Users: all, Repeat: 1, Watch: true, Pace: "100"}).wave() != nil {
+	if (&demoCmd{Users: all, Watch: true, Pace: "100"}).wave() != nil {
 		t.Error("a line needs no wave: it spreads them")
 	}
 }

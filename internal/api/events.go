@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -51,7 +52,7 @@ func (t *streams) follow(w http.ResponseWriter, r *http.Request, c auth.Caller, 
 	h["Content-Type"], h["X-Accel-Buffering"] = typeEvents, unbuffered
 	switch {
 	case answer != nil:
-		_, _ = w.Write(appendOutcome(nil, answer))
+		_, _ = w.Write(outcomeEvent(answer))
 		return nil
 	case r.Method == http.MethodHead:
 		return nil
@@ -59,7 +60,7 @@ func (t *streams) follow(w http.ResponseWriter, r *http.Request, c auth.Caller, 
 	if err := t.enter(f); err != nil {
 		return err
 	}
-	first := appendRetry(nil)
+	first := retryField()
 	if id := eventID(f.place); id != heard {
 		first = appendPlaceEvent(first, f.place)
 	}
@@ -137,24 +138,22 @@ func appendPlaceEvent(b []byte, p firstcome.Place) []byte {
 	return append(b, "\n\n"...)
 }
 
-// appendOutcome appends the event that ends a stream.
-func appendOutcome(b, answer []byte) []byte {
+// outcomeEvent returns the event that ends a stream.
+func outcomeEvent(answer []byte) []byte {
 	if bytes.ContainsAny(answer, "\r\n") { // a benefit may have line breaks between its tokens
 		var line bytes.Buffer
 		if json.Compact(&line, answer) == nil {
 			answer = line.Bytes()
 		}
 	}
-	b = append(b, "event: outcome\nid: "+lastEvent+"\ndata: "...)
+	b := []byte("event: outcome\nid: " + lastEvent + "\ndata: ")
 	return append(append(b, answer...), "\n\n"...)
 }
 
-// appendRetry appends how long the client must wait before it reconnects. The time is random, so that clients do not
+// retryField returns how long the client must wait before it reconnects, as the field of a stream. The time is random, so that clients do not
 // reconnect all at once.
-func appendRetry(b []byte) []byte {
-	b = append(b, "retry: "...)
-	b = strconv.AppendInt(b, (firstRetry + jitter(firstRetry)).Milliseconds(), 10)
-	return append(b, "\n\n"...)
+func retryField() []byte {
+	return fmt.Appendf(nil, "retry: %d\n\n", (firstRetry + jitter(firstRetry)).Milliseconds())
 }
 
 // streamHere writes a stream in the request's goroutine, for connections that cannot be detached, such as TLS and HTTP/2.

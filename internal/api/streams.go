@@ -154,7 +154,7 @@ func (t *streams) join(f *follower) {
 
 // sayBye ends a stream and tells the client to reconnect.
 func (t *streams) sayBye(f *follower) {
-	_ = f.to.Send(append(appendRetry(nil), ": come back\n\n"...))
+	_ = f.to.Send(append(retryField(), ": come back\n\n"...))
 	t.leave(f)
 	f.to.Close()
 }
@@ -432,7 +432,7 @@ func (t *streams) conclude(a answerRead) {
 		t.move(f, a.place, now)
 	default:
 		t.forget(f)
-		if f.to.Send(appendOutcome(nil, a.answer)) != nil {
+		if f.to.Send(outcomeEvent(a.answer)) != nil {
 			t.dropped.Add(1)
 		}
 		t.leave(f)
