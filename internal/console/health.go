@@ -44,7 +44,7 @@ const doctorEvery = 30 * time.Second
 // A checkup caches the last findings, and each node's last counts.
 type checkup struct {
 	looking  sync.Mutex // held while doctor runs
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	findings doctor.Findings
 	examined time.Time
 	heard    map[string]heard // by the nodes' keys

@@ -24,8 +24,8 @@ func (c *Console) showHelp(v *view) error {
 	return v.render(http.StatusOK, "help", v.say("도움말", "Help"), cards[v.lang])
 }
 
-// cardOf reads our own Markdown: a title, paragraphs and a table. A paragraph with links leads to other documents, which the console
-// does not have.
+// cardOf parses our own Markdown: a title, paragraphs and a table. It leaves out paragraphs with links, because they lead to documents that the
+// console does not have.
 func cardOf(text string) (c card) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -43,7 +43,7 @@ func cardOf(text string) (c card) {
 	return c
 }
 
-// add takes the next row of the table. The first one is its head.
+// add adds the next row of the table. The first row is its head.
 func (c *card) add(cells []string) {
 	if c.Head == nil {
 		for _, cell := range cells {
@@ -63,7 +63,7 @@ var (
 	nameMark = regexp.MustCompile(`\*([^*]+)\*`)
 )
 
-// inline returns a line of Markdown with its names and code marked.
+// inline renders a line of Markdown, with its emphasis and code.
 func inline(text string) template.HTML {
 	text = codeMark.ReplaceAllString(template.HTMLEscapeString(text), "<code>$1</code>")
 	return template.HTML(nameMark.ReplaceAllString(text, "<em>$1</em>")) //nolint:gosec // our own document, escaped

@@ -14,13 +14,13 @@ import (
 type keysPage struct {
 	Keys  []firstcome.Key
 	Roles []firstcome.Role
-	Plain string // of a key that was just made: it is shown this once
+	Plain string // a newly created key, which is shown only once
 	Made  firstcome.Key
-	Wrong string // why none was made
-	Name  string // as it was typed
+	Wrong string // why no key was created
+	Name  string // as typed
 }
 
-// keyHandlers list, make and revoke API keys.
+// keyHandlers list, create and revoke API keys.
 type keyHandlers struct{ *core }
 
 func (c *keyHandlers) show(v *view) error { return c.render(v, http.StatusOK, keysPage{}) }
@@ -34,7 +34,7 @@ func (c *keyHandlers) render(v *view, status int, page keysPage) error {
 	return v.render(status, "keys", v.say("키", "Keys"), page)
 }
 
-// create makes a key and shows it, once. A page that is loaded again asks before it makes another.
+// create creates a key and shows it once. If the browser reloads the page, it asks before it sends the form again.
 func (c *keyHandlers) create(v *view) error {
 	name, role := strings.TrimSpace(v.form.Get("name")), firstcome.Role(v.form.Get("role"))
 	plain, key, err := auth.NewKey(name, role)

@@ -15,7 +15,7 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A language is one of the two that the pages speak.
+// A language is one of the two languages of the pages.
 type language string
 
 const (
@@ -27,7 +27,7 @@ var languages = []language{korean, english}
 
 const languageCookie = "firstcome_language"
 
-// languageOf returns the language that a person chose, or else that of their browser.
+// languageOf returns the language that a person chose, or otherwise that of their browser.
 func languageOf(r *http.Request) language {
 	asked := ""
 	if cookie, err := r.Cookie(languageCookie); err == nil {
@@ -45,7 +45,7 @@ func languageOf(r *http.Request) language {
 	return english
 }
 
-// say returns the sentence of the language, with arguments as fmt.Sprintf takes them.
+// say returns the sentence in this language. args are those of fmt.Sprintf.
 func (l language) say(ko, en string, args ...any) string {
 	text := en
 	if l == korean {
@@ -57,10 +57,10 @@ func (l language) say(ko, en string, args ...any) string {
 	return fmt.Sprintf(text, args...)
 }
 
-// unknown stands for a figure that nobody knows now.
+// unknown is shown in place of an unknown figure.
 const unknown = "–"
 
-// number returns a count with its thousands apart; nil is unknown.
+// number returns a count with separated thousands, or unknown if it is nil.
 func (l language) number(n any) string {
 	switch n := n.(type) {
 	case int:
@@ -86,7 +86,7 @@ func (l language) quantity(n int64) string {
 	return humanize.Comma(n)
 }
 
-// span returns how long something takes, in the largest unit that says enough.
+// span returns a duration in the largest unit that is precise enough.
 func (l language) span(d time.Duration) string {
 	d = d.Abs()
 	switch {
@@ -100,7 +100,7 @@ func (l language) span(d time.Duration) string {
 	return l.say("%d일", "%d days", int(d.Hours())/24)
 }
 
-// exactSpan returns how long something takes, with every unit that it has.
+// exactSpan returns a duration in all units that it needs.
 func (l language) exactSpan(d time.Duration) string {
 	var parts []string
 	for _, u := range []struct {
@@ -115,7 +115,7 @@ func (l language) exactSpan(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// rate returns the rate of a kind of claims; without any rates it is unknown.
+// rate returns the rate of a kind of claims, or unknown if there are no rates.
 func rate(of map[string]float64, kind string) string {
 	if of == nil {
 		return unknown
@@ -143,16 +143,16 @@ func millis(seconds *float64) string {
 	return strconv.FormatFloat(*seconds*1000, 'f', 1, 64) + " ms"
 }
 
-// percent returns a share of 0 to 1.
+// percent returns a share between 0 and 1 in percent.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) + " %" }
 
-// roleWords are the roles of keys, and of nodes.
+// roleWords are the names of roles, of keys and of nodes.
 var roleWords = map[string]string{
 	string(firstcome.Viewer): "조회", string(firstcome.Support): "상담", string(firstcome.Operator): "운영", string(firstcome.Admin): "관리자", string(firstcome.Service): "시스템", string(firstcome.Shop): "상점",
 	"all": "전체", "api": "응답", "recorder": "레코더",
 }
 
-// role returns the word for a role of a key or of a node. One that has none is shown as it is.
+// role returns the name of a role of a key or of a node. A role without one is shown as it is.
 func (l language) role(role any) string {
 	name := fmt.Sprint(role)
 	if word := roleWords[name]; word != "" && l == korean {
@@ -161,7 +161,7 @@ func (l language) role(role any) string {
 	return name
 }
 
-// causeWords says of each cause of a dead letter why the ledger did not take the coupon.
+// causeWords says for each cause of a dead letter why the ledger did not take the coupon.
 var causeWords = map[string]sentence{
 	"number_taken":       {"번호가 이미 다른 쿠폰의 것", "the number is another coupon's"},
 	"other_epoch":        {"다른 에폭의 게이트가 발급", "a gate of another epoch issued it"},
@@ -174,7 +174,7 @@ var causeWords = map[string]sentence{
 	"other":              {"그 밖의 원인", "another cause"},
 }
 
-// cause returns the words for the code of a dead letter's cause. It panics on a code that has none, so that tests find it.
+// cause returns the words for the code of a dead letter's cause. It panics on a code without words, so that tests find it.
 func (l language) cause(code string) string {
 	words, ok := causeWords[code]
 	if !ok {
@@ -183,7 +183,7 @@ func (l language) cause(code string) string {
 	return l.words(words)
 }
 
-// whyWords say of each word of figures.Whys why a campaign's state or figures are unknown.
+// whyWords says for each word of figures.Whys why a campaign's state or figures are unknown.
 var whyWords = map[string]sentence{
 	"silent":     {"게이트가 응답하지 않습니다.", "The gate does not answer."},
 	"lost":       {"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
@@ -194,7 +194,7 @@ var whyWords = map[string]sentence{
 	"behind":     {"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
 }
 
-// why returns the words for a word of figures.Whys. It panics on one that has none, so that tests find it.
+// why returns the sentence for a word of figures.Whys. It panics on a word without one, so that tests find it.
 func (l language) why(word string) string {
 	words, ok := whyWords[word]
 	if !ok {
@@ -203,7 +203,7 @@ func (l language) why(word string) string {
 	return l.words(words)
 }
 
-// A term is a word of the pages with its explanation, in both languages.
+// A term is a word on the pages with its explanation, in both languages.
 type term struct {
 	ID         string
 	Word, What sentence
@@ -212,7 +212,8 @@ type term struct {
 // A sentence is the same text in Korean and in English.
 type sentence struct{ ko, en string }
 
-// glossary has every word that the pages explain. A page shows one with {{tip "id"}}, at the first place where it has the word; the help lists all.
+// glossary has every word that the pages explain. A page shows such a word with {{tip "id"}}, at its first place on the page. The help lists all of
+// them.
 var glossary = []term{
 	{"claim", sentence{"요청", "Claims"}, sentence{"쿠폰을 달라는 신청입니다. 한 사람이 여러 번 신청하면 모두 셉니다.", "A claim asks for a coupon. If one customer claims several times, each claim counts."}},
 	{"node", sentence{"노드", "Nodes"}, sentence{"요청에 응답하거나 쿠폰을 원장에 기록하는 firstcome 서버입니다. 여러 대를 함께 쓸 수 있습니다.", "A node is a firstcome server that answers claims, records coupons in the ledger, or both. Several can work together."}},
@@ -243,7 +244,8 @@ var glossary = []term{
 // words returns a sentence in the language.
 func (l language) words(s sentence) string { return l.say(s.ko, s.en) }
 
-// tip returns a word that explains itself when it is pressed, by mouse, finger or keyboard and without script. A word that glossary lacks is an error.
+// tip returns a word that shows its explanation when it is pressed, by mouse, finger or keyboard and without script. A word that glossary lacks is an
+// error.
 func (l language) tip(id string) (template.HTML, error) {
 	for _, t := range glossary {
 		if t.ID == id {

@@ -14,28 +14,28 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
-// A livePage shows one campaign as it is now.
+// A livePage shows the current state of one campaign.
 type livePage struct {
 	Row      campaignRow
 	Now      figures.Sample
-	Version  int64 // that the forms carry
-	Paced    bool  // there is a line, or there are people in one that was taken away
+	Version  int64 // the version in the forms
+	Paced    bool  // there is a line, or people are still in a line that was taken away
 	Waitlist bool
 	Pace     *firstcome.Pace
 	Paused   bool
 	Closed   bool
 	Logged   bool     // places in line are also kept in Kafka
-	Kinds    []string // claims by outcome are told in this order
+	Kinds    []string // the order in which claims are listed by outcome
 	Recent   []figures.Sample
 }
 
-// waits reports whether people are known to be in line, as they may be for a while after the line was taken away.
+// waits reports whether people are known to be in line. After a line was taken away, some may be left in it for a while.
 func waits(now figures.Sample) bool { return now.Waiting != nil && *now.Waiting > 0 }
 
-// Left returns how many coupons are left; nil: unlimited or unknown.
+// Left returns how many coupons are left, or nil if unlimited or unknown.
 func (p livePage) Left() *int64 { return left(p.Now) }
 
-// left returns how many coupons of a campaign are left; nil: unlimited or unknown.
+// left returns how many coupons of a campaign are left, or nil if unlimited or unknown.
 func left(now figures.Sample) *int64 {
 	if now.Quantity == nil || now.InForce == nil {
 		return nil
@@ -68,10 +68,10 @@ func (p livePage) Unknown() *int64 {
 	return &n
 }
 
-// recentRows is how many rows the plots' table has.
+// recentRows is the number of rows in the table beside the plots.
 const recentRows = 12
 
-// liveHandlers show a campaign as it is now.
+// liveHandlers show the current state of a campaign.
 type liveHandlers struct{ *core }
 
 func (c *liveHandlers) show(v *view) error {
@@ -95,7 +95,7 @@ func (c *liveHandlers) show(v *view) error {
 	return v.renderOf(tabsOf(&s, ""), http.StatusOK, "live", s.Name, page)
 }
 
-// known returns the campaign that the path names. While the ledger does not answer that is only its id, of version 0.
+// known returns the campaign in the path. If the ledger does not answer, it has only its id, and version 0.
 func (v *view) known() (ledger.Status, error) {
 	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
 	defer done()
@@ -111,7 +111,7 @@ func (v *view) known() (ledger.Status, error) {
 	return ledger.Status{Campaign: firstcome.Campaign{ID: id, Terms: firstcome.Terms{Name: string(id)}}}, nil
 }
 
-// status returns the campaign that the path names.
+// status returns the campaign in the path.
 func (v *view) status() (ledger.Status, error) {
 	id, err := v.campaign()
 	if err != nil {
@@ -124,11 +124,11 @@ func tabsOf(s *ledger.Status, tab string) *campaignTabs {
 	return &campaignTabs{ID: s.ID, Name: s.Name, Tab: tab}
 }
 
-// eventWait is how long one event may take to leave.
+// eventWait bounds how long sending one event may take.
 const eventWait = 10 * time.Second
 
-// A courseEvent is what came before: the ledger's course from the first coupon on, and the samples of the last quarter of
-// an hour, if somebody watched.
+// A courseEvent has the past of a campaign: its course in the ledger from the first coupon on, and the samples of the last quarter of an hour, if
+// somebody watched.
 type courseEvent struct {
 	Issued   []point           `json:"issued"`
 	Recorded []point           `json:"recorded"`
@@ -136,18 +136,18 @@ type courseEvent struct {
 	Samples  []json.RawMessage `json:"samples"`
 }
 
-// CourseRates are how many were issued, recorded and voided a second.
+// CourseRates are the coupons issued, recorded and voided a second.
 type courseRates struct {
 	Issued   []tempo `json:"issued"`
 	Recorded []tempo `json:"recorded"`
 	Voided   []tempo `json:"voided"`
 }
 
-// streamLasts is how long a stream lasts at most. Then the browser connects again, which renews a viewer's session: a wall screen without
-// clicks counts as used. See session.use.
+// streamLasts bounds the life of a stream. Then the browser reconnects, which renews a viewer's session: a screen on the wall counts as used without
+// clicks. See session.use.
 const streamLasts = idle / 2
 
-// follow sends a campaign's samples as server-sent events, as long as somebody looks.
+// follow sends a campaign's samples as server-sent events, as long as the browser listens.
 func (c *liveHandlers) follow(v *view) error {
 	ctx := v.r.Context()
 	s, err := v.known()
@@ -176,13 +176,13 @@ func (c *liveHandlers) follow(v *view) error {
 		case sample := <-samples:
 			text, err := sample.JSON()
 			if err != nil || !c.stillMay(v) || c.Clock().Sub(began) > streamLasts || events.sendText("sample", sample.At.UnixMicro(), text) != nil {
-				return nil // the browser comes again, and is led to the login or loses nothing
+				return nil // the browser reconnects: it loses nothing, or gets the login
 			}
 		}
 	}
 }
 
-// stillMay reports whether the person may still look. A revoked key may not.
+// stillMay reports whether the person may still see the page. The key may have been revoked.
 func (c *liveHandlers) stillMay(v *view) bool {
 	who, err := v.person(v.w, v.r)
 	return err == nil && see.HasRole(who.Role)
@@ -202,7 +202,7 @@ func (s stream) send(event string, data any) error {
 	return s.sendText(event, 0, text)
 }
 
-// sendText sends an event; a browser that comes again names the last id that it got, 0 is none.
+// sendText sends an event. A reconnecting browser sends the last id that it got; an id of 0 is not sent.
 func (s stream) sendText(event string, id int64, text []byte) error {
 	if err := s.flow.SetWriteDeadline(time.Now().Add(eventWait)); err != nil {
 		return err
@@ -216,11 +216,11 @@ func (s stream) sendText(event string, id int64, text []byte) error {
 	return s.flow.Flush()
 }
 
-// missed returns the first event and its data. A browser that reconnects with the id of the last sample gets what came since, any
-// other the whole course. An id is the instant of a sample, in microseconds, by its node's clock.
+// missed returns the first event and its data. A browser that reconnects with the id of the last sample gets the samples since then, any other
+// browser the whole course. An id is the instant of a sample by its node's clock, in microseconds.
 func (c *liveHandlers) missed(ctx context.Context, id string, s *ledger.Status) (event string, data any, err error) {
 	after, err := strconv.ParseInt(id, 10, 64)
-	if err != nil { // there is none
+	if err != nil { // the browser sent no id
 		course, err := c.courseOf(ctx, s)
 		return "course", course, err
 	}
@@ -233,7 +233,7 @@ func (c *liveHandlers) courseOf(ctx context.Context, s *ledger.Status) (courseEv
 	ctx, done := context.WithTimeout(ctx, readWait)
 	defer done()
 	h := history{Issued: []point{}, Recorded: []point{}}
-	if s.Version > 0 { // 0: the ledger does not answer
+	if s.Version > 0 { // a version of 0 means that the ledger does not answer
 		var err error
 		if h, err = c.historyOf(ctx, s); err != nil {
 			return courseEvent{}, err

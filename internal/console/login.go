@@ -10,11 +10,11 @@ import (
 
 // A loginPage asks for a key.
 type loginPage struct {
-	Next  string // where to go from here
+	Next  string // the page to show after the login
 	Wrong string // why the last try failed
 }
 
-// loginHandlers are those on which people log in and out.
+// loginHandlers log people in and out.
 type loginHandlers struct{ *core }
 
 func (c *loginHandlers) show(v *view) error {
@@ -39,18 +39,18 @@ func (c *loginHandlers) login(v *view) error {
 	}
 	now := c.Clock()
 	begun := now
-	if !begun.After(key.LoggedOutAt) { // by the clock of a node that is ahead
+	if !begun.After(key.LoggedOutAt) { // another node with a fast clock set the logout
 		begun = key.LoggedOutAt.Add(time.Microsecond)
 	}
 	c.keep(v.w, c.seal.write(session{Key: key.ID, Issued: begun, Seen: now}))
 	return v.redirect(next)
 }
 
-// logout ends all sessions of the key that began before: a copy of the cookie is of no use from then on.
+// logout ends all earlier sessions of the key, so that a copy of the cookie is of no use.
 func (c *loginHandlers) logout(v *view) error {
 	now := c.Clock()
 	if s, key, err := c.session(v.r, now); err == nil {
-		if now.Before(s.Issued) { // by the clock of a node that is ahead
+		if now.Before(s.Issued) { // another node with a fast clock began the session
 			now = s.Issued
 		}
 		if err := c.Desk.EndSessions(v.r.Context(), key.ID, now); err != nil {
@@ -64,10 +64,10 @@ func (c *loginHandlers) logout(v *view) error {
 	return v.redirect(Root + "/login")
 }
 
-// nextOf returns a page of the console that a login may lead to. Other sites put links of theirs there. http.Redirect cleans a path only
-// afterwards, and browsers take a backslash for a slash.
+// nextOf returns the page of the console to show after a login. Another site may have put a link of its own there. http.Redirect cleans a path only
+// afterwards, and browsers treat a backslash like a slash.
 func nextOf(next string) string {
-	u, err := url.Parse(next) // which refuses control characters
+	u, err := url.Parse(next) // this refuses control characters
 	if err != nil || u.Scheme != "" || u.Host != "" || path.Clean(u.Path) != u.Path || strings.Contains(next+u.Path, `\`) {
 		return Root
 	}

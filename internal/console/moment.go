@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// seoul is where most who run drops are; UTC stands beside it where it matters.
+// seoul is the time zone of most people who run drops. Where it matters, pages also show UTC.
 var seoul = time.FixedZone("KST", 9*60*60)
 
 const (
@@ -14,7 +14,7 @@ const (
 	toMilli  = "2006-01-02 15:04:05.000"
 )
 
-// exact returns an instant to the millisecond, in Seoul.
+// exact returns an instant in Seoul, to the millisecond.
 func exact(t time.Time) string {
 	if t.IsZero() {
 		return unknown
@@ -24,22 +24,22 @@ func exact(t time.Time) string {
 
 func utc(t time.Time) string { return t.UTC().Format(toSecond) }
 
-// exact returns an instant as an element that shows it to the millisecond, in Seoul.
+// exact returns an element that shows an instant in Seoul, to the millisecond.
 func (l language) exact(t time.Time) template.HTML { return l.moment(t, "", exact(t)) }
 
-// date returns an instant as an element that shows it to the second, in Seoul.
+// date returns an element that shows an instant in Seoul, to the second.
 func (l language) date(t time.Time) template.HTML {
 	return l.moment(t, "", t.In(seoul).Format(toSecond))
 }
 
-// ago returns an instant as an element that shows how far it is from now. The script goes on to count.
+// ago returns an element that shows the distance of an instant from now. The page's script keeps counting.
 func (l language) ago(now, t time.Time) template.HTML {
 	age := now.Sub(t)
 	return l.moment(t, fmt.Sprintf(` data-age="%d"`, int(age.Seconds())), l.distance(age))
 }
 
-// moment returns an instant as an element that shows a text. A pointer or keyboard focus on it shows the exact
-// time in Seoul and in UTC, also without script. A screen reader reads that time after the text. A zero time is unknown.
+// moment returns an element that shows a text for an instant. A pointer or the keyboard focus on it shows the exact time in Seoul and in UTC, also
+// without script. A screen reader reads that time after the text. A zero time is unknown.
 func (l language) moment(t time.Time, attributes, text string) template.HTML {
 	if t.IsZero() {
 		return unknown
@@ -49,7 +49,7 @@ func (l language) moment(t time.Time, attributes, text string) template.HTML {
 		t.UTC().Format("2006-01-02T15:04:05.000Z"), both, attributes, text))
 }
 
-// distance returns how long ago something was, or in how long it will be, as browsers do (Intl.RelativeTimeFormat).
+// distance returns how long ago an instant was, or how far ahead it is, in the words of browsers (Intl.RelativeTimeFormat).
 func (l language) distance(age time.Duration) string {
 	n, ko, en := int(age.Abs().Seconds()), "초", "second"
 	switch {

@@ -2,13 +2,13 @@ package console
 
 import "slices"
 
-// An ending is how claims end: an outcome, or the cause of none. Pages, plots and scripts have its words from here, and its colour
-// from uplot.Outcomes.
+// An ending is how claims end: an outcome, or the cause of having none. Pages, plots and scripts take its words from here, and its colour from
+// uplot.Outcomes.
 type ending struct {
-	kind    string // as figures.Kind has it
+	kind    string // as in figures.Kind
 	words   sentence
-	refused bool     // the pages count it among the refused claims
-	told    sentence // what support tells a customer while the campaign is in this state; empty if the sentence has a time or a number: see chance
+	refused bool     // pages count it among the refused claims
+	told    sentence // what support tells a customer while the campaign is in this state; empty if that sentence has a time or a number: see chance
 }
 
 // outcomeEndings are the outcomes, in the order in which plots stack them.
@@ -22,7 +22,7 @@ var outcomeEndings = []ending{
 	{kind: "closed", words: sentence{"종료", "closed"}, refused: true, told: sentence{"쿠폰은 마감되었습니다.", "It is closed."}},
 }
 
-// otherEndings are those without an outcome. Only "unknown" may have been decided.
+// otherEndings are those without an outcome. Of these only claims that ended as "unknown" may have been decided.
 var otherEndings = []ending{
 	{kind: "shed", words: sentence{"과부하 거절", "shed"}},
 	{kind: "gate_unavailable", words: sentence{"게이트 응답 없음", "gate unavailable"}},
@@ -36,7 +36,7 @@ var otherEndings = []ending{
 var (
 	withoutOutcome  = kindsIn(otherEndings)
 	outcomesInPlots = append(kindsIn(outcomeEndings), withoutOutcome...)
-	// inVain are the kinds of claims that were refused.
+	// inVain has the kinds of refused claims.
 	inVain = kindsIn(slices.DeleteFunc(slices.Clone(outcomeEndings), func(e ending) bool { return !e.refused }))
 )
 
@@ -47,7 +47,7 @@ func kindsIn(endings []ending) (kinds []string) {
 	return kinds
 }
 
-// endingOf returns the ending of a kind, or that of unknown if there is no such kind.
+// endingOf returns the ending of a kind, or that of unknown if the kind does not exist.
 func endingOf(kind string) ending {
 	all := slices.Concat(outcomeEndings, otherEndings)
 	at := slices.IndexFunc(all, func(e ending) bool { return e.kind == kind })
@@ -60,7 +60,7 @@ func endingOf(kind string) ending {
 // outcome returns the words for how a claim ended.
 func (l language) outcome(kind string) string { return l.words(endingOf(kind).words) }
 
-// state returns the words for a campaign's state: open, the outcome that a newcomer's claim would get, or empty where nobody knows.
+// state returns the words for a campaign's state: open, the outcome that a newcomer's claim would get, or empty if unknown.
 func (l language) state(state string) string {
 	switch state {
 	case "":

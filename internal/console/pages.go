@@ -11,7 +11,7 @@ import (
 	"github.com/firstcome/firstcome/internal/auth"
 )
 
-// A page is one operation of a person. Only the roles in who may.
+// A page is one operation of a person. Only the roles in who may use it.
 type page struct {
 	method, path string
 	who          auth.Who
@@ -19,26 +19,26 @@ type page struct {
 	length       length
 }
 
-// A length says how long an answer takes.
+// A length is how long an answer takes.
 type length uint8
 
 const (
 	short   length = iota // it ends within readWait
-	endless               // as long as somebody looks
+	endless               // as long as the browser listens
 )
 
 const (
-	// pagesOfKey is how many pages one key reads at once, and how many streams, exports and rebuilds: the screens of one desk, twice.
+	// pagesOfKey is how many pages one key may read at once, and how many streams, exports and rebuilds: twice the screens of one desk.
 	pagesOfKey = 8
-	// mostPages is how many all keys do. It is half of the connections that the console has of its own.
+	// mostPages is the same for all keys together: half of the console's own connections.
 	mostPages = 128
 )
 
-// Those who may. A key of the role service or shop is for systems, and has no pages.
+// Callers of pages. Keys of the roles service and shop are for systems, and have no pages.
 const (
-	run  = auth.SeesAll       // steer a campaign
-	look = run | auth.Support // look one user up
-	see  = look | auth.Viewer // no user's id
+	run  = auth.SeesAll       // manages campaigns
+	look = run | auth.Support // looks up one user
+	see  = look | auth.Viewer // sees no user's id
 )
 
 // pages is the whole surface. A GET changes nothing.
@@ -87,13 +87,13 @@ func (c *Console) pages() []page {
 	}
 }
 
-// A door lets people through to a page, and answers its errors.
+// A door lets people through to a page, and answers the page's errors.
 type door struct {
 	console *Console
 	page    page
 }
 
-// readWait is how long a page may read or write.
+// readWait bounds how long a page may read or write.
 const readWait = 10 * time.Second
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// survive answers for a page that panicked, and logs where.
+// survive answers in place of a page that panicked, and logs where.
 func (d *door) survive(v *view) {
 	p := recover()
 	if p == nil {

@@ -16,32 +16,32 @@ import (
 // linesPerPage is how many lines of the audit log a page has.
 const linesPerPage = 50
 
-// A recordsPage shows the audit log, all of it or one campaign's.
+// A recordsPage shows the audit log, or its lines about one campaign.
 type recordsPage struct {
 	Campaign  string          // the filter
 	Campaigns []ledger.Status // to choose from
 	User      string          // the filter
-	Wrong     string          // with the filter
+	Wrong     string          // what is wrong with the filter
 	Lines     []recordLine
-	More      string // link to the older ones; empty if there are none
-	Of        bool   // the page is one campaign's
+	More      string // link to older lines; empty if there are none
+	Of        bool   // the page belongs to one campaign
 }
 
 // A recordLine is a line of the audit log in words.
 type recordLine struct {
 	At       time.Time
-	Actor    string // the key's name, or what else the log has
-	Key      string // the actor as the log has it, if Actor is a name
+	Actor    string // the key's name, or the actor as in the log
+	Key      string // the actor as in the log, if Actor is a name
 	What     string
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
 	Number   int64
 	Refused  bool
 	Changed  []changed
-	Note     string // the reason that somebody gave
+	Note     string // the reason that was given
 }
 
-// A changed field went from one value to another.
+// A changed is a field that changed from one value to another.
 type changed struct{ Name, From, To string }
 
 // recordHandlers show what operators did.
@@ -74,7 +74,7 @@ func (c *recordHandlers) show(v *view) error {
 	if page.Wrong != "" {
 		return v.renderOf(tabs, http.StatusUnprocessableEntity, "records", v.say("변경 이력", "Changes and audit log"), page)
 	}
-	filter.Before, _ = strconv.ParseInt(v.form.Get("before"), 10, 64) // of a link of ours
+	filter.Before, _ = strconv.ParseInt(v.form.Get("before"), 10, 64) // the number is from one of our own links
 	lines, err := c.Ledger.AuditLog(v.r.Context(), filter)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (c *recordHandlers) show(v *view) error {
 	return v.renderOf(tabs, http.StatusOK, "records", v.say("변경 이력", "Changes and audit log"), page)
 }
 
-// logged returns the campaign that a text names. The log has lines of campaigns, too, that the ledger has forgotten: an id need not name one.
+// logged returns the campaign that a text names. The log also has lines about campaigns that the ledger has forgotten, so any valid id will do.
 func (c *recordHandlers) logged(v *view, text string) (id firstcome.CampaignID, wrong string, err error) {
 	if text == "" {
 		return "", "", nil
@@ -104,7 +104,7 @@ func (c *recordHandlers) logged(v *view, text string) (id firstcome.CampaignID, 
 	return c.named(v, text)
 }
 
-// keyNames returns the keys' names by the actors of the audit log.
+// keyNames returns the names of keys by the actors in the audit log.
 func (c *core) keyNames(v *view) (map[string]string, error) {
 	keys, err := c.Desk.Keys(v.r.Context())
 	names := map[string]string{}
@@ -128,7 +128,7 @@ func (l language) lineOf(e *ledger.LogEntry, names map[string]string) recordLine
 		Name   string `json:"name"`
 		Role   string `json:"role"`
 	}
-	_ = json.Unmarshal(e.Detail, &detail) // what cannot be read is shown by firstcome audit
+	_ = json.Unmarshal(e.Detail, &detail) // firstcome audit reports what cannot be read
 	line.Note = detail.Reason
 	if detail.Name != "" {
 		line.Note = detail.Name + " (" + detail.Role + ")"
@@ -136,7 +136,7 @@ func (l language) lineOf(e *ledger.LogEntry, names map[string]string) recordLine
 	return line
 }
 
-// by says who did it, and why.
+// by returns who did something, and why.
 func (l *recordLine) by() string {
 	if l.Note == "" {
 		return l.Actor
@@ -144,7 +144,7 @@ func (l *recordLine) by() string {
 	return l.Actor + ": " + l.Note
 }
 
-// action returns what an action of the audit log is in words.
+// action returns the words for an action in the audit log.
 func (l language) action(name string) string {
 	words := map[string][2]string{
 		"campaign.create": {"캠페인을 만들었습니다", "created the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},

@@ -27,19 +27,19 @@ var (
 	errPanic     = errors.New("the page panicked")
 )
 
-// A refusal is a page that says why nothing is shown or done, and what to do.
+// A refusal is a page that says why nothing is shown or done, and what to do about it.
 type refusal struct {
 	Status int
 	Head   string
 	Why    string
-	Since  []recordLine // what was changed since the form was shown
-	Back   string       // where to look at it
+	Since  []recordLine // what has changed since the form was shown
+	Back   string       // the page on which to see it
 }
 
-// refuse answers with why.
+// refuse answers with a page about an error, or leads to the login.
 func (v *view) refuse(err error) {
 	if errors.Is(err, errNoSession) {
-		if v.r.Header.Get("Accept") == "text/event-stream" { // the login is no stream: the page goes there itself
+		if v.r.Header.Get("Accept") == "text/event-stream" { // the login page cannot be sent as a stream, so the page's script goes there
 			http.Error(v.w, "Log in at "+Root+"/login.", http.StatusUnauthorized)
 			return
 		}
@@ -63,7 +63,7 @@ func (v *view) refuse(err error) {
 	}
 }
 
-// since returns what was changed of a campaign since the version that the form showed, the latest first.
+// since returns what has changed about a campaign since the version in the form, the latest change first.
 func (v *view) since() (lines []recordLine, back string) {
 	id, err := v.campaign()
 	if err != nil {
@@ -92,7 +92,7 @@ func (v *view) since() (lines []recordLine, back string) {
 	return lines, back
 }
 
-// refusalOf is the one table from errors to what people read.
+// refusalOf is the only table from errors to what people read about them.
 func (v *view) refusalOf(err error) refusal {
 	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
 	var field *firstcome.FieldError
@@ -124,7 +124,7 @@ func (v *view) refusalOf(err error) refusal {
 		return refusal{Status: http.StatusUnprocessableEntity, Head: v.say("이 값은 쓸 수 없습니다", "This value is not accepted"), Why: v.why(field) + ". " + nothing}
 	case errors.Is(err, firstcome.ErrBelowInForce), errors.Is(err, firstcome.ErrClosed), errors.Is(err, firstcome.ErrAlreadyVoided), errors.Is(err, firstcome.ErrResolvedLetter), errors.Is(err, firstcome.ErrCampaignExists), errors.Is(err, record.ErrRefused), errors.Is(err, operate.ErrNoRemoteGate), errors.Is(err, gate.ErrRetired):
 		return refusal{Status: http.StatusConflict, Head: v.say("지금은 할 수 없습니다", "This cannot be done now"), Why: v.why(err) + ". " + nothing}
-	case errors.Is(err, firstcome.ErrPending): // also if that one is unfinished
+	case errors.Is(err, firstcome.ErrPending): // also if the earlier change is the unfinished one
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("앞선 변경이 아직 반영 중입니다", "An earlier change is on its way"), Why: nothing + " " + v.say("그것이 게이트에 닿으면 다시 해 주세요.", "Try again once that change has reached the gate.")}
 	case errors.Is(err, gate.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch):
 		return refusal{Status: http.StatusServiceUnavailable, Head: v.say("곧 반영됩니다", "It will take effect"), Why: v.say("변경은 기록되었습니다. 이 노드의 게이트나 코드 비밀키가 캠페인의 것과 달라, 다른 노드가 반영해야 합니다. 노드의 로그에 무엇을 할지 나와 있습니다.", "The change is in the ledger. This node has another gate or code secret than the campaign, so another node has to bring it to the gate. The node's log says what to do.")}
@@ -159,7 +159,7 @@ func (v *view) refusalOf(err error) refusal {
 	return refusal{Status: http.StatusServiceUnavailable, Head: v.say("되었는지 알 수 없습니다", "It is not known whether the change was made"), Why: v.say("원장이나 게이트가 되었다고 답하지 않았습니다. 이유는 노드의 로그에 있습니다.", "The ledger or the gate did not say that it was done, and the node's log says why.") + " " + undone}
 }
 
-// ofGate returns the refusal of an error about a gate that decides nothing, or about a coupon on its way from there, if it is one.
+// ofGate returns the refusal for a gate that decides nothing, or for a coupon that is not recorded yet. It returns false for other errors.
 func (v *view) ofGate(err error) (refusal, bool) {
 	nothing := v.say("아무것도 바뀌지 않았습니다.", "Nothing was changed.")
 	var full *recovery.NoRoomError
@@ -226,7 +226,7 @@ func (v *view) why(err error) string {
 	var field *firstcome.FieldError
 	if v.lang == english {
 		if errors.As(err, &field) && (field.Field == "user_id" || field.Field == "campaign") {
-			return field.Reason // which names it
+			return field.Reason // the reason names the field
 		}
 		return err.Error()
 	}
@@ -238,7 +238,7 @@ func (v *view) why(err error) string {
 			return c.ko
 		}
 	}
-	if errors.As(err, &field) && hasHangul(field.Reason) { // the console's own
+	if errors.As(err, &field) && hasHangul(field.Reason) { // it is one of the console's own reasons
 		return field.Field + ": " + field.Reason
 	}
 	return "받을 수 없는 값입니다"
@@ -253,12 +253,12 @@ func hasHangul(text string) bool {
 	return false
 }
 
-// whyID returns what is wrong with an id of a kind: user_id or campaign.
+// whyID returns what is wrong with an id. kind is user_id or campaign.
 func (v *view) whyID(kind string, err error) string {
 	return v.why(&firstcome.FieldError{Field: kind, Reason: err.Error()})
 }
 
-// fieldWrong returns what is wrong with a field of a form, beside which it stands.
+// fieldWrong returns what is wrong with a field, for the text beside it.
 func (v *view) fieldWrong(field *firstcome.FieldError) string {
 	if v.lang == english {
 		return strings.ReplaceAll(field.Reason, "null", "empty") // a form has no null

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// cookieName carries the session. With TLS the prefix has browsers refuse it from any other host.
+	// cookieName is the cookie of the session. With TLS, its prefix makes browsers refuse it from any other host.
 	cookieName       = "firstcome"
 	secureCookieName = "__Host-firstcome"
-	// idle ends a session that nobody used; longest ends any but that of a viewer who follows a Live page.
+	// idle ends an unused session. longest ends every session, except that of a viewer who follows a Live page.
 	idle    = 12 * time.Hour
 	longest = 7 * 24 * time.Hour
-	// reseal is how old a session's last sight may become before its cookie is written again.
+	// reseal is how long ago a session may have been seen before its cookie is written again.
 	reseal = 5 * time.Minute
 )
 
-// A session says who is logged in. Nothing of it is stored, so every node takes it, until its key is revoked or logged out.
+// A session says who is logged in. No node stores it, so every node accepts it until its key is revoked or logged out.
 type session struct {
 	Key          string // the API key's id
 	Issued, Seen time.Time
@@ -37,41 +37,41 @@ type seal struct{ cipher.AEAD }
 func newSeal(secret firstcome.Secret) *seal {
 	block, err := aes.NewCipher(secret.Key("console session 2"))
 	if err != nil {
-		panic(err) // 32 bytes
+		panic(err) // the key has 32 bytes
 	}
 	sealed, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(err) // AES
+		panic(err) // AES has the right block size
 	}
 	return &seal{sealed}
 }
 
-// write returns the session, sealed.
+// write returns the session in sealed form.
 func (s *seal) write(in session) string {
 	plain := binary.BigEndian.AppendUint64(nil, uint64(in.Issued.UnixMicro()))
 	plain = binary.BigEndian.AppendUint64(plain, uint64(in.Seen.UnixMicro()))
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, append(plain, in.Key...), nil))
 }
 
-// A doneNote says what was done, to the page that shows it.
+// A doneNote tells a page what was done.
 type doneNote struct {
 	Done, Path string
 	At         time.Time
 }
 
-// noteLasts is how long a page says what was done, also when it is loaded again.
+// noteLasts is how long a page says what was done, also when it is reloaded.
 const noteLasts = 30 * time.Second
 
-// ofNotes has nobody take a note for a session.
+// ofNotes keeps a note from being accepted as a session.
 var ofNotes = []byte("done")
 
-// note returns a note, sealed.
+// note returns a note in sealed form.
 func (s *seal) note(n doneNote) string {
-	text, _ := json.Marshal(n) // texts and an instant
+	text, _ := json.Marshal(n) // texts and an instant can always be encoded
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, text, ofNotes))
 }
 
-// noted returns what note has sealed, or false.
+// noted opens a sealed note. It returns false if the text is none.
 func (s *seal) noted(text string) (n doneNote, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *seal) noted(text string) (n doneNote, ok bool) {
 
 var errNoSession = errors.New("there is no session")
 
-// read returns a session that is still good at now.
+// read opens a sealed session. It returns errNoSession if the text is none, or if the session is over at now.
 func (s *seal) read(text string, now time.Time) (session, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *core) keep(w http.ResponseWriter, text string) {
 	http.SetCookie(w, &cookie)
 }
 
-// person returns who sent a request.
+// person returns the person who sent a request.
 func (c *core) person(w http.ResponseWriter, r *http.Request) (person, error) {
 	if c.Auth.Open() {
 		return person{Role: firstcome.Admin, Name: "local", Actor: "local"}, nil
@@ -139,7 +139,7 @@ func (c *core) person(w http.ResponseWriter, r *http.Request) (person, error) {
 	return personOf(key), nil
 }
 
-// session returns a request's session, which is good at now, and its key.
+// session returns a request's session, if it is good now, and its key.
 func (c *core) session(r *http.Request, now time.Time) (s session, key firstcome.Key, err error) {
 	cookie, err := r.Cookie(c.cookieName())
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *session) use(now time.Time, role firstcome.Role, streams bool) bool {
 // A person is who is logged in.
 type person struct {
 	Role  firstcome.Role
-	Name  string // of the key
+	Name  string // the key's name
 	Actor string // for the audit log, as the API writes it
 }
 

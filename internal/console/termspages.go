@@ -21,7 +21,7 @@ type newPage struct {
 	Form    newForm
 	Wrong   map[string]string // by field
 	Checked []doctor.Finding  // nil if not checked yet
-	OpensAt time.Time         // as it was understood
+	OpensAt time.Time         // as the form was understood
 	Terms   firstcome.Terms
 }
 
@@ -37,12 +37,12 @@ func (c *campaignHandlers) showNew(v *view) error {
 			return err
 		}
 		page.Form = formOf(s.Terms)
-		page.Form.OpensAt, page.Form.ClosesAt = "", "" // when it opens is for people to say
+		page.Form.OpensAt, page.Form.ClosesAt = "", "" // a person must choose the times anew
 	}
 	return v.render(http.StatusOK, "new", v.say("새 캠페인", "Create a campaign"), page)
 }
 
-// create shows what is understood first, with what to look at before it opens; the second time it makes the campaign.
+// create first shows how the form was understood, with a checklist for the opening. The second time it creates the campaign.
 func (c *campaignHandlers) create(v *view) error {
 	page := newPage{Wrong: map[string]string{}, Form: v.typedForm()}
 	id := page.read(v)
@@ -58,13 +58,13 @@ func (c *campaignHandlers) create(v *view) error {
 		}
 		status = http.StatusConflict
 	default:
-		page.Form.ID = string(id) // the form makes this one, also if it is sent twice
+		page.Form.ID = string(id) // if the form is sent twice, both name the same campaign
 		page.Checked = c.checkList(v, &page)
 	}
 	return v.render(status, "new", v.say("새 캠페인", "Create a campaign"), page)
 }
 
-// taken returns why a campaign cannot have an id; empty: that is not what an error says.
+// taken returns why a campaign cannot have an id. It returns "" if the error has another cause.
 func (c *campaignHandlers) taken(v *view, err error) string {
 	switch {
 	case errors.Is(err, firstcome.ErrCampaignExists):
@@ -76,7 +76,7 @@ func (c *campaignHandlers) taken(v *view, err error) string {
 	return ""
 }
 
-// read understands the form, and returns the campaign's id.
+// read parses the form, and returns the campaign's id.
 func (p *newPage) read(v *view) firstcome.CampaignID {
 	f, t := &p.Form, &p.Terms
 	t.Answer, t.Waitlist = firstcome.AnswerWhen(f.Answer), f.Waitlist != ""
@@ -100,7 +100,7 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 	return id
 }
 
-// refuse puts what is wrong with terms to its fields.
+// refuse puts each error about the terms beside its field.
 func (p *newPage) refuse(v *view, err error) {
 	var field *firstcome.FieldError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Terms.Check joins them
@@ -112,7 +112,7 @@ func (p *newPage) refuse(v *view, err error) {
 	}
 }
 
-// checkList says what to look at before the campaign opens.
+// checkList returns what to check before the campaign opens.
 func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings) {
 	t, now := &p.Terms, c.Clock()
 	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각을 확인하세요.", "Check the time."), "%s", c.opening(v, t.OpensAt, now))
@@ -144,7 +144,7 @@ func (c *campaignHandlers) credentials(v *view) string {
 	return v.say("키나 토큰이 필요합니다.", "a key or a token is needed")
 }
 
-// opening returns when it opens, in Seoul and UTC, and how far that is.
+// opening returns the instant of the opening in Seoul and in UTC, and how far away it is.
 func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 	switch {
 	case at.IsZero():
@@ -160,18 +160,18 @@ func (l language) both(at time.Time) string {
 	return at.In(seoul).Format(toSecond) + l.say(" 서울", " Seoul") + " = " + utc(at) + " UTC"
 }
 
-// A termsPage has all terms of a campaign, and who changed what.
+// A termsPage shows all terms of a campaign, and who changed what.
 type termsPage struct {
-	newPage  // the terms that can be changed here, as they are or as somebody typed them
+	newPage  // the terms that may change, as they are or as typed
 	Row      campaignRow
 	Version  int64
 	Closed   bool
 	Answered string
 	Pace     string
 	Waitlist bool
-	Terms    []changed // of a closed campaign, all
-	Changes  []changed // what was asked for, and needs the campaign's name typed
-	Typed    []field   // what was asked for, as the form has it
+	Terms    []changed // all terms of a closed campaign
+	Changes  []changed // the requested changes, which need the campaign's name typed
+	Typed    []field   // the requested changes, as fields of the form
 	NotTyped string
 	Note     string
 	Lines    []recordLine // the latest changes
@@ -206,7 +206,7 @@ func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, pa
 	return v.renderOf(tabsOf(s, "terms"), status, "terms", v.say("조건", "Terms"), page)
 }
 
-// changeTerms shows first what becomes what, and changes it when the campaign's name or id was typed.
+// changeTerms previews a change of terms, and makes it once the campaign's name or ID was typed.
 func (c *campaignHandlers) changeTerms(v *view) error {
 	s, version, err := v.shownStatus()
 	if err != nil {
@@ -234,7 +234,7 @@ func (c *campaignHandlers) changeTerms(v *view) error {
 	return v.doneAt(s.ID, "changed")
 }
 
-// typedFields returns what a form of terms sent, for the form that confirms it.
+// typedFields returns the fields of a form of terms, for the form that confirms it.
 func typedFields(form url.Values) (all []field) {
 	for name, values := range form {
 		if name != "version" && name != "typed" {
