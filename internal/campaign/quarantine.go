@@ -10,7 +10,7 @@ import (
 // repeat "sold out" until its lease ends. So returned stock is quarantined: no claim gets it for quarantineFor,
 // and no lease is granted in that time.
 
-// quarantineFor is how long returned stock is quarantined. It is longer than refusalLease, because the clocks
+// quarantineFor is how long returned stock is quarantined. It is longer than sqlgate.refusalLease, because the clocks
 // of two machines may run at different speeds.
 const quarantineFor = 250 * time.Millisecond
 
@@ -18,8 +18,8 @@ const quarantineFor = 250 * time.Millisecond
 // clock. It does not end by the gate's time, because that stops after the clock goes back, until the clock
 // catches up.
 type quarantined struct {
-	Coupons int64
-	Until   time.Time
+	Coupons int64     // returned coupons that no claim gets before Until
+	Until   time.Time // when the quarantine ends
 	// The window before it was widened. Zero if it was not widened.
 	opensAt, closesAt time.Time
 	// SoldOut is true if claims got sold_out when the quarantine began. Nodes may still repeat that answer, so

@@ -14,28 +14,28 @@ import (
 // A Stock is the part of a campaign's row on which decisions depend.
 type Stock struct {
 	firstcome.Campaign
-	TermsVersion int64
-	InForce      int64
-	Issued       int64
-	LastNumber   int64
-	Position     int64
-	DecidedAt    time.Time
+	TermsVersion int64     // the version of the terms in force
+	InForce      int64     // coupons in force
+	Issued       int64     // coupons ever issued, including voided coupons
+	LastNumber   int64     // the highest number that the ledger has
+	Position     int64     // of the last fact
+	DecidedAt    time.Time // no later decision has an earlier time
 	Line         firstcome.Line
 	// These fields are set if nodes share the ledger:
-	Clock       time.Time // the server's clock, read after the row was locked
-	Quarantined quarantined
+	Clock       time.Time   // the server's clock, read after the row was locked
+	Quarantined quarantined // stock and terms that claims do not see yet
 	// QuarantineMoved is true if recallQuarantine changed the quarantine, so that it differs from the row.
 	QuarantineMoved bool
 	// These fields are set if the campaign has a remote gate:
-	Applied        int64 // version of the last change that the gate has
-	Epoch          int64
+	Applied        int64  // version of the last change that the gate has
+	Epoch          int64  // of the gate
 	Ceiling        int64  // the highest number that the gate may assign: see Rows.Grant
 	DrainedThrough int64  // see record.Drained.Through
 	DeadLetters    int64  // dead letters with a number, including resolved ones
 	Marker         string // see firstcome.Change
 	// Away is the error of a campaign that another Redis decides, or nil.
 	Away error
-	// Attempt is the number of the last rebuild of the gate. rebuildingAt is its last heartbeat, or zero if no
+	// Attempt is the number of the last rebuild of the gate. RebuildingAt is its last heartbeat, or zero if no
 	// rebuild is in progress.
 	Attempt      int64
 	RebuildingAt time.Time

@@ -38,7 +38,7 @@ func (g *Gate) ticketsOf(t *sqldb.Tx, all []*claims) (map[firstcome.CampaignID]m
 // An eachTicket is called with each ticket that is found.
 type eachTicket func(id firstcome.CampaignID, user firstcome.UserID, number int64)
 
-// lookTicketsSQLiteQueries seek each user in the index: see lookSQLiteQueries.
+// lookTicketsSQLiteQueries seek each user in the index: see campaign.lookSQLiteQueries.
 var lookTicketsSQLiteQueries = sqldb.InEveryWidth(`SELECT campaign_id, user_id, ticket FROM (VALUES %s) AS claim
 	CROSS JOIN tickets INDEXED BY tickets_p9_one_per_user
 	ON user_id = claim.column1 AND campaign_id = claim.column2 AND generation = claim.column3 WHERE ended_at IS NULL`, `(?,?,?)`)
