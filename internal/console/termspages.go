@@ -37,7 +37,7 @@ func (c *campaignHandlers) showNew(v *view) error {
 			return err
 		}
 		page.Form = formOf(s.Terms)
-		page.Form.OpensAt, page.Form.ClosesAt = "", "" // a person must choose the times anew
+		page.Form.OpensAt, page.Form.ClosesAt = "", "" // a person must choose new times
 	}
 	return v.render(http.StatusOK, "new", v.say("새 캠페인", "Create a campaign"), page)
 }
