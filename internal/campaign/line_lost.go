@@ -28,7 +28,10 @@ func LoseLine(t *sqldb.Tx, s *Stock, now time.Time) error {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	return loseGeneration(t, s, now)
+	if err := InsertPast(t, s.ID, s.Line.Ended(ReasonLost, now)); err != nil {
+		return err
+	}
+	return beginLine(t, s)
 }
 
 // MayBeLined reports whether users may be in line, even if the ledger knows of no ticket. It checks also the pace of earlier terms,
@@ -48,12 +51,4 @@ func MayBeLined(t *sqldb.Tx, s *Stock) (is bool, err error) {
 		return err
 	})
 	return is, err
-}
-
-// loseGeneration ends the current generation with ReasonLost.
-func loseGeneration(t *sqldb.Tx, s *Stock, now time.Time) error {
-	if err := InsertPast(t, s.ID, s.Line.Ended(ReasonLost, now)); err != nil {
-		return err
-	}
-	return beginLine(t, s)
 }

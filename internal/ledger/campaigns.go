@@ -16,9 +16,6 @@ type Campaigns struct {
 	rows *campaign.Rows
 }
 
-// newCampaigns returns the campaigns of a ledger.
-func newCampaigns(r *campaign.Rows) *Campaigns { return &Campaigns{db: r.DB, rows: r} }
-
 // Create creates a campaign, as its change 1. ErrCampaignExists means that its id is taken. A joined FieldError means that its terms
 // are not allowed.
 func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.CampaignID, terms firstcome.Terms) error {

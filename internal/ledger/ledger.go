@@ -116,7 +116,7 @@ func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
 	}
 	r, n := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})
 	return &Ledger{
-		Gate: sqlgate.New(r, o.MaxLine), Campaigns: newCampaigns(r), Epochs: epoch.New(r),
+		Gate: sqlgate.New(r, o.MaxLine), Campaigns: &Campaigns{db: r.DB, rows: r}, Epochs: epoch.New(r),
 		Reads: &Reads{db: d, rows: r, news: n, search: make(chan struct{}, 1)}, Recorder: &Recorder{db: d, rows: r},
 		Followers: &Followers{db: d}, Desk: &Desk{db: d},
 		db: d, rows: r,

@@ -31,7 +31,11 @@ func (r *recording) lines() error {
 		return nil
 	}
 	for _, p := range r.report.Past {
-		if err := r.addPast(p); err != nil {
+		known, err := r.Exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
+		if err == nil && !known {
+			err = campaign.InsertPast(r.Tx, r.ID, p)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -40,13 +44,4 @@ func (r *recording) lines() error {
 		return nil
 	}
 	return campaign.SetLine(r.Tx, r.ID, l)
-}
-
-// addPast adds a generation that ended, unless the ledger has it.
-func (r *recording) addPast(p firstcome.PastLine) error {
-	known, err := r.Exists(`SELECT count(*) FROM past_lines WHERE campaign_id = ? AND generation = ?`, string(r.ID), p.Generation)
-	if err != nil || known {
-		return err
-	}
-	return campaign.InsertPast(r.Tx, r.ID, p)
 }
