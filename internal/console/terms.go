@@ -17,24 +17,24 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// A newForm has the fields of a campaign's form, as typed.
+// A newForm is what somebody typed.
 type newForm struct {
 	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Waitlist, Benefit, ValidFor, ValidUnit, ValidUntil string
 }
 
-// formTime is the format in which browsers write an instant without a zone. Its zone is Seoul's.
+// formTime is how a browser writes an instant without a zone: it is Seoul's.
 const formTime = "2006-01-02T15:04:05"
 
-// A unit is a unit for the validity of coupons.
+// A unit is one in which people type how long a coupon is valid.
 type unit struct {
 	name string
 	of   time.Duration
 }
 
-// validUnits are these units, the largest first.
+// validUnits are the units, the largest first.
 var validUnits = []unit{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}}
 
-// formOf returns the form that shows these terms.
+// formOf returns the form of terms.
 func formOf(t firstcome.Terms) newForm {
 	f := newForm{
 		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit), ValidUnit: validUnits[0].name,
@@ -64,7 +64,7 @@ func formOf(t firstcome.Terms) newForm {
 	return f
 }
 
-// typedTime returns an instant as forms write it, or "" if there is none.
+// typedTime returns an instant as the form has it, or nothing for none.
 func typedTime(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -72,7 +72,7 @@ func typedTime(at time.Time) string {
 	return at.In(seoul).Format(formTime)
 }
 
-// typedForm returns the form as typed.
+// typedForm returns what somebody typed.
 func (v *view) typedForm() newForm {
 	get := func(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 	return newForm{
@@ -82,8 +82,8 @@ func (v *view) typedForm() newForm {
 	}
 }
 
-// readInto changes those terms that differ from the form and may change while people claim. It keeps all other terms, because a form cannot hold
-// every value, such as microseconds.
+// readInto writes each field of the form that its user changed into the terms, if that term may change while people claim. A term whose field is
+// unchanged stays as it is, because the field may not show all of it, such as microseconds.
 func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 	f, was := &p.Form, formOf(*t)
 	t.Name = f.Name
@@ -101,7 +101,7 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 		name, typed, was string
 		into             *time.Time
 	}{{"opens_at", f.OpensAt, was.OpensAt, &t.OpensAt}, {"closes_at", f.ClosesAt, was.ClosesAt, &t.ClosesAt}, {"valid_until", f.ValidUntil, was.ValidUntil, &t.ValidUntil}} {
-		if at.typed != at.was && at.typed+":00" != at.was { // browsers may leave out seconds that are zero
+		if at.typed != at.was && at.typed+":00" != at.was { // browsers may drop seconds that are zero
 			*at.into = p.instant(v, at.name, at.typed)
 		}
 	}
@@ -113,21 +113,21 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 	}
 }
 
-// benefit parses a benefit: JSON, or a text.
+// benefit reads a text or JSON.
 func (p *newPage) benefit(v *view, typed string) json.RawMessage {
 	benefit := json.RawMessage(typed)
 	switch {
 	case typed == "":
 		return nil
 	case !json.Valid(benefit):
-		benefit, _ = json.Marshal(typed) // a text is a benefit too
+		benefit, _ = json.Marshal(typed) // a text is a benefit, too
 	case !isPlain(benefit):
 		p.Wrong["benefit"] = v.say("같은 이름이 두 번 있거나, 너무 깊거나, 글자가 깨졌습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
 	}
 	return benefit
 }
 
-// validFor parses how long a coupon is valid. Zero means forever.
+// validFor reads how long a coupon is valid; zero means forever.
 func (p *newPage) validFor(v *view, f *newForm) time.Duration {
 	if f.ValidFor == "" {
 		return 0
@@ -141,7 +141,7 @@ func (p *newPage) validFor(v *view, f *newForm) time.Duration {
 	return time.Duration(n) * validUnits[at].of
 }
 
-// isPlain reports whether every reader reads a benefit alike. The API demands the same: no repeated key, no lone surrogate, at most 32 levels.
+// isPlain reports whether every reader reads a benefit alike, as the API does: no key twice, no lone surrogate, at most 32 deep.
 func isPlain(benefit []byte) bool {
 	for d := jsontext.NewDecoder(bytes.NewReader(benefit)); ; {
 		switch _, err := d.ReadToken(); {
@@ -153,7 +153,7 @@ func isPlain(benefit []byte) bool {
 	}
 }
 
-// instant parses a time of the form, in Seoul's zone.
+// instant reads a time of the form, which is Seoul's.
 func (p *newPage) instant(v *view, field, text string) time.Time {
 	if text == "" {
 		return time.Time{}
@@ -167,7 +167,7 @@ func (p *newPage) instant(v *view, field, text string) time.Time {
 	return time.Time{}
 }
 
-// differences returns the terms that differ, or all terms of a new campaign that are set.
+// differences returns what of the terms is not the same; of a new campaign all that is set.
 func (l language) differences(before, after *firstcome.Terms) (all []changed) {
 	first := before == nil
 	if first {
@@ -220,7 +220,7 @@ func (l language) differences(before, after *firstcome.Terms) (all []changed) {
 	return all
 }
 
-// pace returns the words for a pace.
+// pace returns a pace in words.
 func (l language) pace(p *firstcome.Pace) string {
 	switch {
 	case p == nil:
@@ -231,7 +231,7 @@ func (l language) pace(p *firstcome.Pace) string {
 	return l.say("초당 %s장", "%s a second", l.number(p.PerSecond))
 }
 
-// answered returns the words for when a claim is answered.
+// answered returns when a claim is answered, in words.
 func (l language) answered(when firstcome.AnswerWhen) string {
 	if when == firstcome.Decided {
 		return l.say("게이트가 결정하자마자", "as soon as the gate decided")

@@ -168,7 +168,8 @@ func (c *Counter) Served(id firstcome.CampaignID, coupons int) {
 }
 
 // Undecided counts a claim that ended with an error. It does not count claims for a campaign that does not exist, or whose callers left before the
-// answer. While the ledger is down, it is unknown which campaigns exist, so such a claim does not displace another campaign's counts.
+// answer. While the ledger is down, the campaign of a
+// claim may not exist. So if it has no counts yet, the claim begins them only where that displaces no other campaign's counts.
 func (c *Counter) Undecided(ctx context.Context, id firstcome.CampaignID, err error) {
 	switch kind := kindOf(err); {
 	case errors.Is(err, firstcome.ErrNoCampaign):

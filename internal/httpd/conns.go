@@ -27,7 +27,7 @@ type conns struct {
 type conn struct {
 	net.Conn
 	in     *conns
-	idle   atomic.Bool  // it has neither a request nor a part that net/http would answer
+	idle   atomic.Bool  // no request is under way, and no part of one has come that net/http would answer with an error
 	waits  atomic.Int64 // see attend.go
 	replay []byte       // bytes that a lane has read and net/http has not
 	handed bool         // it began in a lane, and net/http has it now

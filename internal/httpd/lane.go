@@ -199,13 +199,13 @@ func (l *lane) answer(t *turn) ending {
 	return goesOn
 }
 
-// isDue reports whether a deadline must be renewed that was last set, to long later, at the time set, and if so sets set to now. It allows a deadline
-// to be a sixteenth of long too early, because setting one costs more than the handler's own code.
-func isDue(set *time.Time, now time.Time, long time.Duration) bool {
-	if now.Sub(*set) < long/16 {
+// isDue reports whether a connection's deadline must be renewed, and if so notes in renewed that it is renewed now. A deadline lies long after its
+// renewal. It may be a sixteenth of long too early, because renewing it costs more than the handler's own code.
+func isDue(renewed *time.Time, now time.Time, long time.Duration) bool {
+	if now.Sub(*renewed) < long/16 {
 		return false
 	}
-	*set = now
+	*renewed = now
 	return true
 }
 

@@ -16,9 +16,11 @@ import (
 
 // Limits bound an Issuer. The zero value of a field means its default.
 type Limits struct {
-	Batch   int           // the most claims in one call of the gate; default 512
-	Waiting int           // the most claims of one campaign that wait; others get ErrTooMany; default 16384
-	Gate    time.Duration // time-out of a gate call, which may be up to a 64th shorter, and the longest wait of a claim before its call; default 5s
+	Batch   int // the most claims in one call of the gate; default 512
+	Waiting int // the most claims of one campaign that wait; others get ErrTooMany; default 16384
+	// Gate is the time-out of a gate call, and the longest wait of a claim before its call; default 5s. Calls share a timer, so a call may get up to a
+	// 64th less.
+	Gate time.Duration
 	// OnBatch, if not nil, is called after each call of the gate.
 	OnBatch func(claims int, took time.Duration, err error)
 	// Teller, if not nil, is asked before a user is told a place in line.

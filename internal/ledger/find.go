@@ -60,8 +60,8 @@ func (c Choice) has(f firstcome.Coupon) bool {
 		(c.User == "" || c.User == f.User) && (c.Code == "" || c.Code == f.Code) && (c.Number == 0 || c.Number == f.Number)
 }
 
-// numbersOf returns the numbers of a user's coupons, and with Voided also of those that were voided. It finds these in the audit log,
-// because an index of voided coupons would make each claim more expensive on MariaDB.
+// numbersOf returns the numbers of a user's coupons, and those of the user's voided coupons if the choice wants them. It finds the voided
+// ones in the audit log, because an index of voided coupons would make each claim more expensive on MariaDB.
 func (rd *Reads) numbersOf(ctx context.Context, id firstcome.CampaignID, c Choice) (numbers []int64, next int64, err error) {
 	held, err := rd.rows.CouponOf(ctx, id, c.User)
 	switch {

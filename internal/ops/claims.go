@@ -18,20 +18,19 @@ type claimMetrics struct {
 	took, batches, gate prometheus.Histogram
 }
 
-// Why a claim has no outcome. Only unknown always concerns an operator: any client can ask for a campaign that does not exist, or leave before the
-// answer.
+// Why a claim has no outcome. A client alone can cause not_found and gone, so they are no sign of trouble.
 const (
 	claimUnknown  = "unknown"   // the gate may have decided it: 503
 	claimShed     = "shed"      // too many claims waited, and nothing was decided: 503
 	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was decided: 503
 	claimNotFound = "not_found" // there is no such campaign: 404
-	claimGone     = "gone"      // the caller left before the answer
+	claimGone     = "gone"      // the caller left before the answer. A lane does not notice that: its claims are decided, and counted by their outcomes
 )
 
 func newClaimMetrics() claimMetrics {
 	m := claimMetrics{
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "firstcome_claims_total", Help: "Claims by outcome. Without an outcome: unknown (it may have been decided); shed, gate_unavailable, gate_full, line_full, stopping, mismatch, not_found (nothing was decided); gone (the caller left).",
+			Name: "firstcome_claims_total", Help: "Claims by outcome. Without an outcome: unknown (it may have been decided); shed, gate_unavailable, gate_full, line_full, stopping, mismatch, not_found (nothing was decided); gone (the caller left, as far as net/http noticed; a lane does not).",
 		}, []string{"outcome"}),
 		took:    histogram("firstcome_claim_seconds", "Time from a claim's arrival, once all of its body is there, to its answer.", latencies),
 		batches: histogram("firstcome_batch_claims", "Claims that went to the gate at once.", prometheus.ExponentialBuckets(1, 2, 10)),

@@ -155,8 +155,8 @@ func (r *Recorder) campaign(id firstcome.CampaignID) *campaignState {
 	return c
 }
 
-// give records a batch, and reports the ledger's answer to the gate through settle. If the gate lacks dead letters that the answer takes for known,
-// give asks the ledger for these too, and reports again.
+// give records a batch, and reports the ledger's answer to the gate through settle. The answer leaves out dead letters that the gate has already heard
+// of. If the gate has not heard of some of them, give asks the ledger for those, too, and reports again.
 func (r *Recorder) give(ctx context.Context, c *campaignState, b Batch, settle func(Drained) (before int64, err error)) error {
 	if b.Told = c.told; len(b.Coupons) > 0 {
 		point.Reach(point.Taken)

@@ -234,8 +234,8 @@ func (r *Recorder) bury(ctx context.Context, b Batch, cause string) (Drained, er
 }
 
 // ask calls the ledger once. While the breaker is open, a campaign that has failed waits and keeps its batch. If it gave the batch back, all
-// campaigns' entries would be read repeatedly while nothing can be recorded. A campaign that has not failed does not wait, because other campaigns'
-// damaged rows may have opened the breaker.
+// campaigns' entries would be read repeatedly while nothing can be recorded. A campaign that has not failed calls the ledger although the breaker is
+// open, because damaged rows of other campaigns may have opened it.
 func (r *Recorder) ask(ctx context.Context, about Recording, call func(context.Context) (Drained, error)) (Drained, error) {
 	try := func() (Drained, error) { return r.try(ctx, about, call) }
 	for waits := r.again.waits(); ; {

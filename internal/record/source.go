@@ -73,7 +73,7 @@ type Batch struct {
 	Attempt  int64              // the attempt at a rebuild that returns the batch; 0 if none does
 	Marker   string             // the UID of the coupons' campaign: see firstcome.Change; empty if unknown
 	Coupons  []firstcome.Coupon // in number order; Recorded is false
-	// Told is the number up to which the gate is known to have been told of all dead letters.
+	// Told is a number: the recorder knows that the gate has heard of every dead letter up to it.
 	Told    int64
 	Line    gate.LineReport
 	Garbage []Garbage

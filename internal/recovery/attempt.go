@@ -97,7 +97,9 @@ var errReload = errors.New("the ledger must be loaded again")
 // steps takes the steps in their order, which the package comment explains.
 func (a *attempt) steps(ctx context.Context) error {
 	point.Reach(point.Begun)
-	const again = 5 // the index of the step at which a reload begins. It reads the journal again, which is still there, for a ledger that failed over
+	// again is the index of the step at which a reload begins. It reads the frozen journal again: a ledger that failed over may have lost what was
+	// recorded from it.
+	const again = 5
 	steps := []func(context.Context) error{
 		a.room,
 		a.freeze,

@@ -10,7 +10,7 @@
 //	fine      the server's run differs, or        the server has the gate's name      note it                     –                                    503                                   suspect
 //	          keys are missing
 //	suspect   a look at the campaign              both runs durable, all agrees       verify                      run, epoch, version, last number     503                                   fine
-//	suspect   a look at the campaign              the gate is not ahead               begin                       attempt in the ledger's row, 10 s    decided, perhaps; not recorded        begun
+//	suspect   a look at the campaign              the gate is not ahead               begin                       attempt in the ledger's row, 10 s    decided if possible; not recorded     begun
 //	begun     –                                   memory for a second copy of keys    freeze                      attempt                              503                                   frozen
 //	frozen    the gate is ahead                   still so in a later ledger read     refuse                      –                                    503                                   older
 //	frozen    –                                   –                                   empty, load, carry          attempt, also in the keys' names     503                                   loaded

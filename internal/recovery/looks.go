@@ -145,8 +145,8 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 // found it lost may have come between two steps of another node's rebuild: after the ledger ended the epoch, and before the gate was switched. Then
 // the gate is right by now.
 //
-// A frozen gate gets switchTime to be switched. A rebuild of it while its owner lives would end an epoch in which no coupon was issued. If the
-// attempt before was abandoned, no rebuild is needless: its owner may have died before it froze the gate.
+// needless waits up to switchTime for a frozen gate to be switched: the node that froze it may still be at work, and a second rebuild would only end
+// one more epoch, in which no coupon was issued. If that node has abandoned its attempt, no rebuild is needless: it may have died before it froze the gate.
 func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
 	if attempt.Left {
 		return false

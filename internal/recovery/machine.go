@@ -185,8 +185,8 @@ type Stats struct {
 }
 
 const (
-	// leasesEnd is how long after a freeze the last lease of a refusal that the gate granted has ended. It is as long as a gate quarantines stock
-	// (250 ms), and longer than a refusal's lease (200 ms).
+	// leasesEnd is the wait between a gate's freeze and the end of its epoch. No node repeats a refusal of the frozen gate after it. It is as long as
+	// a gate quarantines stock (250 ms), and longer than a node may repeat a refusal (200 ms).
 	leasesEnd = 250 * time.Millisecond
 	// sideBySide is how many campaigns a node rebuilds at once.
 	sideBySide = 4

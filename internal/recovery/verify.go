@@ -70,7 +70,8 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	if err == nil {
 		err = hasHolders(ctx, r.book, r.gate, a)
 	}
-	if err == nil && want.Answer == firstcome.Decided { // with firstcome.Recorded, no user was told of a coupon that the ledger lacks
+	// Another node may know a number that both gate and ledger lack, if users are answered before their coupons are recorded: give it time to object.
+	if err == nil && want.Answer == firstcome.Decided {
 		err = wait.Sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
 	}
 	if err != nil {

@@ -109,8 +109,8 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see record.Source. Two kinds of entries are only removed:
-// those that a topic has, and those of an epoch before the ledger's, whose coupons the ledger has noted as lost.
+// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see record.Source. It removes two kinds of entries
+// without telling the gate: those that a topic has, and those of an epoch before the ledger's, whose coupons the ledger has noted as lost.
 // If the gate is in another epoch than the entries, they were deleted with the journal of their epoch. The journal of the gate's epoch may have
 // other entries with the same ids, so nothing is removed. For entries that cannot be read, the epoch is the ledger's at the time of reading.
 func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {

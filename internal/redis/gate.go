@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// refusalLease is how long a node may repeat a refusal: at most five calls a
-	// second for a campaign that is sold out.
+	// refusalLease is how long a node may repeat a refusal. So a node asks the gate at most
+	// five times a second about a campaign that is sold out.
 	refusalLease = 200 * time.Millisecond
 	// quarantineFor is how long stock that came back counts as in force: longer than any lease
 	// that was granted before, by a quarter for clocks that do not run alike.

@@ -182,8 +182,8 @@ func release(lock *flock.Flock) error {
 	return lock.Unlock()
 }
 
-// Now returns the time by the server's clock, or by the process's clock on SQLite. It uses a statement of its own,
-// because a statement that waits for a lock may return the time before it got the lock.
+// Now returns the time by the server's clock, or by the process's clock on SQLite. The server's time is read by a
+// statement of its own: one that also waits for a lock may return the time at which it began to wait.
 func (d *DB) Now(t *Tx) (time.Time, error) {
 	if d.Clock != nil {
 		return d.Clock().UTC().Truncate(time.Microsecond), nil

@@ -38,7 +38,8 @@ local batch = new_batch(g)
 local winners, issued, new = batch.winners, batch.entries, batch.joined
 local in_force, stock = g.in_force, g.quantity - g.in_force - g.quarantined
 local lined = line and (line.pace or line.waiting > 0)
--- Nobody joins the line while a node may still repeat sold_out from memory. Otherwise that node could tell a user in line "sold out".
+-- Nobody joins the line while a node may still repeat sold_out from memory: that node could tell a user in line "sold out". A node may repeat it
+-- while no stock is left, and while the stock that came back to a sold-out campaign is quarantined.
 local full = lined and not line.stands_by and in_force + (g.was_sold_out and g.quarantined or 0) >= g.quantity
 local outcomes, entries, waiting, joined = {}, {}, {}, {}
 for n = 1, users do

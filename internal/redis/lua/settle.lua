@@ -6,13 +6,13 @@
 --       through  each number up to this one is a coupon in the ledger, a dead letter, or lost
 --       epoch    for which the ledger says so, or '' for whichever epoch the campaign is in
 --       ceiling  the highest number that may be issued in this epoch
---       above    the dead letters below are all those with numbers above this one, up to through
---       letters  how many dead letters follow
+--       above    a number: the list has every dead letter that is higher than it, up to through
+--       letters  how many dead letters the list has
 --       the list: user and number of each dead letter, then the ids of the entries
 -- Returns one of
 --   {'set', through}  the number up to which the campaign was drained before. If there is no campaign, the entries are removed all the same
 --   {'other'}         the campaign is in another epoch, so these are not entries of this journal. Nothing was done
---   {'unknown_letters', through}  the gate knows all dead letters up to through, which is below above. It may lack flags of those in
+--   {'unknown_letters', through}  the gate knows all dead letters up to through, which is lower than the argument above. It may lack flags of those in
 --                     between. Nothing was done
 --
 -- A holder whose number is drained and who has no flag is surely in the ledger (has.lua relies on it), because of three rules:
