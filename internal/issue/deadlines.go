@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// deadlines hands out contexts with a time-out. Calls that begin at nearly the same time share one. In measurements with single claims to many
-// campaigns, and with claims that wait until they are recorded, a context and a timer for each cost a twentieth of a claim.
+// deadlines hands out contexts with a time-out. Calls that begin at nearly the same time share one. In a measurement with single claims to many
+// campaigns, a context and a timer for each call cost a twentieth of a claim. For claims that wait until they are recorded it was a fiftieth.
 type deadlines struct {
 	parent context.Context
 	after  time.Duration
