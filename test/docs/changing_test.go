@@ -12,20 +12,20 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// TestARowOfChangingNamesEveryPlace holds the rows of docs/changing.md that promise all places against the files that have them: those of
+// TestASectionOfChangingNamesEveryPlace holds the sections of docs/changing.md that promise all places against the files that have them: those of
 // an outcome are the files that name every outcome, and those of a term the files that name one which is only stored and shown.
-func TestARowOfChangingNamesEveryPlace(t *testing.T) {
+func TestASectionOfChangingNamesEveryPlace(t *testing.T) {
 	var outcomes []*regexp.Regexp
 	for _, o := range firstcome.Outcomes() {
 		outcomes = append(outcomes, wordOf(o.String()))
 	}
-	for row, known := range map[string]func(text string) bool{
-		"add an outcome": func(text string) bool {
+	for title, known := range map[string]func(text string) bool{
+		"Add an outcome": func(text string) bool {
 			return !slices.ContainsFunc(outcomes, func(word *regexp.Regexp) bool { return !word.MatchString(text) })
 		},
-		"add a term of a campaign": wordOf("valid_until").MatchString,
+		"Add a term of a campaign": wordOf("valid_until").MatchString,
 	} {
-		places, besides := placesOf(t, row)
+		places, besides := placesOf(t, title)
 		var found []string
 		for _, kind := range []string{".go", ".lua", ".js", ".css", ".html", ".sql"} {
 			for _, file := range files(t, kind) {
@@ -36,7 +36,7 @@ func TestARowOfChangingNamesEveryPlace(t *testing.T) {
 		}
 		slices.Sort(found)
 		if diff := cmp.Diff(places, found); diff != "" {
-			t.Errorf("the row %q names other files (-) than those with such a thing (+): name them, or better let one file have it:\n%s", row, diff)
+			t.Errorf("the section %q names other files (-) than those with such a thing (+): name them, or better let one file have it:\n%s", title, diff)
 		}
 	}
 }
@@ -62,14 +62,14 @@ func isProduct(file string) bool {
 		!strings.Contains(file, "/migrations/") && !strings.HasPrefix(file, ".ci/")
 }
 
-// placesOf returns the files that a row names before the word Besides, in order, and those after it.
-func placesOf(t *testing.T, row string) (places, besides []string) {
+// placesOf returns the files that a section names before the word Besides, in order, and those after it.
+func placesOf(t *testing.T, title string) (places, besides []string) {
 	t.Helper()
-	_, line, ok := strings.Cut(read(t, "docs/changing.md"), "| "+row+" |")
-	line, _, _ = strings.Cut(line, "\n")
-	first, rest, both := strings.Cut(line, "Besides")
+	_, section, ok := strings.Cut(read(t, "docs/changing.md"), "\n## "+title+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	first, rest, both := strings.Cut(section, "Besides")
 	if !ok || !both {
-		t.Fatalf("docs/changing.md has no row %q, or that names nothing besides", row)
+		t.Fatalf("docs/changing.md has no section %q, or that names nothing besides", title)
 	}
 	named := func(text string) (all []string) {
 		for _, name := range placeName.FindAllStringSubmatch(text, -1) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,15 +154,42 @@ func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 
 var placeName = regexp.MustCompile("`([A-Za-z.]+(?:/[A-Za-z_.]+)+|[A-Za-z]+\\.(?:go|md))`")
 
-// Whoever changes something follows this table, so it must name what is there.
-func TestTheTableOfChangesNamesFilesThatExist(t *testing.T) {
+// Contributors follow docs/changing.md, so it must name what is there.
+func TestTheListOfChangesNamesFilesThatExist(t *testing.T) {
 	names := placeName.FindAllStringSubmatch(read(t, "docs/changing.md"), -1)
 	if len(names) < 30 {
-		t.Fatalf("the table names %d files and packages", len(names))
+		t.Fatalf("docs/changing.md names %d files and packages", len(names))
 	}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {
-			t.Errorf("the table of changes names %s, which is not there", name[1])
+			t.Errorf("docs/changing.md names %s, which is not there", name[1])
 		}
+	}
+}
+
+var (
+	quoted     = regexp.MustCompile("`([^`]+)`")
+	identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z_.-]*$`)
+)
+
+// A name in an item of the list stands in one of the files that the item has named before.
+func TestTheListOfChangesNamesWhatItsFilesHave(t *testing.T) {
+	checked := 0
+	for line := range strings.Lines(read(t, "docs/changing.md")) {
+		var files, texts []string
+		for _, q := range quoted.FindAllStringSubmatch(line, -1) {
+			switch name := q[1]; {
+			case placeName.MatchString(q[0]) && filepath.Ext(name) != "":
+				files, texts = append(files, name), append(texts, read(t, name))
+			case strings.HasPrefix(line, "- ") && len(files) > 0 && identifier.MatchString(name):
+				word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name[strings.LastIndex(name, ".")+1:]) + `\b`)
+				if checked++; !slices.ContainsFunc(texts, word.MatchString) {
+					t.Errorf("docs/changing.md names %s, which none of the files %v has", name, files)
+				}
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("docs/changing.md has only %d names", checked)
 	}
 }
