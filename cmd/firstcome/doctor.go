@@ -57,8 +57,8 @@ func (c *doctorCmd) examine(ctx context.Context, t terminal) (found doctor.Findi
 		found = append(found, kafka.Examine(ctx, string(c.Facts), kafka.Facts, "")...)
 		found = append(found, c.published(ctx)...)
 	}
-	if url := c.Line.url(); url != "" {
-		found = append(found, kafka.Examine(ctx, url, kafka.Lines, "")...)
+	if c.Line != "" {
+		found = append(found, kafka.Examine(ctx, string(c.Line), kafka.Lines, "")...)
 	}
 	if url := c.Journal.url(); url != "" {
 		found = append(found, kafka.Examine(ctx, url, kafka.Waits, c.recorders(ctx, t))...)

@@ -68,7 +68,7 @@ type gateFlags struct {
 	AnyEviction bool        `help:"Accept a Redis that may evict keys. Each eviction loses coupons."`
 	Backlog     count       `default:"1000000" help:"Coupons of a campaign that may wait for the ledger. Above this, claims are answered 503 (default: 1000000)."`
 	Journal     journalName `placeholder:"redis" help:"Where coupons wait for the ledger, with Redis as the gate: redis, or kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, a private topic between Redis and the ledger, or kafkas:// with TLS. All nodes must name the same (default: redis). If the URL has a password, set FIRSTCOME_JOURNAL instead."`
-	Line        lineName    `placeholder:"gate" help:"Where the waiting lines of campaigns are kept, with Redis as the gate: gate, or also a copy in kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, so that users keep their places if Redis loses data. All nodes must name the same; see docs/operate.md (default: gate)."`
+	Line        topicURL    `placeholder:"kafka://HOST:PORT/TOPIC" help:"With Redis as the gate: keep a copy of the campaigns' waiting lines in a Kafka topic, kafka://USER:PASSWORD@HOST:PORT,HOST:PORT/TOPIC, so that users keep their places if Redis loses data. All nodes must name the same; see docs/operate.md (default: no copy). If the URL has a password, set FIRSTCOME_LINE instead."`
 	RecordRate  perSecond   `default:"0" placeholder:"N" help:"The most coupons a second that a recorder writes, for a database that other programs use too (default: 0, no limit)."`
 }
 
@@ -92,7 +92,7 @@ func (c *gateFlags) check() (errs []error) {
 	if c.Journal != "" && c.Gate.url() == "" {
 		errs = append(errs, errors.New("--journal: where the ledger decides, it also records, and no coupon waits for it. Leave --journal out, or name the gate with --gate redis://…"))
 	}
-	if c.Line.url() != "" && c.Gate.url() == "" {
+	if c.Line != "" && c.Gate.url() == "" {
 		errs = append(errs, errors.New("--line: where the ledger decides, waiting lines are in its database, so no place is lost. Leave --line out, or name the gate with --gate redis://…"))
 	}
 	return errs
