@@ -183,9 +183,9 @@ func lastRefusal(decisions []firstcome.Decision) *firstcome.Decision {
 	return nil
 }
 
-// sameState reports whether two refusals prove that no coupon was issued between them. Then the holders are the same. A gate that answered sold_out or
-// closed does so until the campaign's version changes, and the clock goes from not_open to open but never back. If the number in force differs,
-// coupons were issued directly in between, or the gate lost some.
+// sameState reports whether two refusals prove that no coupon was issued between them. Then the holders are the same. It holds for each refusal of all
+// users, because only a change of the campaign, which has a new version, can end one and bring it back. If the number in force differs, coupons were
+// issued directly in between, or the gate lost some.
 func sameState(a, b firstcome.Decision) bool {
 	return a.Version == b.Version && a.Outcome == b.Outcome && a.InForce == b.InForce
 }

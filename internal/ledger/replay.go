@@ -63,7 +63,7 @@ func (rc *Recorder) replay(t *sqldb.Tx, actor string, letter int64) error {
 		return fmt.Errorf("%w: %w", errNothingIn, err)
 	}
 	if r.epochGiven = s.Epoch; s.Epoch == s.BuriedIn {
-		r.epochGiven = r.Epoch // when it was refused, the coupon was of the campaign's epoch. So that was not the reason, and a later epoch is none now
+		r.epochGiven = r.Epoch // the coupon was buried in its own epoch, so its epoch was not why. A later epoch must not refuse it now
 	}
 	if r.given, err = inNumberOrder(d.Campaign, []firstcome.Coupon{s.Coupon()}); err != nil {
 		return err

@@ -24,7 +24,7 @@ const (
 	claimShed     = "shed"      // too many claims waited, and nothing was decided: 503
 	claimMismatch = "mismatch"  // the node may not decide the campaign, and nothing was decided: 503
 	claimNotFound = "not_found" // there is no such campaign: 404
-	claimGone     = "gone"      // the caller left before the answer. A lane does not notice that: its claims are decided, and counted by their outcomes
+	claimGone     = "gone"      // the caller left before the answer. A lane of httpd does not notice that: its claims are decided, and counted by their outcomes
 )
 
 func newClaimMetrics() claimMetrics {

@@ -104,9 +104,9 @@ type Drained struct {
 	Grant
 }
 
-// A MissedLettersError means that the gate refused a Drained, because it would miss dead letters. It knows all of them up to the error's Through. The
-// answer's Letters begin above its Told, which is higher, so the gate would never learn of those between the two. The answer must be repeated with a
-// batch whose Told is the error's Through.
+// A MissedLettersError means that the gate refused a Drained, because the gate would miss dead letters. It has heard of all dead letters up to the
+// error's Through, but the Letters of the Drained begin above a higher number, its Told. The gate would never hear of those between Through and Told.
+// So the ledger must be asked again, by a batch whose Told is the error's Through.
 type MissedLettersError struct{ Through int64 }
 
 func (e *MissedLettersError) Error() string {

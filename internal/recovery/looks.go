@@ -146,7 +146,8 @@ func (r *Machine) rebuildFound(ctx context.Context, a gate.Revision, why error) 
 // the gate is right by now.
 //
 // needless waits up to switchTime for a frozen gate to be switched: the node that froze it may still be at work, and a second rebuild would only end
-// one more epoch, in which no coupon was issued. If that node has abandoned its attempt, no rebuild is needless: it may have died before it froze the gate.
+// one more epoch, in which no coupon was issued. If that node has abandoned its attempt, a rebuild is always needed:
+// the node may have died before it froze the gate.
 func (r *Machine) needless(ctx context.Context, attempt Rebuild, a gate.Revision, why error) bool {
 	if attempt.Left {
 		return false

@@ -67,8 +67,8 @@ func (r *reader) readOnce(ctx context.Context) ([]item, error) {
 	return r.readNew(ctx)
 }
 
-// readNew reads new entries until they are about a batch. It reads some at a time, because it knows what they are
-// only then: of single coupons two thousand are a batch, and of a crowd's they are a million.
+// readNew reads new entries until their coupons are about a batch. It reads some entries at a time, because only an
+// entry that was read says how many coupons it has: two thousand entries may have two thousand coupons, or a million.
 func (r *reader) readNew(ctx context.Context) (items []item, err error) {
 	coupons := 0
 	for rest := r.count(); rest > 0 && coupons < r.options.Coupons; rest -= pageEntries {

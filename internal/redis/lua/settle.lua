@@ -6,7 +6,7 @@
 --       through  each number up to this one is a coupon in the ledger, a dead letter, or lost
 --       epoch    for which the ledger says so, or '' for whichever epoch the campaign is in
 --       ceiling  the highest number that may be issued in this epoch
---       above    a number: the list has every dead letter that is higher than it, up to through
+--       above    a number. The caller believes that the gate has heard of every dead letter up to it, so the list has those above it, up to through
 --       letters  how many dead letters the list has
 --       the list: user and number of each dead letter, then the ids of the entries
 -- Returns one of
