@@ -190,8 +190,7 @@ ends AS (
 ),
 points AS (
     SELECT c.position, 0 AS voids, c.issued_at, c.terms_version
-    FROM ends e CROSS JOIN coupons c
-    WHERE c.campaign_id = :campaign AND c.number = e.number
+    FROM ends e LEFT JOIN coupons c ON c.campaign_id = :campaign AND c.number = e.number
     UNION ALL
     SELECT position, count, NULL, NULL FROM facts WHERE campaign_id = :campaign AND kind = 'coupon.voided'
 ),
