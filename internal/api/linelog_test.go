@@ -89,7 +89,7 @@ func TestAPlaceIsNotToldBeforeTheLogHasIt(t *testing.T) {
 		code   string
 		detail string
 	}{
-		{firstcome.ErrLineLogAway, "line_unavailable", "the place is kept. Ask again: it is safe"},
+		{firstcome.ErrLineLogAway, "line_unavailable", "nobody loses a place. Ask again: it is safe"},
 		{firstcome.ErrLineLogLost, "line_lost", "firstcome gate rebuild ID --without-line-log"},
 	} {
 		log.fails.Store(&fails.err)
@@ -118,7 +118,7 @@ func TestAClaimWhosePlaceTheLogLacksIsAnsweredThatItIsKept(t *testing.T) {
 	for err, code := range map[error]string{firstcome.ErrLineLogAway: "line_unavailable", firstcome.ErrLineLogLost: "line_lost"} {
 		s := openFar(t)
 		s.gate.Before = func(context.Context, firstcome.CampaignID) error { return fmt.Errorf("decide 3 claims: %w", err) }
-		if r := s.claim("c", "mina").code(t, 503, code); !strings.Contains(r.text("detail"), "nothing was told: the place is kept") {
+		if r := s.claim("c", "mina").code(t, 503, code); !strings.Contains(r.text("detail"), "nothing was told: nobody loses a place") {
 			t.Errorf("%v: %s", err, r.body)
 		}
 	}

@@ -104,9 +104,9 @@ func problemOf(err error) *client.Problem {
 	case errors.Is(err, gate.ErrUnfinished) && errors.Is(err, firstcome.ErrGateMismatch) && !errors.Is(err, firstcome.ErrPending):
 		return unavailable(wrongNode, gate.ErrUnfinished.Error()+". Not by this node: "+firstcome.ErrGateMismatch.Error()+". "+mend)
 	case errors.Is(err, firstcome.ErrLineLogLost):
-		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: the place is kept. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line again")
+		return unavailable(lineLost, firstcome.ErrLineLogLost.Error()+", and nothing was told: nobody loses a place. The node's log says why; firstcome gate rebuild ID --without-line-log logs the line again")
 	case errors.Is(err, firstcome.ErrLineLogAway):
-		return unavailable(lineUnavailable, firstcome.ErrLineLogAway.Error()+", and nothing was told: the place is kept. Ask again: it is safe")
+		return unavailable(lineUnavailable, firstcome.ErrLineLogAway.Error()+", and nothing was told: nobody loses a place. Ask again: it is safe")
 	case errors.Is(err, firstcome.ErrGateMismatch):
 		return unavailable(wrongNode, firstcome.ErrGateMismatch.Error()+": nothing was decided. "+mend)
 	case errors.Is(err, gate.ErrUnnamed):

@@ -47,10 +47,18 @@ type Teller struct {
 	told map[firstcome.CampaignID]*toldLine
 }
 
-// A toldLine has the tickets of one generation and epoch that this node has appended while the epoch still decided.
+// A toldLine has the tickets of one generation and epoch whose records this node has appended while the epoch still decided.
 type toldLine struct {
 	epoch, generation int64
-	tickets           map[int64]uint64 // a bit for each, 64 at each key
+	joined, left      map[int64]uint64 // a bit for each ticket, 64 at each key
+}
+
+// of returns the tickets with records of one kind.
+func (l *toldLine) of(left bool) map[int64]uint64 {
+	if left {
+		return l.left
+	}
+	return l.joined
 }
 
 // toldLines is the most lines that a Teller remembers. When there are more, it forgets them all, and appends each place again before it tells it.
@@ -68,14 +76,17 @@ type Telling struct {
 }
 
 // Told reports whether a place may be told without calling Tell.
-func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool {
+func (t *Teller) Told(id firstcome.CampaignID, p firstcome.Place) bool { return t.kept(id, p, false) }
+
+// kept reports whether a place needs no record, or this node has appended it: that the user joined, or left.
+func (t *Teller) kept(id firstcome.CampaignID, p firstcome.Place, left bool) bool {
 	if p.Log == nil {
 		return true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.told[id]
-	return l != nil && l.epoch == p.Log.Epoch && l.generation == p.Generation && l.tickets[p.Ticket/64]&(1<<(p.Ticket%64)) != 0
+	return l != nil && l.epoch == p.Log.Epoch && l.generation == p.Generation && l.of(left)[p.Ticket/64]&(1<<(p.Ticket%64)) != 0
 }
 
 // Tell appends places to the log, and returns nil once they may be told. They must be places for which Told is false, of one campaign and one answer
@@ -85,31 +96,14 @@ func (t *Teller) Tell(ctx context.Context, id firstcome.CampaignID, all []Tellin
 	for n, one := range all {
 		records[n] = recordOf(one.User, one.Place, false)
 	}
-	if err := t.keep(ctx, id, records); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	epoch, generation := records[0].Epoch, records[0].Generation
-	l := t.told[id]
-	if l == nil || l.epoch != epoch || l.generation != generation {
-		if len(t.told) >= toldLines {
-			clear(t.told)
-		}
-		l = &toldLine{epoch, generation, map[int64]uint64{}}
-		t.told[id] = l
-	}
-	for _, r := range records {
-		l.tickets[r.Number/64] |= 1 << (r.Number % 64)
-	}
-	return nil
+	return t.keep(ctx, id, records)
 }
 
 func recordOf(user firstcome.UserID, p firstcome.Place, left bool) Record {
 	return Record{Logged: *p.Log, Ticket: firstcome.Ticket{Generation: p.Generation, Number: p.Ticket}, User: user, Left: left}
 }
 
-// keep appends records of one epoch, and returns an error unless the epoch still decides.
+// keep appends records of one epoch and generation, and returns an error unless the epoch still decides.
 func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Record) error {
 	if t.log == nil {
 		return fmt.Errorf("%w: start each node with the same --line", firstcome.ErrLineLogAway)
@@ -122,7 +116,29 @@ func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Re
 	if err := t.Decides(ctx, id, records[0].Epoch); err != nil {
 		return fmt.Errorf("%w: the gate's epoch ended after it issued the place: %w", firstcome.ErrGateUnavailable, err)
 	}
+	t.note(id, records)
 	return nil
+}
+
+// note remembers the records of one epoch and generation.
+func (t *Teller) note(id firstcome.CampaignID, records []Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	epoch, generation := records[0].Epoch, records[0].Generation
+	l := t.told[id]
+	switch {
+	case l != nil && l.epoch == epoch && l.generation > generation:
+		return // somebody left who was in line earlier
+	case l == nil || l.epoch != epoch || l.generation != generation:
+		if len(t.told) >= toldLines {
+			clear(t.told)
+		}
+		l = &toldLine{epoch, generation, map[int64]uint64{}, map[int64]uint64{}}
+		t.told[id] = l
+	}
+	for _, r := range records {
+		l.of(r.Left)[r.Number/64] |= 1 << (r.Number % 64)
+	}
 }
 
 // Place implements gate.Places. If it returns an error because the place is not in the log yet, the user keeps the place and is told later. It
@@ -131,7 +147,7 @@ func (t *Teller) keep(ctx context.Context, id firstcome.CampaignID, records []Re
 func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
 	place, coupon, err := t.TellerGate.Place(ctx, id, user)
 	switch {
-	case errors.Is(err, firstcome.ErrNoTicket) && place.Log != nil:
+	case errors.Is(err, firstcome.ErrNoTicket) && !t.kept(id, place, true):
 		if failed := t.keep(ctx, id, []Record{recordOf(user, place, true)}); failed != nil {
 			err = failed
 		}
@@ -144,7 +160,7 @@ func (t *Teller) Place(ctx context.Context, id firstcome.CampaignID, user firstc
 // Leave implements gate.Places. It returns nil only once the log says that the user left.
 func (t *Teller) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	left, err := t.TellerGate.Leave(ctx, id, user)
-	if err == nil && left.Log != nil {
+	if err == nil && !t.kept(id, left, true) {
 		err = t.keep(ctx, id, []Record{recordOf(user, left, true)})
 	}
 	return left, err

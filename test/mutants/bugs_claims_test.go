@@ -39,12 +39,12 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "who left hears so before the log does",
-		file: "internal/line/teller.go", old: "if err == nil && left.Log != nil {", new: "if err != nil && left.Log != nil {",
+		file: "internal/line/teller.go", old: "if err == nil && !t.kept(id, left, true) {", new: "if err != nil && !t.kept(id, left, true) {",
 		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{
 		bug:  "a user who asks is told that they left before the log says so",
-		file: "internal/line/teller.go", old: "case errors.Is(err, firstcome.ErrNoTicket) && place.Log != nil:", new: "case errors.Is(err, firstcome.ErrNoTicket):\n\tcase place.Log != nil && err != nil:",
+		file: "internal/line/teller.go", old: "case errors.Is(err, firstcome.ErrNoTicket) && !t.kept(id, place, true):", new: "case errors.Is(err, firstcome.ErrNoTicket):\n\tcase place.Log != nil && err != nil:",
 		pkg: "./internal/line", test: "TestAPlaceIsToldOnlyOnceTheLogHasItAndTheEpochStillDecides",
 	},
 	{

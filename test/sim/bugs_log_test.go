@@ -14,7 +14,16 @@ import (
 // An unminding gate is a gate with a bug: users are told their places whether or not its epoch decides and its line is logged.
 type unminding struct {
 	gated
-	decides, bare bool
+	decides, bare, quiet bool
+}
+
+// Place implements gate.Places.
+func (u unminding) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
+	place, held, err := u.gated.Place(ctx, id, user)
+	if u.quiet && err != nil {
+		place = firstcome.Place{}
+	}
+	return place, held, err
 }
 
 // Decides implements gate.Gate.
@@ -163,5 +172,6 @@ var logBugs = []bug{
 	{name: "6: a generation has a number that the log knows", kind: kind{putsBack: true}, script: plays("the ledger forgets an epoch in which all left"), refills: loads(func(loaded *recovery.Loaded) { loaded.Carried.Generation = 0 })},
 	{name: "6: a ticket has a number that somebody in line has", refills: loads(func(loaded *recovery.Loaded) { loaded.Last = loaded.First })},
 	{name: "7: an epoch begins where the log does", script: plays("two recoveries"), refills: loads(func(loaded *recovery.Loaded) { loaded.Log.First = 0 })},
+	{name: "4: a user is told that they left before the log says so", seed: 5517, gate: func(_ *wire, g gated) gated { return unminding{gated: g, quiet: true} }},
 	{name: "8: a gate does not say that its line is logged", gate: func(_ *wire, g gated) gated { return unminding{gated: g, bare: true} }},
 }

@@ -152,9 +152,8 @@ func (t *town) leave(p *person, n *node) {
 		}
 		t.post(n, show(n.name, "tells", p.name, "of leaving:", said), func() {
 			defer func() {
-				if how, is := t.promised.ended[firstcome.UserID(p.name)]; is && err == nil && a.heard {
-					how.left = how.number == 0 && !how.sent
-					t.promised.ended[firstcome.UserID(p.name)] = how
+				if err == nil && a.heard {
+					t.promised.toldGone(firstcome.UserID(p.name))
 				}
 			}()
 			if always, _ := t.until(a).stands(firstcome.UserID(a.name)); t.end(a) && err == nil && always && !a.stray && !t.over(a) {
@@ -200,6 +199,8 @@ func (h *history) placed(a *asked, at firstcome.Place, held firstcome.Coupon, er
 		h.isTold(a, at)
 	case errors.Is(err, firstcome.ErrNoTicket) && always && !h.over(a):
 		h.breach("P9", "%s was told to have no ticket, and was in line all the time", a.name)
+	case errors.Is(err, firstcome.ErrNoTicket) && a.heard:
+		h.promised.toldGone(firstcome.UserID(a.name))
 	}
 }
 

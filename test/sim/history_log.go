@@ -40,6 +40,15 @@ func (p *promised) ends(user firstcome.UserID, how ending) {
 	}
 }
 
+// toldGone notes that a user who is not in line was told so. If they left, no recovery may bring their ticket back.
+func (p *promised) toldGone(user firstcome.UserID) {
+	how, is := p.ended[user]
+	if _, waits := p.at[user]; is && !waits {
+		how.left = how.number == 0 && !how.sent
+		p.ended[user] = how
+	}
+}
+
 // tracks takes over what the gate did to its line.
 func (h *history) tracks(now stage.Happening) {
 	p := &h.promised

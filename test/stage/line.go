@@ -218,7 +218,7 @@ func (c *Course) looked(r Rules, at time.Time) (Course, time.Time, time.Time) {
 	return seen, clock, now
 }
 
-// PlaceOf returns a user's place, or the coupon that the user holds.
+// PlaceOf returns a user's place, or the coupon that the user holds. A user who has neither and left this generation gets the place that they had.
 func (c *Course) PlaceOf(r Rules, at time.Time, user firstcome.UserID) (p firstcome.Place, held firstcome.Coupon, err error) {
 	seen, _, now := c.looked(r, at)
 	one, holds := seen.Holders[user]
@@ -226,7 +226,12 @@ func (c *Course) PlaceOf(r Rules, at time.Time, user firstcome.UserID) (p firstc
 	switch {
 	case holds:
 		return p, seen.Told(one), nil
-	case ticket == 0, seen.Away(now) != 0:
+	case seen.Away(now) != 0:
+		return p, held, firstcome.ErrNoTicket
+	case ticket == 0:
+		if gone, log := seen.Left[user], seen.logged(now); log != nil && gone.Generation == seen.Line.Generation && gone.Generation >= seen.Began {
+			p = firstcome.Place{Generation: gone.Generation, Ticket: gone.Number, Log: log}
+		}
 		return p, held, firstcome.ErrNoTicket
 	}
 	p = seen.AsSeen().Place(seen.Line, ticket, seen.InForce(), now)
@@ -258,8 +263,8 @@ func (c *Course) Leave(r Rules, at time.Time, user firstcome.UserID) (left first
 
 // LineOf returns the state of the line.
 func (c *Course) LineOf(r Rules, at time.Time) gate.LineState {
-	seen, clock, now := c.looked(r, at)
-	state := gate.LineState{Campaign: seen.AsSeen(), Line: seen.Line, InForce: seen.InForce(), Now: clock, Past: slices.Clone(seen.Past)}
+	seen, _, now := c.looked(r, at)
+	state := gate.LineState{Campaign: seen.AsSeen(), Line: seen.Line, InForce: seen.InForce(), Now: now, Past: slices.Clone(seen.Past)}
 	if len(seen.People) > 0 {
 		state.Joined = seen.People[0].At
 	}
