@@ -31,6 +31,9 @@ func (h *history) lined(now stage.Happening, g *Gate) {
 			h.breach("P9", "%s joined the line, and holds number %d", now.Came, h.holds[now.Came])
 		}
 		l.people = append(slices.Clone(l.people), now.Came)
+		if g != h.town.gate { // the tickets of an old server are lost with it
+			return
+		}
 		if owner, is := l.owners[now.Ticket]; is && owner != now.Came {
 			h.breach("P9", "ticket %v was given to %s and to %s", now.Ticket, owner, now.Came)
 		}
