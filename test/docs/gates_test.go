@@ -15,7 +15,7 @@ func TestOneFileOfTheProgramNamesAGate(t *testing.T) {
 			continue
 		}
 		names := slices.Contains(imports(t, file), module+"/internal/redis")
-		if own := filepath.Base(file) == "gates.go"; names != own {
+		if own := filepath.Base(file) == "gate_redis.go"; names != own {
 			t.Errorf("%s imports internal/redis: %v, want %v", file, names, own)
 		}
 	}
