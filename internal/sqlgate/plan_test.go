@@ -32,6 +32,21 @@ func TestSQLiteBuildsNoTableForATicket(t *testing.T) {
 	}
 }
 
+// TestTicketsAreLookedUpInTheIndex is campaign's TestUsersAreLookedUpInTheIndex for tickets.
+func TestTicketsAreLookedUpInTheIndex(t *testing.T) {
+	d := opened(t, filepath.Join(t.TempDir(), "firstcome.db"))
+	for _, statement := range []string{`INSERT INTO tickets (campaign_id, generation, ticket, user_id, joined_at) VALUES ('c', 1, 1, 'user-1', 1)`, `ANALYZE`} {
+		stage.Must(t, stage.Err(d.Write.ExecContext(t.Context(), statement)))
+	}
+	for width, query := range lookTicketsSQLiteQueries {
+		plan, err := services.Explain(t.Context(), d.Write, query, make([]any, 3*width)...)
+		stage.Must(t, err)
+		if !strings.Contains(plan, "tickets_p9_one_per_user (user_id=? AND campaign_id=? AND generation=?)") || strings.Contains(plan, "SCAN tickets") {
+			t.Errorf("the tickets of %d users are looked up by:\n%s", width, plan)
+		}
+	}
+}
+
 // TestWhetherAUserJoinedIsReadByIndexes has a campaign with thousands of voids, of which a user has few.
 func TestWhetherAUserJoinedIsReadByIndexes(t *testing.T) {
 	for kind, at := range services.Ledgers {
