@@ -38,7 +38,7 @@ func TestARefusalNeverNamesTermsThatTheGateRefused(t *testing.T) {
 	f.create(`{"id":"c","name":"n","quantity":2,"answer":"decided"}`)
 	f.claim("c", "u").want(t, 201, "issued")
 	f.call("PATCH", "/v1/campaigns/c", `{"closes_at":"`+closed+`"}`).want(t, 200, "")
-	// 2. An operator lowers the quantity below the coupons in force, of which the ledger does not know yet, and moves the end. The ledger proposes
+	// 2. An operator lowers the quantity below the number of coupons in force, which the ledger does not know yet, and moves the end. The ledger proposes
 	// the change.
 	_, err := f.ledger.Campaigns.SetTerms(ctx, "operator", "c", 0, func(t *firstcome.Terms) {
 		t.Quantity, t.ClosesAt = 0, time.Date(2020, 2, 2, 0, 0, 0, 0, time.UTC)

@@ -1,7 +1,7 @@
 // Package campaign is a campaign in the database: its row, and everything that is written in one step with the row. The SQL gate
 // (sqlgate), the recorder and the reads (ledger) and recovery (epoch) stand above it, and do not know each other.
 //
-// Rows reads a row as a Stock, and locks it if nodes share the database. Whoever changes the row writes the rest in the same
+// Rows reads a row as a Stock, and locks it if nodes share the database. Code that changes the row writes the rest in the same
 // transaction: the change with AddChange, coupons with WriteCoupons, facts with AddIssued or AddVoidFact, a line that ended with
 // InsertPast, and the audit log with AddLog.
 //

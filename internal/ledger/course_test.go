@@ -23,7 +23,7 @@ func TestACoursePassesOverWhatWasLost(t *testing.T) {
 		{[]firstcome.Range{{First: 2, Count: 1}}, 4, 5, "[1 3 4] map[1:1 3:2 4:3]"},
 		{[]firstcome.Range{{First: 1, Count: 100}}, 102, 5, "[101 102] map[101:1 102:2]"},
 		{[]firstcome.Range{{First: 3, Count: 1000}, {First: 1003, Count: 5}}, 1010, 3, "[1 1008 1010] map[1:1 1008:3 1010:5]"},
-		{[]firstcome.Range{{First: 4, Count: 1000}}, 3, 5, "[1 2 3] map[1:1 2:2 3:3]"}, // lost behind the last one
+		{[]firstcome.Range{{First: 4, Count: 1000}}, 3, 5, "[1 2 3] map[1:1 2:2 3:3]"}, // lost after the last coupon
 		{[]firstcome.Range{{First: 4, Count: 1000}}, 10, 5, "[1 2 3] map[1:1 2:2 3:3]"},
 	} {
 		numbers, nth := spreadAround(c.lost, c.last, c.most)

@@ -13,8 +13,8 @@
 //   - Followers keeps the progress of those who copy facts elsewhere.
 //   - Desk keeps API keys and nodes.
 //
-// All roles use one sqldb.DB, which has the connections and transactions. Package campaign has the row of a campaign and what is
-// written with it; all roles that change a campaign use one campaign.Rows.
+// All roles use one sqldb.DB, which has the connections and transactions. Package campaign has the row of a campaign and everything that is
+// written in one step with it; all roles that change a campaign use one campaign.Rows.
 //
 // # One writer
 //

@@ -187,7 +187,7 @@ func TestF43ADeadLetterWhoseEntryIsGoneHasItsFlagBeforeItIsDrained(t *testing.T)
 	}
 }
 
-// TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain locks the ledger's row when the hole is to be filled.
+// TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain locks the ledger's row when a recorder fills the hole.
 func TestF43EntriesThatWereReadBeforeAHoleCouldNotBeFilledAreReadAgain(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 10)
@@ -319,7 +319,7 @@ func neverEmpty(t *testing.T, idle time.Duration) bool {
 	return true
 }
 
-// TestARelayTakesEntriesAndTellsTheGateNothing uses a campaign of which a recorder has drained coupons before.
+// TestARelayTakesEntriesAndTellsTheGateNothing uses a campaign with coupons that a recorder has recorded before.
 func TestARelayTakesEntriesAndTellsTheGateNothing(t *testing.T) {
 	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
 	s.issue(0, 3)

@@ -56,15 +56,17 @@ func lookTicketsSQLite(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	})
 }
 
+// lookTicketsMySQLQuery needs its hint for the same reason as lookTicketsSQLiteQueries.
+const lookTicketsMySQLQuery = `SELECT campaign_id, user_id, ticket FROM tickets FORCE INDEX (tickets_p9_one_per_user)
+	WHERE waiter IN (%s) AND campaign_id = ? AND generation = ? AND ended_at IS NULL`
+
 // lookTicketsMySQL implements queries.lookTickets.
 func lookTicketsMySQL(t *sqldb.Tx, all []*claims, each eachTicket) error {
 	return ticketsInChunks(t, all, each, func(c *claims, users []firstcome.UserID) (query string, args []any) {
 		for _, user := range users {
 			args = append(args, string(user))
 		}
-		query = sqldb.Repeated(`SELECT campaign_id, user_id, ticket FROM tickets FORCE INDEX (tickets_p9_one_per_user)
-			WHERE waiter IN (%s) AND campaign_id = ? AND generation = ? AND ended_at IS NULL`, `?`, len(users))
-		return query, append(args, string(c.Campaign), campaign.Remembered(t, c.Campaign).Line.Generation)
+		return sqldb.Repeated(lookTicketsMySQLQuery, `?`, len(users)), append(args, string(c.Campaign), campaign.Remembered(t, c.Campaign).Line.Generation)
 	})
 }
 

@@ -17,7 +17,7 @@ type Rules struct {
 }
 
 // A Course is a campaign at a gate of the tests, decided by the rule, one call after the other. Gate and the gate of test/sim have their campaigns
-// as Courses. Whoever has one guards it.
+// as Courses. The gate that has a Course guards it.
 type Course struct {
 	firstcome.Campaign
 	TermsVersion, Epoch int64
@@ -31,7 +31,7 @@ type Course struct {
 	Marker              string         // see firstcome.Change
 	Quarantined
 	Queue
-	Happened *[]Happening // what was done, for a test's checks; nil: nobody asks
+	Happened *[]Happening // what was done, for a test's checks; nil if no test checks it
 
 	rules Rules // of the last call
 }
