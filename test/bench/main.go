@@ -20,6 +20,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds of each pair")
 	claims := flag.Int("claims", 60_000, "claims of a round")
 	holders := flag.Int("holders", 1_000_000, "coupons of the large campaign")
+	earlier := flag.String("before", "", "another firstcome binary, for the row before, which is measured only if it is named")
 	listen := flag.String("listen", "", "be a reference server at this address")
 	bare := flag.Bool("bare", false, "be the one that answers what it was told to")
 	syncs := flag.String("synced", "", "be that one, behind a queue that syncs a page of each batch to this file")
@@ -40,7 +41,7 @@ func main() {
 	case *script != "":
 		err = serveScripting(ctx, *listen, *script)
 	default:
-		err = run(ctx, &bench{only: *only, rounds: *rounds, claims: *claims, holders: *holders})
+		err = run(ctx, &bench{only: *only, rounds: *rounds, claims: *claims, holders: *holders, before: *earlier})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -60,7 +61,7 @@ func run(ctx context.Context, b *bench) error {
 		return err
 	}
 	selected := slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
-		return b.only != "" && !slices.Contains(strings.Split(b.only, ","), r.name)
+		return b.only != "" && !slices.Contains(strings.Split(b.only, ","), r.name) || b.only == "" && r.name == "before" && b.before == ""
 	})
 	if len(selected) == 0 {
 		return fmt.Errorf("there is no row of the name %s", b.only)

@@ -15,6 +15,7 @@ type bench struct {
 	only                    string
 	rounds, claims, holders int
 	dir, binary             string
+	before                  string // an earlier binary, or empty
 	made                    int
 	capacity                float64 // winners a second at 64 connections, once measured
 }
