@@ -28,10 +28,10 @@ func TestALinesOutcomesStandInTheirOrder(t *testing.T) {
 		switch {
 		case holds:
 			want = firstcome.AlreadyIssued
-		case early && !waits:
-			want = firstcome.NotOpen
 		case closed:
 			want = firstcome.Closed
+		case early && !waits:
+			want = firstcome.NotOpen
 		case paused && !waits:
 			want = firstcome.Paused
 		case soldOut && !waitlist:

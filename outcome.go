@@ -13,10 +13,10 @@ type Outcome uint8
 const (
 	// AlreadyIssued means that the user holds a coupon of this campaign, which the decision has.
 	AlreadyIssued Outcome = iota + 1
+	// Closed means that the claim came at or after the campaign's closing time, or that an operator closed it, perhaps before it opened.
+	Closed
 	// NotOpen means that the claim came before the campaign opens.
 	NotOpen
-	// Closed means that the claim came at or after the campaign's closing time, or that an operator closed it.
-	Closed
 	// Paused means that an operator paused the campaign.
 	Paused
 	// SoldOut means that every coupon is in force.
@@ -34,8 +34,8 @@ var outcomes = [...]struct {
 	reason string
 }{
 	AlreadyIssued: {"already_issued", 200, ""},
-	NotOpen:       {"not_open", 403, "the campaign has not opened yet"},
 	Closed:        {"closed", 410, "the campaign is closed"},
+	NotOpen:       {"not_open", 403, "the campaign has not opened yet"},
 	Paused:        {"paused", 403, "an operator paused the campaign: ask again later"},
 	SoldOut:       {"sold_out", 410, "every coupon of the campaign is taken"},
 	Waiting:       {"waiting", 202, ""},
@@ -101,10 +101,10 @@ func Decide(c Campaign, now time.Time, inForce int64, holds, waits bool) Outcome
 	switch {
 	case holds:
 		return AlreadyIssued
-	case !waits && !c.OpensAt.IsZero() && now.Before(c.OpensAt):
-		return NotOpen
 	case c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt):
 		return Closed
+	case !waits && !c.OpensAt.IsZero() && now.Before(c.OpensAt):
+		return NotOpen
 	case !waits && c.Paused:
 		return Paused
 	case inForce >= c.Quantity && (c.Pace == nil || !c.Waitlist):

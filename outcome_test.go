@@ -42,6 +42,7 @@ func TestDecideGivesEachOutcome(t *testing.T) {
 		{"a nanosecond after closing", campaign(nil), closes.Add(1), 0, false, firstcome.Closed},
 		{"no window, long ago", noWindow, time.Unix(0, 0), 0, false, firstcome.Issued},
 		{"closed by an operator", closed, opens, 0, false, firstcome.Closed},
+		{"closed by an operator before opening", closed, opens.Add(-1), 0, false, firstcome.Closed},
 		{"paused", paused, opens, 0, false, firstcome.Paused},
 		{"the last coupon is in force", campaign(nil), opens, 1, false, firstcome.SoldOut},
 		{"one over", campaign(nil), opens, 2, false, firstcome.SoldOut},
@@ -74,10 +75,10 @@ func TestTheFirstOutcomeThatAppliesIsTheAnswer(t *testing.T) {
 		switch {
 		case holds:
 			want = firstcome.AlreadyIssued
-		case early:
-			want = firstcome.NotOpen
 		case closed:
 			want = firstcome.Closed
+		case early:
+			want = firstcome.NotOpen
 		case paused:
 			want = firstcome.Paused
 		case soldOut:

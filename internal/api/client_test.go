@@ -27,7 +27,7 @@ func TestTheClientHasEveryOutcome(t *testing.T) {
 	for _, o := range firstcome.Outcomes() {
 		words = append(words, o.String())
 	}
-	has := []string{client.AlreadyIssued, client.NotOpen, client.Closed, client.Paused, client.SoldOut, client.Waiting, client.Issued}
+	has := []string{client.AlreadyIssued, client.Closed, client.NotOpen, client.Paused, client.SoldOut, client.Waiting, client.Issued}
 	if diff := cmp.Diff(words, has); diff != "" {
 		t.Errorf("the rule (-) and the client (+):\n%s", diff)
 	}

@@ -33,7 +33,7 @@ type campaignRow struct {
 	InForce            int64
 	Unknown            bool // the number of coupons in force is unknown
 	OpensAt            time.Time
-	OpensIn            time.Duration // zero if it has opened
+	OpensIn            time.Duration // zero if it has opened, or was closed before
 	firstcome.Instants               // zero if it has not happened, or is unknown
 	Waiting            *int64        // nil if it has no line, or if the count is unknown
 	Unrecorded         *int64        // nil if unknown
@@ -88,7 +88,7 @@ func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	if now.InForce != nil {
 		row.InForce = *now.InForce
 	}
-	if s.OpensAt.After(s.Now) {
+	if !s.Closed && s.OpensAt.After(s.Now) {
 		row.OpensIn = s.OpensAt.Sub(s.Now)
 	}
 	return row

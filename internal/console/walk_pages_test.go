@@ -109,6 +109,11 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		}
 		return b
 	}
+	if opens := pick(" 후 오픈", "opens in"); path == "" || path == "/campaigns/spring" {
+		if coming := step.gets == firstcome.NotOpen; strings.Contains(got.text(), opens) != coming {
+			w.t.Errorf("%s, %s, %q: the campaign will open: %v, and the page says: %s", step.name, lang, path, coming, got.text())
+		}
+	}
 	switch path {
 	case "/campaigns/spring/report":
 		shows("the opening", "<dt>"+pick("오픈", "Opened")+"</dt><dd>", known(exact(w.opened)))

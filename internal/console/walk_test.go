@@ -95,6 +95,15 @@ var steps = []walked{
 	{"retired", (*walk).retire, firstcome.Closed, far},
 }
 
+// neverOpened are the states of a campaign that is closed before it opens.
+var neverOpened = []walked{
+	{"before it opens", func(*walk) {}, firstcome.NotOpen, everywhere},
+	{"paused before it opens", func(w *walk) { w.turn(ledger.Pause) }, firstcome.NotOpen, everywhere},
+	{"closed before it opens", func(w *walk) { w.turn(ledger.Close) }, firstcome.Closed, everywhere},
+	{"closed, at the time at which it was to open", func(w *walk) { w.passes(2 * time.Hour) }, firstcome.Closed, everywhere},
+	{"retired", (*walk).retire, firstcome.Closed, far},
+}
+
 // TestWhatIsSaidIsTrueInEveryState reads every page and answer about a campaign in every state, and then claims for a newcomer. The claim must get
 // what they said, and each figure and instant must be what the test itself caused. Campaigns with a line have steps of their own.
 func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
@@ -116,6 +125,9 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 				walkThrough(t, open, firstcome.Terms{Quantity: 4, Answer: answer}, steps)
 			})
 		}
+		t.Run(name+", closed before it opens", func(t *testing.T) {
+			walkThrough(t, open, firstcome.Terms{Quantity: 4, Answer: firstcome.Recorded}, neverOpened)
+		})
 		t.Run(name+", with a line", func(t *testing.T) { walkThrough(t, open, lined, linedSteps) })
 		t.Run(name+", with a line that stands by", func(t *testing.T) { walkThrough(t, open, standing, standingSteps) })
 	}

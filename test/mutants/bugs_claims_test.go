@@ -8,6 +8,11 @@ var claimsBugs = []mutant{
 		pkg: ".", test: "TestDecideGivesEachOutcome",
 	},
 	{
+		bug:  "a campaign that was closed before its opening says that it will open",
+		file: "outcome.go", old: "case c.Closed || ", new: "case c.Closed && (waits || !now.Before(c.OpensAt)) || ",
+		pkg: ".", test: "TestTheFirstOutcomeThatAppliesIsTheAnswer",
+	},
+	{
 		bug:  "the rule issues one more than the quantity",
 		file: "outcome.go", old: "inForce >= c.Quantity", new: "inForce > c.Quantity",
 		pkg: ".", test: "TestDecideGivesEachOutcome",

@@ -38,6 +38,16 @@ var gatesBugs = []mutant{
 		pkg: "./internal/redis", test: "TestALineGetsItsLogOnce",
 	},
 	{
+		bug:  "Redis says of a campaign that was closed before its opening that it will open",
+		file: "internal/redis/lua/decide.lua", old: "g.closed and CLOSED or phase(g, g.now)", new: "phase(g, g.now) ~= NOT_OPEN and g.closed and CLOSED or phase(g, g.now)",
+		pkg: "./internal/redis", test: "TestF16TheRedisGateConforms",
+	},
+	{
+		bug:  "Redis says not_open of a quarantined window that ends before it opens",
+		file: "internal/redis/lua/decide.lua", old: "if g.closes_at and at >= g.closes_at then", new: "if g.closes_at and at >= math.max(g.closes_at, g.opens_at or 0) then",
+		pkg: "./internal/redis", test: "TestF16TheRedisGateConforms",
+	},
+	{
 		bug:  "the Redis gate ignores when a campaign closes",
 		file: "internal/redis/lua/decide.lua", old: "if g.closes_at and at >= g.closes_at then return CLOSED end", new: "",
 		pkg: "./internal/redis", test: "Conforms",

@@ -3,7 +3,7 @@
 -- The order in each script is: read, decide, write. Whatever may fail (key types, memory, rights) fails before the first write that changes
 -- an answer, because Lua does not undo writes.
 
-local ALREADY_ISSUED, NOT_OPEN, CLOSED, PAUSED, SOLD_OUT, WAITING, ISSUED = 1, 2, 3, 4, 5, 6, 7 -- firstcome.Outcome
+local ALREADY_ISSUED, CLOSED, NOT_OPEN, PAUSED, SOLD_OUT, WAITING, ISSUED = 1, 2, 3, 4, 5, 6, 7 -- firstcome.Outcome
 local UNDECIDED = 0
 
 -- The arguments, which claim.lua describes. They come without names, because names would make a batch of one claim some 5 % slower.
@@ -28,22 +28,20 @@ local function open()
   return g
 end
 
--- phase returns the outcome of the window at a time.
+-- phase returns the outcome of the window at a time. While a window is quarantined it may end before it opens: then it is closed.
 local function phase(g, at)
-  if g.opens_at and at < g.opens_at then return NOT_OPEN end
   if g.closes_at and at >= g.closes_at then return CLOSED end
+  if g.opens_at and at < g.opens_at then return NOT_OPEN end
   return ISSUED
 end
 
 -- before_stock returns the outcome of a claim now if there were stock.
 local function before_stock(g)
-  local outcome = phase(g, g.now)
-  if outcome ~= NOT_OPEN and g.closed then return CLOSED end
+  local outcome = g.closed and CLOSED or phase(g, g.now)
   return outcome == ISSUED and g.paused and PAUSED or outcome
 end
 
--- end_line ends the line's generation, if the campaign closed or sold out though no script has noticed yet. Users in line are told that the
--- campaign closed also if it has not opened.
+-- end_line ends the line's generation, if the campaign closed or sold out though no script has noticed yet.
 local function end_line(g)
   if g.line then g.line.ends(closed_since(g, g.closes_at), g.in_force >= g.quantity, g.now) end
 end
