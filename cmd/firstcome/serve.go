@@ -24,6 +24,7 @@ type serveCmd struct {
 	Listen     listenAddress  `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to serve the API (default: 127.0.0.1:8080). An address other than loopback requires a key or a token configuration."`
 	Ops        opsAddress     `placeholder:"HOST:PORT" help:"Where to serve metrics and profiles, never in public; off to serve none (default: the port of --listen + 1, on 127.0.0.1)."`
 	Console    consoleAddress `placeholder:"on" help:"Where to serve the console, the pages for people: on (at --listen, on loopback only), off, or HOST:PORT of its own (default: on if --listen is loopback, otherwise off)."`
+	TZ         zoneName       `name:"tz" placeholder:"ZONE" help:"Time zone of the times that people read and type in the console and in its exports, like America/New_York (default: Asia/Seoul on Korean pages, otherwise UTC)."`
 	CreateKey  bool           `help:"If the ledger has no key, create the first admin key and print it, once, to standard output."`
 	TLSCert    string         `name:"tls-cert" placeholder:"FILE" help:"PEM file of the certificate and its chain. Without the file the API is plain HTTP."`
 	TLSKey     string         `name:"tls-key" placeholder:"FILE" help:"PEM file of the certificate's private key."`

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/zone"
 )
 
 // Words that the flags of a campaign's terms accept in place of a value.
@@ -74,7 +75,7 @@ type timeOrNone string
 
 // UnmarshalText checks the form of the time. Its zone is known only after all flags are read.
 func (v *timeOrNone) UnmarshalText(text []byte) error {
-	if _, local := wallClock(string(text)); string(text) != none && !local {
+	if _, local := zone.WallClock(string(text)); string(text) != none && !local {
 		if err := new(client.Time).UnmarshalJSON(quoted(string(text))); err != nil {
 			return fmt.Errorf("%q: write a time with its zone, like 2026-12-24T10:00:00+09:00, or like \"2026-12-24 10:00\" with --tz Asia/Seoul, or none", text)
 		}
@@ -84,15 +85,15 @@ func (v *timeOrNone) UnmarshalText(text []byte) error {
 }
 
 // in gives a time without a zone the zone of --tz. The error says what to write instead.
-func (v *timeOrNone) in(zone zoneName) error {
-	at, local := wallClock(string(*v))
+func (v *timeOrNone) in(tz zoneName) error {
+	at, local := zone.WallClock(string(*v))
 	if !local {
 		return nil
 	}
-	if zone == "" {
+	if tz == "" {
 		return fmt.Errorf("%q has no zone: write it like %s+09:00, or name the zone with --tz, like --tz Asia/Seoul", string(*v), at.Format("2006-01-02T15:04:05"))
 	}
-	there, err := inZone(at, zone.location())
+	there, err := inZone(at, tz.location())
 	if err != nil {
 		return fmt.Errorf("%q: %w", string(*v), err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,14 +29,10 @@ type form struct {
 	sheet
 }
 
-// Excel answers with all coupons of a campaign as CSV for Excel, with times in Asia/Seoul. The caller, the console, must
-// have authorized the actor.
-func (s *Server) Excel(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error {
-	seoul, err := time.LoadLocation("Asia/Seoul")
-	if err != nil {
-		return err
-	}
-	return s.coupons.export(w, r, actor, of, ledger.Page{Voided: true}, form{typeCSV, sheet{excel: true, zone: seoul}})
+// Excel answers with all coupons of a campaign as CSV for Excel, with times in a zone, in Korean or in English. The caller, the
+// console, must have authorized the actor.
+func (s *Server) Excel(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status, zone *time.Location, korean bool) error {
+	return s.coupons.export(w, r, actor, of, ledger.Page{Voided: true}, form{typeCSV, sheet{excel: true, korean: korean, zone: zone}})
 }
 
 // export streams a snapshot of a campaign's coupons. If it fails halfway, it cuts the connection, so that clients do not
@@ -123,8 +120,26 @@ var columns = []string{
 
 // A sheet is the format of a CSV export (RFC 4180): exact, for programs, or for Excel.
 type sheet struct {
-	excel bool           // with a byte order mark, ids and codes as text formulas, and times in whole seconds
-	zone  *time.Location // of the times
+	excel  bool           // with a byte order mark, ids and codes as text formulas, and times in whole seconds
+	korean bool           // the names of the columns and the words are Korean
+	zone   *time.Location // of the times
+}
+
+// koreanColumns are the columns in Korean.
+var koreanColumns = []string{
+	"캠페인 ID", "번호", "고객 ID", "코드", "상태", "혜택", "발급 시각", "만료 시각", "원장에 기록됨", "회수 시각", "회수 사유",
+	"대기열 회차", "순번", "직접 발급",
+}
+
+// koreanWords are the words in the cells of an export.
+var koreanWords = map[string]string{"true": "예", "false": "아니요", "in_force": "유효", "voided": "회수됨"}
+
+// word returns a word of our own as a cell.
+func (s sheet) word(word string) string {
+	if s.korean {
+		return koreanWords[word]
+	}
+	return word
 }
 
 // cells returns a function that writes a coupon as a row of CSV. Its first call also writes the row of column names. For a
@@ -142,9 +157,9 @@ func (s *coupons) cells(out io.Writer, as sheet) func(context.Context, *firstcom
 				return err
 			}
 			row = as.appendRow(row, as.ordered(
-				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), state(c), as.safe(string(t.benefit)),
-				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), strconv.FormatBool(c.Recorded), as.instant(c.VoidedAt), as.safe(reason),
-				place(c.Generation), place(c.Ticket), strconv.FormatBool(c.Direct))...)
+				as.text(string(c.Campaign)), strconv.FormatInt(c.Number, 10), as.text(string(c.User)), as.text(c.Code), as.word(state(c)), as.safe(string(t.benefit)),
+				as.instant(c.IssuedAt), as.instant(t.ExpiresAt(c.IssuedAt)), as.word(strconv.FormatBool(c.Recorded)), as.instant(c.VoidedAt), as.safe(reason),
+				place(c.Generation), place(c.Ticket), as.word(strconv.FormatBool(c.Direct)))...)
 		}
 		_, err := out.Write(row)
 		row = row[:0]
@@ -165,9 +180,12 @@ func (s sheet) titles() []string {
 	if !s.excel {
 		return columns
 	}
-	titles := make([]string, len(columns))
+	titles := slices.Clone(columns)
+	if s.korean {
+		titles = slices.Clone(koreanColumns)
+	}
 	for n, name := range columns {
-		if titles[n] = name; strings.HasSuffix(name, "_at") {
+		if strings.HasSuffix(name, "_at") {
 			titles[n] += " (" + s.zone.String() + ")"
 		}
 	}

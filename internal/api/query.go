@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // for systems without a time zone database, such as images from scratch
 	"unicode/utf8"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/client"
+	"github.com/firstcome/firstcome/internal/zone"
 )
 
 // How many items a page has.
@@ -185,12 +185,12 @@ func (q *query) zone(name string) *time.Location {
 	if !ok {
 		return time.UTC
 	}
-	zone, err := time.LoadLocation(text)
-	if err != nil || text == "" || text == "Local" {
+	named, err := zone.Load(text)
+	if err != nil {
 		q.refuse(name, "must be the name of a time zone, like Asia/Seoul")
 		return time.UTC
 	}
-	return zone
+	return named
 }
 
 // pageOf returns the first most items found. If there are more, next is the place of the last item returned, where the next

@@ -129,7 +129,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 		"benefit": {"30% 할인"}, "valid_for": {"7"}, "valid_unit": {"days"}, "id": {"chuseok"}, "step": {"check"},
 	}
 	got := b.post("/console/campaigns", form)
-	for _, want := range []string{"Before it opens", "2026-12-01 10:00:00 Seoul = 2026-12-01 01:00:00 UTC", "in 8 days", "100 a second: 50 s"} {
+	for _, want := range []string{"Before it opens", "2026-12-01 10:00:00 KST = 2026-12-01 01:00:00 UTC", "in 8 days", "100 a second: 50 s"} {
 		if !strings.Contains(got.text(), want) {
 			t.Errorf("no %q in %s", want, got.text())
 		}

@@ -24,7 +24,7 @@ func TestThePagesSpeakBothLanguages(t *testing.T) {
 	for lang, words := range map[string][]string{"ko": {"캠페인", "추석 spring", "진행 중", "2 / 10"}, "en": {"Campaigns", "추석 spring", "open", "2 / 10"}} {
 		b.lang = lang
 		got := b.get("/console")
-		if !strings.Contains(got.body, `<html lang="`+lang+`">`) {
+		if !strings.Contains(got.body, `<html lang="`+lang+`" `) {
 			t.Errorf("%s: not its language", lang)
 		}
 		for _, word := range words {
@@ -35,7 +35,7 @@ func TestThePagesSpeakBothLanguages(t *testing.T) {
 	}
 	b.lang = "en"
 	b.get("/console?lang=ko")
-	if got := b.get("/console"); !strings.Contains(got.body, `<html lang="ko">`) {
+	if got := b.get("/console"); !strings.Contains(got.body, `<html lang="ko" `) {
 		t.Error("the language that somebody chose is forgotten")
 	}
 }

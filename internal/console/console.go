@@ -47,7 +47,7 @@ type Config struct {
 	Watcher     *figures.Watcher
 	Journal     *Journal // nil if the ledger decides
 	// Excel sends all coupons of a campaign to an actor, as api.Server.Excel does.
-	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status) error
+	Excel func(w http.ResponseWriter, r *http.Request, actor string, of ledger.Status, zone *time.Location, korean bool) error
 	// Decided is called with the outcome of each direct issue, as in api.Observer. It may be nil.
 	Decided func(firstcome.CampaignID, firstcome.Outcome)
 	// Doctor checks this node's configuration. If nil, there are no checks.
@@ -61,8 +61,10 @@ type Config struct {
 	Secret firstcome.Secret
 	// Secure means that the pages are served only over TLS.
 	Secure bool
-	Log    *slog.Logger     // slog.Default() if nil
-	Clock  func() time.Time // time.Now if nil
+	// Zone is that of the times that people read and type. If nil, it is Asia/Seoul on Korean pages, and otherwise UTC.
+	Zone  *time.Location
+	Log   *slog.Logger     // slog.Default() if nil
+	Clock func() time.Time // time.Now if nil
 }
 
 // A Ledger has the reads that the pages need: see ledger.Reads. Changes go through Config.Operator.
@@ -180,7 +182,7 @@ func New(c Config) *Console {
 	console.rooms = map[length]*auth.Room{short: {Each: pagesOfKey, All: mostPages}, endless: {Each: pagesOfKey, All: mostPages}}
 	console.sheets = map[language]*sheets{}
 	for _, l := range languages {
-		console.sheets[l] = parseSheets(l, &console.assets)
+		console.sheets[l] = parseSheets(c.locale(l), &console.assets)
 	}
 	console.mux.HandleFunc("GET "+Root+"/assets/{name}", console.serveAsset)
 	console.mux.HandleFunc("/", console.serveLost)

@@ -81,13 +81,13 @@ func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 	return v.renderOf(tabsOf(&s, "coupons"), status, "coupons", v.say("발급 내역", "Coupons"), page)
 }
 
-// export sends all coupons of a campaign in a format that Korean Excel opens.
+// export sends all coupons of a campaign in a format that Excel opens, with the language and the zone of the page.
 func (c *couponHandlers) export(v *view) error {
 	s, err := v.status()
 	if err != nil {
 		return err
 	}
-	return c.Excel(v.w, v.r, v.who.Actor, s)
+	return c.Excel(v.w, v.r, v.who.Actor, s, v.lang.zone, v.lang.language == korean)
 }
 
 // void previews a bulk void, and performs it once the campaign's name or ID was typed.

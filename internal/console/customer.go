@@ -135,7 +135,7 @@ func (c *customerHandlers) lookUp(v *view, page *customerPage) error {
 			return err
 		}
 		if len(found) == 0 { // only the ledger finds a code
-			page.None = customerWords{v.lang}.noSuchCode(now.Unrecorded)
+			page.None = customerWords{v.lang, v.Clock()}.noSuchCode(now.Unrecorded)
 			return nil
 		}
 		user = found[0].User
@@ -149,7 +149,10 @@ func (l language) notCode() string {
 }
 
 // customerWords writes the sentences about a customer in one language.
-type customerWords struct{ language }
+type customerWords struct {
+	locale
+	now time.Time
+}
 
 // noSuchCode says that the ledger has no coupon with the code. onWay is the number of unrecorded coupons, or nil if unknown.
 func (w customerWords) noSuchCode(onWay *int64) string {
@@ -182,7 +185,7 @@ func (c *customerHandlers) wallet(v *view, page *customerPage, user firstcome.Us
 	}
 	page.More = len(found) > walletRows
 	for _, coupon := range found[:min(len(found), walletRows)] {
-		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: customerWords{v.lang}.happened(coupon, time.Time{}, nil, nil)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: customerWords{v.lang, v.Clock()}.happened(coupon, time.Time{}, nil, nil)})
 	}
 	if len(found) == 0 {
 		page.None = v.say("이 고객의 유효한 쿠폰이 원장에 없습니다. 방금 발급된 쿠폰은 잠시 뒤에 기록됩니다. 캠페인도 적으면 게이트에서도 찾고 이유를 알려 줍니다.", "The ledger has no coupon in force of this user. One that was just issued is recorded a moment later. Name the campaign, too: then the gate is asked, and you see why.")
@@ -247,15 +250,15 @@ func (c *customerHandlers) inCampaign(v *view, page *customerPage, s *ledger.Sta
 		if len(steps) > 0 {
 			recorded = steps[0].RecordedAt
 		}
-		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: customerWords{v.lang}.happened(coupon, recorded, issued, voided)})
+		page.Found = append(page.Found, customerCoupon{Coupon: coupon, Events: customerWords{v.lang, v.Clock()}.happened(coupon, recorded, issued, voided)})
 	}
 	for n := range log {
-		if lost, is := (customerWords{v.lang}).lostOf(&log[n]); is {
+		if lost, is := (customerWords{v.lang, v.Clock()}).lostOf(&log[n]); is {
 			page.Found = append(page.Found, lost)
 		}
 	}
 	page.User = string(user)
-	page.Sentence = customerWords{v.lang}.sentence(s, page)
+	page.Sentence = customerWords{v.lang, v.Clock()}.sentence(s, page)
 	return nil
 }
 
@@ -318,7 +321,7 @@ func (w customerWords) sentence(s *ledger.Status, page *customerPage) string {
 		}
 		if c.VoidedAt.IsZero() {
 			return w.say("고객님은 %s에 ‘%s’ 쿠폰(번호 %s)을 받으셨습니다. 코드는 %s입니다.", "You got number %[3]s of “%[2]s” at %[1]s. Your code is %[4]s.",
-				exact(c.IssuedAt), s.Name, w.number(c.Number), c.Code)
+				w.spoken(w.now, c.IssuedAt), s.Name, w.number(c.Number), c.Code)
 		}
 		voided = c
 	}
@@ -328,9 +331,9 @@ func (w customerWords) sentence(s *ledger.Status, page *customerPage) string {
 		return w.say("고객님은 지금 대기열에 계십니다. 순번은 %s, 앞에 최대 %s명이 있습니다.", "You are in line: your ticket is %s, and at most %s people are ahead of you.",
 			w.number(page.Place.Ticket), w.number(page.Place.Ahead))
 	case voided != nil:
-		return w.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, w.number(voided.Number), exact(voided.VoidedAt))
+		return w.say("고객님이 받으셨던 ‘%s’ 쿠폰(번호 %s)은 %s에 회수되었습니다.", "Your coupon number %[2]s of “%[1]s” was taken back at %[3]s.", s.Name, w.number(voided.Number), w.spoken(w.now, voided.VoidedAt))
 	case lost != nil:
-		return w.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost because of a failure on our side. We are sorry.", exact(lost.IssuedAt), s.Name, w.number(lost.Number))
+		return w.say("고객님이 %s에 안내받으신 ‘%s’ 쿠폰(번호 %s)은 저희 장애로 남지 않았습니다. 죄송합니다.", "Number %[3]s of “%[2]s”, which you were told at %[1]s, was lost because of a failure on our side. We are sorry.", w.spoken(w.now, lost.IssuedAt), s.Name, w.number(lost.Number))
 	case page.Untold:
 		return w.none(s) + " " + w.say("대기하고 계신지는 지금 확인할 수 없습니다. 잠시 뒤 다시 확인해 드리겠습니다.", "Whether you are in line cannot be told now. We will look again in a moment.")
 	case of.Why != "":
@@ -365,9 +368,9 @@ func (w customerWords) chance(s *ledger.Status, page *customerPage) string {
 	case of.State == "sold_out" && of.SoldOutAt.IsZero():
 		return w.say("쿠폰은 모두 나갔습니다.", "All coupons are gone.")
 	case of.State == "sold_out":
-		return w.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They first sold out at %s.", exact(of.SoldOutAt))
+		return w.say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 %s입니다.", "All coupons are gone. They first sold out at %s.", w.spoken(w.now, of.SoldOutAt))
 	case of.State == "not_open":
-		return w.say("쿠폰은 %s에 열립니다.", "It opens at %s.", exact(s.OpensAt))
+		return w.say("쿠폰은 %s에 열립니다.", "It opens at %s.", w.spoken(w.now, s.OpensAt))
 	case s.Pace != nil || of.Waiting != nil && *of.Waiting > 0: // a removed line exists until it is empty
 		return w.say("대기열에 들어오실 수 있습니다.", "You may join the line.")
 	case s.Quantity == firstcome.Unlimited:

@@ -21,7 +21,7 @@ type card struct {
 var cards = map[language]card{korean: cardOf(runbooks.EventDayKorean), english: cardOf(runbooks.EventDay)}
 
 func (c *Console) showHelp(v *view) error {
-	return v.render(http.StatusOK, "help", v.say("도움말", "Help"), cards[v.lang])
+	return v.render(http.StatusOK, "help", v.say("도움말", "Help"), cards[v.lang.language])
 }
 
 // cardOf parses our own Markdown: a title, paragraphs and a table. It leaves out paragraphs with links, because they lead to documents that the

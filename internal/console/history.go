@@ -135,7 +135,7 @@ func (d drawing) y(of float64) float64 {
 }
 
 // frame returns lines with axes, and with a label for screen readers.
-func (d drawing) frame(lang language, label, lines string) template.HTML {
+func (d drawing) frame(lang locale, label, lines string) template.HTML {
 	right, zero := drawingWidth-drawingRight, d.height-drawingBottom
 	var svg strings.Builder
 	fmt.Fprintf(&svg, `<svg class="curve" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`, drawingWidth, d.height, template.HTMLEscapeString(label))
@@ -145,19 +145,19 @@ func (d drawing) frame(lang language, label, lines string) template.HTML {
 	}
 	write(drawingLeft-8, 18, "end", lang.number(int64(math.Round(d.top))))
 	write(drawingLeft-8, zero, "end", d.bottom)
-	write(drawingLeft, d.height-6, "start", instant(d.begin).In(seoul).Format(d.clock))
-	write(right, d.height-6, "end", instant(d.end).In(seoul).Format(d.clock))
+	write(drawingLeft, d.height-6, "start", lang.shown(instant(d.begin), d.clock))
+	write(right, d.height-6, "end", lang.shown(instant(d.end), d.clock))
 	svg.WriteString(`</svg>`)
 	return template.HTML(svg.String()) //nolint:gosec // its parts are numbers, times and our own words
 }
 
 // curve plots coupon numbers over the instants at which they were issued.
-func (l language) curve(steps []ledger.Step) template.HTML {
+func (l locale) curve(steps []ledger.Step) template.HTML {
 	if len(steps) < 2 {
 		return ""
 	}
 	first, last := steps[0], steps[len(steps)-1]
-	d := drawing{260, unix(first.IssuedAt), unix(last.IssuedAt), float64(last.Number), "15:04:05.000", "1"}
+	d := drawing{260, unix(first.IssuedAt), unix(last.IssuedAt), float64(last.Number), "15:04:05.000 MST", "1"}
 	d.end = max(d.end, unix(first.IssuedAt.Add(time.Microsecond)))
 	var points strings.Builder
 	for _, s := range steps {
@@ -168,9 +168,9 @@ func (l language) curve(steps []ledger.Step) template.HTML {
 }
 
 // speeds plots issued, recorded and voided coupons a second.
-func (l language) speeds(h *history) template.HTML {
+func (l locale) speeds(h *history) template.HTML {
 	kinds := map[string][]tempo{"issued": rates(h.Issued), "recorded": rates(h.Recorded), "voided": rates(h.Voided)}
-	d := drawing{200, math.Inf(1), math.Inf(-1), 0, "15:04:05", "0"}
+	d := drawing{200, math.Inf(1), math.Inf(-1), 0, "15:04:05 MST", "0"}
 	for _, kind := range kinds {
 		for _, r := range kind {
 			d.begin, d.end, d.top = min(d.begin, r[0]), max(d.end, r[1]), max(d.top, r[2])

@@ -32,7 +32,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		query string
 		want  []string
 	}{
-		{"user_id=mina&campaign=spring", []string{"You got number 1 of “추석 spring” at 2026-11-23 10:00:03.214", "was issued number 1", "was recorded in the ledger"}},
+		{"user_id=mina&campaign=spring", []string{"You got number 1 of “추석 spring” at 10:00:03 am on 23 November (Seoul time)", "was issued number 1", "was recorded in the ledger"}},
 		{"user_id=jun&campaign=spring", []string{"Your coupon number 2 of “추석 spring” was taken back", "was voided", "a test: asked for it"}},
 		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring”. Refused claims are not recorded. Coupons left now: 1."}},
 		{"code=" + code + "&campaign=spring", []string{"You got number 3"}},
@@ -54,7 +54,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	now = now.Add(time.Second) // returned stock must leave its quarantine before it is sold out again
 	h.stands(now)
 	h.claim(id, "again", "later")
-	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They first sold out at 2026-11-23 10:00:03.214") {
+	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They first sold out at 10:00:03 am on 23 November (Seoul time)") {
 		t.Errorf("sold out: %s", got)
 	}
 	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {

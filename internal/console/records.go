@@ -114,7 +114,7 @@ func (c *core) keyNames(v *view) (map[string]string, error) {
 	return names, err
 }
 
-func (l language) lineOf(e *ledger.LogEntry, names map[string]string) recordLine {
+func (l locale) lineOf(e *ledger.LogEntry, names map[string]string) recordLine {
 	line := recordLine{At: e.At, Actor: e.Actor, What: l.action(e.Action), Campaign: e.Campaign, User: e.User, Number: e.Number, Refused: e.Refused}
 	if name, ok := names[e.Actor]; ok {
 		line.Actor, line.Key = name, e.Actor

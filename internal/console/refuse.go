@@ -224,7 +224,7 @@ var conflicts = []struct {
 // why returns what is wrong, in the person's language.
 func (v *view) why(err error) string {
 	var field *firstcome.FieldError
-	if v.lang == english {
+	if v.lang.language == english {
 		if errors.As(err, &field) && (field.Field == "user_id" || field.Field == "campaign") {
 			return field.Reason // the reason names the field
 		}
@@ -260,7 +260,7 @@ func (v *view) whyID(kind string, err error) string {
 
 // fieldWrong returns what is wrong with a field, for the text beside it.
 func (v *view) fieldWrong(field *firstcome.FieldError) string {
-	if v.lang == english {
+	if v.lang.language == english {
 		return strings.ReplaceAll(field.Reason, "null", "empty") // a form has no null
 	}
 	return v.why(field)

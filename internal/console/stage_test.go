@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/internal/record"
+	"github.com/firstcome/firstcome/internal/zone"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -185,11 +187,13 @@ func (h *house) open(g gate.Counters, change ...func(*house)) *house {
 	h.auth = auth.New(auth.Config{Open: true})
 	h.config.Ledger, h.config.Desk, h.config.LastRebuild, h.config.Secret, h.config.Log, h.config.Clock = h.ledger.Reads, h.ledger.Desk, h.ledger.Epochs.LastRebuild, stage.Secret(), slog.New(slog.DiscardHandler), h.clock
 	h.counter = figures.NewCounter(h.clock)
+	seoul, err := zone.Load("Asia/Seoul")
+	stage.Must(t, err)
 	self := figures.Node{Host: "here", Listen: "127.0.0.1:8080", Role: "all", Version: "test", StartedAt: time.Now()}
 	h.config.Watcher = figures.NewWatcher(h.ledger.Reads, g, &figures.Board{Node: self, Counter: h.counter, Rows: h.ledger.Desk})
-	h.config.Prove = h.prove
-	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status) error {
-		_, err := io.WriteString(w, "all of "+string(of.ID))
+	h.config.Prove, h.config.Zone = h.prove, seoul
+	h.config.Excel = func(w http.ResponseWriter, _ *http.Request, _ string, of ledger.Status, zone *time.Location, korean bool) error {
+		_, err := fmt.Fprintf(w, "all of %s, %s, korean %t", of.ID, zone, korean)
 		return err
 	}
 	for _, do := range change {

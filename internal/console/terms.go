@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/zone"
 )
 
 // A newForm is what somebody typed.
@@ -22,7 +23,7 @@ type newForm struct {
 	ID, Name, Quantity, OpensAt, ClosesAt, Answer, Line, PerSecond, Waitlist, Benefit, ValidFor, ValidUnit, ValidUntil string
 }
 
-// formTime is how a browser writes an instant without a zone: it is Seoul's.
+// formTime is how a browser writes an instant without a zone.
 const formTime = "2006-01-02T15:04:05"
 
 // A unit is one in which people type how long a coupon is valid.
@@ -35,10 +36,10 @@ type unit struct {
 var validUnits = []unit{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}}
 
 // formOf returns the form of terms.
-func formOf(t firstcome.Terms) newForm {
+func (l locale) formOf(t firstcome.Terms) newForm {
 	f := newForm{
 		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit), ValidUnit: validUnits[0].name,
-		OpensAt: typedTime(t.OpensAt), ClosesAt: typedTime(t.ClosesAt), ValidUntil: typedTime(t.ValidUntil),
+		OpensAt: l.typedTime(t.OpensAt), ClosesAt: l.typedTime(t.ClosesAt), ValidUntil: l.typedTime(t.ValidUntil),
 	}
 	if f.Benefit == "null" {
 		f.Benefit = ""
@@ -65,11 +66,11 @@ func formOf(t firstcome.Terms) newForm {
 }
 
 // typedTime returns an instant as the form has it, or nothing for none.
-func typedTime(at time.Time) string {
+func (l locale) typedTime(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return at.In(seoul).Format(formTime)
+	return at.In(l.zone).Format(formTime)
 }
 
 // typedForm returns what somebody typed.
@@ -85,7 +86,7 @@ func (v *view) typedForm() newForm {
 // readInto writes each field of the form that its user changed into the terms, if that term may change while people claim. A term whose field is
 // unchanged stays as it is, because the field may not show all of it, such as microseconds.
 func (p *newPage) readInto(v *view, t *firstcome.Terms) {
-	f, was := &p.Form, formOf(*t)
+	f, was := &p.Form, v.lang.formOf(*t)
 	t.Name = f.Name
 	if f.Quantity != was.Quantity {
 		t.Quantity = firstcome.Unlimited
@@ -153,22 +154,28 @@ func isPlain(benefit []byte) bool {
 	}
 }
 
-// instant reads a time of the form, which is Seoul's.
+// instant reads a time of the form, which is in the zone of the page.
 func (p *newPage) instant(v *view, field, text string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	for _, layout := range []string{formTime, formTime[:16]} {
-		if at, err := time.ParseInLocation(layout, text, seoul); err == nil {
-			return at.UTC()
-		}
+	wall, ok := zone.WallClock(text)
+	if !ok {
+		p.Wrong[field] = v.say("2026-12-01T10:00처럼 적어 주세요.", "Write it like 2026-12-01T10:00.")
+		return time.Time{}
 	}
-	p.Wrong[field] = v.say("2026-12-01T10:00처럼 적어 주세요.", "Write it like 2026-12-01T10:00.")
-	return time.Time{}
+	at, err := zone.Instant(wall, v.lang.zone)
+	switch {
+	case errors.Is(err, zone.ErrSkipped):
+		p.Wrong[field] = v.say("이 시간대에서는 시계를 앞당기면서 이 시각을 건너뜁니다. 다른 시각을 선택하세요.", "C"+err.Error()[1:]+": choose another time.")
+	case errors.Is(err, zone.ErrTwice):
+		p.Wrong[field] = v.say("이 시간대에서는 시계를 되돌리면서 이 시각이 두 번 있습니다. 다른 시각을 선택하거나 firstcome 명령에서 UTC 차이와 함께 적으세요.", "C"+err.Error()[1:]+": choose another time, or use the firstcome command and write the time with its offset from UTC.")
+	}
+	return at.UTC()
 }
 
 // differences returns what of the terms is not the same; of a new campaign all that is set.
-func (l language) differences(before, after *firstcome.Terms) (all []changed) {
+func (l locale) differences(before, after *firstcome.Terms) (all []changed) {
 	first := before == nil
 	if first {
 		before = &firstcome.Terms{}
@@ -192,7 +199,7 @@ func (l language) differences(before, after *firstcome.Terms) (all []changed) {
 		if t.IsZero() {
 			return l.say("없음", "none")
 		}
-		return t.In(seoul).Format(toSecond)
+		return l.shown(t, toSecond)
 	}
 	quantity := func(n int64) string { return l.quantity(n) }
 	add(l.say("이름", "name"), before.Name, after.Name)

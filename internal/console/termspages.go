@@ -36,7 +36,7 @@ func (c *campaignHandlers) showNew(v *view) error {
 		if err != nil {
 			return err
 		}
-		page.Form = formOf(s.Terms)
+		page.Form = v.lang.formOf(s.Terms)
 		page.Form.OpensAt, page.Form.ClosesAt = "", "" // a person must choose new times
 	}
 	return v.render(http.StatusOK, "new", v.say("새 캠페인", "Create a campaign"), page)
@@ -144,7 +144,7 @@ func (c *campaignHandlers) credentials(v *view) string {
 	return v.say("키나 토큰이 필요합니다.", "a key or a token is needed")
 }
 
-// opening returns the instant of the opening in Seoul and in UTC, and how far away it is.
+// opening returns the instant of the opening in the zone and in UTC, and how far away it is.
 func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 	switch {
 	case at.IsZero():
@@ -153,11 +153,6 @@ func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 		return v.lang.both(at) + " · " + v.say("%s 뒤", "in %s", v.lang.span(at.Sub(now)))
 	}
 	return v.lang.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "This time has passed: it opens as soon as it is created.")
-}
-
-// both returns an instant in Seoul and in UTC.
-func (l language) both(at time.Time) string {
-	return at.In(seoul).Format(toSecond) + l.say(" 서울", " Seoul") + " = " + utc(at) + " UTC"
 }
 
 // A termsPage shows all terms of a campaign, and who changed what.
@@ -185,7 +180,7 @@ func (c *campaignHandlers) showTerms(v *view) error {
 	if err != nil {
 		return err
 	}
-	return c.renderTerms(v, http.StatusOK, &s, &termsPage{newPage: newPage{Form: formOf(s.Terms)}})
+	return c.renderTerms(v, http.StatusOK, &s, &termsPage{newPage: newPage{Form: v.lang.formOf(s.Terms)}})
 }
 
 func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {

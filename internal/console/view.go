@@ -33,12 +33,12 @@ type view struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	form url.Values // from the body, or from the query of a GET
-	lang language
+	lang locale
 	who  person
 }
 
 func (c *core) newView(w http.ResponseWriter, r *http.Request) *view {
-	return &view{core: c, w: w, r: r, lang: languageOf(r)}
+	return &view{core: c, w: w, r: r, lang: c.locale(languageOf(r))}
 }
 
 // say returns a sentence in the person's language.
@@ -50,7 +50,7 @@ func (v *view) may(w auth.Who) bool { return w.HasRole(v.who.Role) }
 // enter finds out who the person is, and returns an error if they may not use the page.
 func (v *view) enter(allowed auth.Who) error {
 	if l := v.r.URL.Query().Get("lang"); l != "" {
-		http.SetCookie(v.w, &http.Cookie{Name: languageCookie, Value: string(v.lang), Path: Root, MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: v.Secure, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(v.w, &http.Cookie{Name: languageCookie, Value: string(v.lang.language), Path: Root, MaxAge: 365 * 24 * 60 * 60, HttpOnly: true, Secure: v.Secure, SameSite: http.SameSiteLaxMode})
 	}
 	if allowed == auth.Everyone {
 		return nil
@@ -133,7 +133,7 @@ func (v *view) redirectDone(path string, query url.Values, done string) error {
 // A sheet is the data of a template. Page is the data of the page itself.
 type sheet struct {
 	Title    string
-	Lang     language
+	Lang     locale
 	Who      person
 	Open     bool // development mode: nobody logs in
 	Path     string
@@ -151,7 +151,7 @@ func (s sheet) Other() (link string) {
 		query[name] = values
 	}
 	other := english
-	if s.Lang == english {
+	if s.Lang.language == english {
 		other = korean
 	}
 	query.Set("lang", string(other))
@@ -220,7 +220,7 @@ func (v *view) render(status int, name, title string, page any) error {
 // renderOf answers with a page of a campaign.
 func (v *view) renderOf(tabs *campaignTabs, status int, name, title string, page any) error {
 	var out bytes.Buffer
-	err := v.sheets[v.lang].byName[name]().ExecuteTemplate(&out, "layout", sheet{
+	err := v.sheets[v.lang.language].byName[name]().ExecuteTemplate(&out, "layout", sheet{
 		Notice: v.done(), Title: title, Lang: v.lang, Who: v.who, Open: v.Auth.Open(), Path: v.shown(v.r), Query: v.r.URL.Query(), Campaign: tabs, Now: v.Clock(), Page: page,
 	})
 	if err != nil {
@@ -274,11 +274,11 @@ type sheets struct {
 	byName map[string]func() *template.Template
 }
 
-func parseSheets(l language, a *assets) *sheets {
+func parseSheets(l locale, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "seoul": exact, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "outcome": l.outcome, "state": l.state, "inVain": func() []string { return inVain }, "withoutOutcome": func() []string { return withoutOutcome }, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "utc": utc, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
-		"ko": func() bool { return l == korean }, "looked": looked, "advice": advice,
-		"nav": navTo, "tab": tabTo, "tip": l.tip, "words": l.words, "glossary": func() []term { return glossary },
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "milli": l.milli, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "outcome": l.outcome, "state": l.state, "inVain": func() []string { return inVain }, "withoutOutcome": func() []string { return withoutOutcome }, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
+		"ko": func() bool { return l.language == korean }, "looked": looked, "advice": advice,
+		"nav": navTo, "tab": tabTo, "tip": l.tip, "both": l.both, "zone": l.zoneWord, "words": l.words, "glossary": func() []term { return glossary },
 	})
 	shared = template.Must(shared.ParseFS(pageFiles, "pages/layout.html", "pages/parts/*.html"))
 	all := &sheets{map[string]func() *template.Template{}}

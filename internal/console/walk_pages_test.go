@@ -89,7 +89,7 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		if at.IsZero() {
 			return "–"
 		}
-		return at.In(time.FixedZone("Seoul", 9*60*60)).Format("2006-01-02 15:04:05")
+		return at.In(time.FixedZone("KST", 9*60*60)).Format("2006-01-02 15:04:05 MST")
 	}
 	text := times.ReplaceAllString(got.body, "$1")
 	shows := func(name, before, want string) {
@@ -97,7 +97,7 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		_, rest, ok := strings.Cut(text, before)
 		is, _, _ := strings.Cut(rest, "<")
 		is, _, _ = strings.Cut(is, " · ")
-		is, _, _ = strings.Cut(is, ".")
+		is = millis.ReplaceAllString(is, "")
 		if !ok || is != want {
 			w.t.Errorf("%s, %s, %q shows %s as %q, and should show %q", step.name, lang, path, name, is, want)
 		}
@@ -140,7 +140,7 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 		firstcome.NotOpen: say("에 열립니다.", "It opens at "),
 		firstcome.Issued:  fmt.Sprintf(say("지금 %d장이 남아 있습니다.", "Coupons left now: %d."), w.terms.Quantity-int64(len(w.held))),
 		firstcome.Waiting: say("대기열에 들어오실 수 있습니다.", "You may join the line."),
-		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They first sold out at ") + say(exactly(w.soldOut)+"입니다.", exactly(w.soldOut)+"."),
+		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They first sold out at ") + say(spoken("ko", w.soldOut)+"입니다.", spoken("en", w.soldOut)+"."),
 		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
 		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
 		0:                 say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon."),
@@ -184,10 +184,14 @@ func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string
 	w.waiters(step, b, say)
 }
 
-// exactly returns an instant as pages write it to the millisecond.
-func exactly(at time.Time) string {
-	if at.IsZero() {
-		return "–"
+// spoken returns an instant as support says it, in Seoul.
+func spoken(lang string, at time.Time) string {
+	at = at.In(time.FixedZone("KST", 9*60*60))
+	if lang == "en" {
+		return at.Format("3:04:05 pm on 2 January (Seoul time)")
 	}
-	return at.In(time.FixedZone("Seoul", 9*60*60)).Format("2006-01-02 15:04:05.000")
+	return at.Format("1월 2일 ") + map[bool]string{true: "오전", false: "오후"}[at.Hour() < 12] + at.Format(" 3시 4분 5초")
 }
+
+// millis matches the part of a time that pages show to the millisecond.
+var millis = regexp.MustCompile(`\.\d{3}`)

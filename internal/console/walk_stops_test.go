@@ -89,7 +89,7 @@ func (w *walk) dated(step walked, lang, path, text string) {
 	w.t.Helper()
 	says := map[string]string{"ko": "마지막으로 읽은 때: ", "en": "Last reading: "}[lang]
 	_, at, is := strings.Cut(text, says)
-	if want := w.known.In(time.FixedZone("Seoul", 9*60*60)).Format("2006-01-02 15:04:05"); is != (w.blind || w.dark) || is && !strings.HasPrefix(at, want) {
+	if want := w.known.In(time.FixedZone("KST", 9*60*60)).Format("2006-01-02 15:04:05 MST"); is != (w.blind || w.dark) || is && !strings.HasPrefix(at, want) {
 		w.t.Errorf("%s, %s, %s: the state was known last at %s: %s", step.name, lang, path, want, text)
 	}
 }

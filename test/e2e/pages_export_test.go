@@ -28,10 +28,10 @@ func (p *person) export(id string) *http.Response {
 }
 
 // TestThePagesExportIsWhatExcelOpensInKorean gets the file by the page's link: it is the API's, byte by byte, and no cell of it
-// begins like a formula, however a spreadsheet splits it.
+// begins like a formula, however a spreadsheet splits it. A Korean page gives it in Korean.
 func TestThePagesExportIsWhatExcelOpensInKorean(t *testing.T) {
 	t.Parallel()
-	p := serve(t, launch{args: patient})
+	p := serve(t, launch{args: append([]string{"--tz", "Asia/Seoul"}, patient...)})
 	on := newPerson(p)
 	p.ask(http.MethodPost, p.url+"/v1/campaigns", `{"id":"spring","name":"추석 =쿠폰","quantity":null,"coupon":{"benefit":"=1+1"}}`)
 	for _, user := range hostileUsers {
@@ -73,6 +73,11 @@ func TestThePagesExportIsWhatExcelOpensInKorean(t *testing.T) {
 				t.Errorf("split at %q there is the cell %q", split, cell)
 			}
 		}
+	}
+	first, err := bufio.NewReader(on.once(http.MethodGet, "/campaigns/spring/coupons.csv?lang=ko", nil, nil).Body).ReadString('\n')
+	const head = "\ufeff번호,캠페인 ID,고객 ID,코드,상태,혜택,발급 시각 (Asia/Seoul),만료 시각 (Asia/Seoul),원장에 기록됨,회수 시각 (Asia/Seoul),회수 사유,대기열 회차,순번,직접 발급\r\n"
+	if err != nil || first != head {
+		t.Errorf("the Korean file begins with %q, want %q", first, head)
 	}
 	for _, korean := range []string{"김민아 고객님", "👩‍👩‍👧"} {
 		if !bytes.Contains(file, []byte(korean)) {

@@ -20,11 +20,11 @@ addEventListener('pageshow', event => {
 });
 
 // A time is told in the reader's own zone, too, and how far it is goes on to count.
-const {lang} = document.documentElement;
+const {lang, dataset: {zone}} = document.documentElement;
 const own = new Intl.DateTimeFormat(lang, {dateStyle: 'medium', timeStyle: 'long'});
 const away = new Intl.RelativeTimeFormat(lang);
 const units = [['day', 24 * 60 * 60, 2], ['hour', 60 * 60, 1], ['minute', 60, 1], ['second', 1, 0]]; // with how many of it begin
-if (!['Asia/Seoul', 'UTC'].includes(own.resolvedOptions().timeZone)) {
+if (![zone, 'UTC'].includes(own.resolvedOptions().timeZone)) {
 	for (const time of document.querySelectorAll('time[aria-description]')) time.ariaDescription += `\n${own.format(new Date(time.dateTime))}`;
 }
 function count() {

@@ -5,7 +5,7 @@ if (!document.hidden) await new Promise(drawn => requestAnimationFrame(() => set
 
 const live = document.querySelector('.live');
 const words = document.querySelector('#words').dataset;
-const lang = document.documentElement.lang;
+const {lang, dataset: {zone}} = document.documentElement;
 const whole = new Intl.NumberFormat(lang, {maximumFractionDigits: 0});
 const dash = '–';
 const count = n => n == null ? dash : whole.format(n);
@@ -59,7 +59,7 @@ function notice(at, why, s) {
 	p.replaceChildren();
 	if (!why) return;
 	p.append(`${why} ${s.known_at ? words.known : words.never} `);
-	if (s.known_at) p.append(moment(s.known_at));
+	if (s.known_at) p.append(moment(s.known_at), ` (${zone})`);
 }
 
 let last = Date.now(); // or since when the page waits for the first news
@@ -108,7 +108,7 @@ let course = {issued: [], recorded: [], rates: {issued: []}};
 let marks = [];
 const seconds = at => Date.parse(at) / 1000;
 
-const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZone: 'Asia/Seoul'});
+const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZone: zone});
 function axes(format, more) {
 	const line = {stroke: colour('soft'), grid: {stroke: colour('edge'), width: 1}, ticks: {show: false}, font: '12px system-ui'};
 	return [
@@ -248,21 +248,22 @@ function courseData() {
 // ---- the table beside the plots
 
 const body = document.querySelector('[data-table] tbody');
-const inSeoul = new Intl.DateTimeFormat('sv', {dateStyle: 'short', timeStyle: 'medium', timeZone: 'Asia/Seoul'}); // 2026-11-23 20:00:03
+const inZone = new Intl.DateTimeFormat('sv', {dateStyle: 'short', timeStyle: 'medium', timeZone: zone}); // 2026-11-23 20:00:03
 
 const own = new Intl.DateTimeFormat(lang, {dateStyle: 'medium', timeStyle: 'long'});
-const elsewhere = !['Asia/Seoul', 'UTC'].includes(own.resolvedOptions().timeZone);
+const elsewhere = ![zone, 'UTC'].includes(own.resolvedOptions().timeZone);
 
-// An instant as the server writes it: both zones are told to whoever points at it, or goes there by keyboard.
+// An instant in the zone of the page. A pointer or the keyboard focus on it shows it in the zone, in UTC and in the reader's own zone.
 function moment(at) {
 	const instant = new Date(at).toISOString();
-	const seoul = inSeoul.format(new Date(at));
+	const there = inZone.format(new Date(at));
 	const time = document.createElement('time');
 	time.dateTime = instant;
 	time.tabIndex = 0;
-	time.ariaDescription = `${words.seoul} ${seoul}${instant.slice(19, 23)}\nUTC ${instant.slice(0, 23).replace('T', ' ')}`;
+	const utc = `${instant.slice(0, 23).replace('T', ' ')} UTC`;
+	time.ariaDescription = zone === 'UTC' ? utc : `${there}${instant.slice(19, 23)} ${zone}\n${utc}`;
 	if (elsewhere) time.ariaDescription += `\n${own.format(new Date(at))}`;
-	time.textContent = seoul;
+	time.textContent = there;
 	return time;
 }
 
