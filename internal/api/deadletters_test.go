@@ -18,7 +18,7 @@ func openDead(t *testing.T) *farShop {
 	f.claim("winter", "user-1").want(t, 201, "issued")
 	f.record("winter")
 	f.claim("winter", "user-2").want(t, 201, "issued")
-	f.bury("winter", "number 2 is of epoch 1, the campaign is in 2")
+	f.bury("winter", "number 2 is over the quantity of 1")
 	return f
 }
 
@@ -148,29 +148,29 @@ func openManyDead(t *testing.T) (f *farShop, through string) {
 		f.claim("winter", user).want(t, 201, "issued")
 		f.bury("winter", cause)
 	}
-	bury("user-3", "number 3 is over the quantity of 2")
-	bury("user-4", "number 4 is of epoch 1, the campaign is in 2")
-	bury("user-5", "number 5 is of epoch 1, the campaign is in 2")
+	bury("user-3", "number 3 has the terms of version 2, the campaign is at 1")
+	bury("user-4", "number 4 is over the quantity of 1")
+	bury("user-5", "number 5 is over the quantity of 1")
 	causes := f.call("GET", "/v1/dead-letters/causes?campaign=winter", "").want(t, 200, "").items()
-	if len(causes) != 2 || causes[0]["cause_code"] != "other_epoch" || causes[0]["open"] != 3.0 || causes[0]["through"] != 4.0 || causes[1]["open"] != 1.0 {
+	if len(causes) != 2 || causes[0]["cause_code"] != "over_quantity" || causes[0]["open"] != 3.0 || causes[0]["through"] != 4.0 || causes[1]["open"] != 1.0 {
 		t.Fatalf("the causes are %v", causes)
 	}
-	bury("user-6", "number 6 is of epoch 1, the campaign is in 2")
+	bury("user-6", "number 6 is over the quantity of 1")
 	return f, "4"
 }
 
 func TestManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
 	f, through := openManyDead(t)
-	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through + `}`
+	body := `{"campaign_id":"winter","cause_code":"over_quantity","through":` + through + `}`
 	r := f.call("POST", "/v1/dead-letters/replay", body).want(t, 200, "")
 	if r.number("done") != 3 || r.number("remaining") != 0 || r.json("next") != nil || r.json("stopped") != nil {
 		t.Errorf("the answer is %s", r.body)
 	}
 	open := f.call("GET", "/v1/dead-letters", "").items()
-	if len(open) != 2 || open[0]["number"] != 3.0 || open[1]["number"] != 6.0 || open[0]["cause_code"] != "over_quantity" {
+	if len(open) != 2 || open[0]["number"] != 3.0 || open[1]["number"] != 6.0 || open[0]["cause_code"] != "unknown_terms" {
 		t.Errorf("open are %v", open)
 	}
-	if of := f.call("GET", "/v1/dead-letters?cause=over_quantity", "").items(); len(of) != 1 || of[0]["number"] != 3.0 {
+	if of := f.call("GET", "/v1/dead-letters?cause=unknown_terms", "").items(); len(of) != 1 || of[0]["number"] != 3.0 {
 		t.Errorf("of one cause are %v", of)
 	}
 	if again := f.call("POST", "/v1/dead-letters/replay", body).want(t, 200, ""); again.number("done") != 0 || again.number("remaining") != 0 {
@@ -194,7 +194,7 @@ func TestManyDeadLettersAreReplayedByTheirCause(t *testing.T) {
 // TestManyDeadLettersAreVoidedByTheirCause has a dead letter that cannot be replayed, and a gate that stops answering.
 func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 	f, through := openManyDead(t)
-	body := `{"campaign_id":"winter","cause_code":"other_epoch","through":` + through
+	body := `{"campaign_id":"winter","cause_code":"over_quantity","through":` + through
 	f.call("POST", "/v1/dead-letters/void", body+`}`).want(t, 422, "")
 	f.away(errAway)
 	f.call("POST", "/v1/dead-letters/void", body+`,"reason":"r"}`).want(t, 200, "")
@@ -219,7 +219,7 @@ func TestManyDeadLettersAreVoidedByTheirCause(t *testing.T) {
 func TestALetterThatIsRefusedAgainDoesNotKeepTheOthersBack(t *testing.T) {
 	f, through := openManyDead(t)
 	f.behind(`UPDATE campaigns SET quantity = 2`)
-	r := f.call("POST", "/v1/dead-letters/replay", `{"campaign_id":"winter","cause_code":"other_epoch","through":`+through+`}`).want(t, 200, "")
+	r := f.call("POST", "/v1/dead-letters/replay", `{"campaign_id":"winter","cause_code":"over_quantity","through":`+through+`}`).want(t, 200, "")
 	if r.number("done") != 1 || r.number("remaining") != 0 || len(r.json("refused").([]any)) != 2 {
 		t.Errorf("the answer is %s", r.body)
 	}

@@ -98,7 +98,9 @@ func (rc *Recorder) bury(t *sqldb.Tx, b record.Batch, cause string) (record.Drai
 	for _, c := range b.Coupons {
 		d := DeadLetter{Campaign: b.Campaign, User: c.User, Source: letterSource(c), Cause: cause, CreatedAt: now}
 		s := campaign.StoredCouponOf(c, b.Epoch)
-		if known && c.Number <= r.Ceiling { // the gate may have assigned it. A number above the ceiling is forged or damaged, and must not raise last_number
+		// The gate may have assigned this number. A number above the ceiling is forged or damaged, and must not raise last_number. A number of an
+		// ended epoch has its fate already, or it may be another user's in this epoch.
+		if known && c.Number <= r.Ceiling && b.Epoch == r.Epoch {
 			s.BuriedIn = r.Epoch
 			if c.Campaign == b.Campaign {
 				d.Number = max(c.Number, 0)

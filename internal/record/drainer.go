@@ -31,34 +31,8 @@ const errGap = HoleError("numbers between recorded numbers are missing")
 // errOlder means that the ledger was rolled back.
 var errOlder = fmt.Errorf("%w: the gate was told that numbers are recorded which the ledger does not have, so the ledger is older than it was: firstcome gate reconcile with the campaign copies the gate's coupons into the ledger", gate.ErrLedgerRolledBack)
 
-// A campaignState is a Recorder's state of a campaign. Only the worker that has the campaign uses it.
-type campaignState struct {
-	told    int64     // a number up to which the gate certainly knows all dead letters
-	missing time.Time // since when numbers below recorded numbers have been missing; zero if none are
-	hole    HoleError // why numbers must be recorded from the gate's holders; empty if they need not be
-	filled  time.Time // when numbers last were recorded from the gate's holders
-}
-
-// follow notes that coupons from the number first on were recorded, and that all numbers up to through are drained. Numbers in between may be with
-// another recorder, or come later. If they do not come within the patience, they count as missing. This finds a hole even in a journal that is never
-// empty.
-func (c *campaignState) follow(first, through int64, patience time.Duration) {
-	switch {
-	case through >= first-1:
-		c.missing = time.Time{}
-	case c.missing.IsZero():
-		c.missing = time.Now()
-	case time.Since(c.missing) > patience:
-		c.lacks(errGap)
-	}
-}
-
-// lacks notes that numbers are missing, unless such numbers were recorded from the gate's holders within refillEvery.
-func (c *campaignState) lacks(why HoleError) {
-	if c.hole == "" && time.Since(c.filled) > refillEvery {
-		c.hole = why
-	}
-}
+// errStuck means that a source does not let go of a batch.
+var errStuck = errors.New("the journal returned the same entries again after the ledger had taken them and the journal had removed them, so nothing else of the campaign is recorded: see that the gate and the ledger are in one epoch")
 
 // Run records until ctx ends. Then it finishes the batches under way, for at most two seconds: otherwise callers who wait for their coupons would
 // wait until another recorder takes the batches over.
@@ -136,6 +110,9 @@ func (r *Recorder) turn(ctx context.Context, id firstcome.CampaignID) (more bool
 		return false, r.alarm(id, err)
 	case receipt != nil:
 		err := r.give(ctx, c, b, func(d Drained) (int64, error) { return r.source.Ack(ctx, receipt, d) })
+		if err == nil {
+			err = r.alarm(id, c.advances(b))
+		}
 		if err != nil {
 			return false, err
 		}

@@ -137,3 +137,41 @@ func TestF43WhatASourceHasLostIsRecordedFromTheHolders(t *testing.T) {
 		})
 	}
 }
+
+// A clinging journal says that it has removed batches, and returns them again.
+type clinging struct{ *stage.Journal }
+
+func (clinging) Ack(context.Context, any, record.Drained) (int64, error) { return 0, nil }
+
+// TestF50ABatchThatComesAgainAndAgainRestsAndIsAnAlarm counts the calls of the ledger in a minute.
+func TestF50ABatchThatComesAgainAndAgainRestsAndIsAnAlarm(t *testing.T) {
+	for name, b := range map[string]record.Batch{
+		"coupons": {Campaign: "c", Epoch: 1, Coupons: stage.Coupons("c", 1, 3)},
+		"garbage": {Campaign: "c", Garbage: []record.Garbage{{Source: "journal/1", Payload: "?", Cause: "?"}}},
+		"a line":  {Campaign: "c", Epoch: 1, Line: gate.LineReport{Line: firstcome.Line{Generation: 1, LastTicket: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j, p, alarms := clinging{&stage.Journal{}}, stage.NewLedger("c"), make(stage.Alarms, 9)
+				calls := 0
+				p.Before = func(record.Batch) error {
+					if calls++; calls > 1000 {
+						return errors.New("too many calls") // so that the test ends
+					}
+					return nil
+				}
+				j.Add(b)
+				runFor(t, record.NewRecorder(j, p, record.Limits{OnAlarm: alarms.Raise}), time.Minute)
+				if calls < 10 || calls > 100 { // it rests for 1 to 3 seconds
+					t.Errorf("in a minute the ledger was called %d times", calls)
+				}
+				if len(alarms) == 0 {
+					t.Fatal("there is no alarm")
+				}
+				if err := <-alarms; !strings.Contains(err.Error(), "the same entries again") {
+					t.Errorf("the alarm is %v", err)
+				}
+			})
+		})
+	}
+}

@@ -109,24 +109,20 @@ func (c *Consumer) read(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see record.Source. It removes two kinds of entries
-// without telling the gate: those that a topic has, and those of an epoch before the ledger's, whose coupons the ledger has noted as lost.
-// If the gate is in another epoch than the entries, they were deleted with the journal of their epoch. The journal of the gate's epoch may have
-// other entries with the same ids, so nothing is removed. For entries that cannot be read, the epoch is the ledger's at the time of reading.
+// Ack removes the entries of a batch, and tells the gate what the ledger said of it: see record.Source. A relay has nothing to tell. A gate in
+// another epoch than the ledger's answer takes only the removal. Entries that name another epoch than the gate's are removed, too: the ledger has
+// them as lost numbers or as dead letters. But if they went with the journal of their epoch, its next journal may have other entries under their ids,
+// and these stay. For entries that cannot be read, the epoch is the ledger's at the time of reading.
 func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Drained) (before int64, err error) {
 	one := receipt.(*share)
-	s, told := one.of, false
-	switch {
-	case c.options.Relay:
+	s, of := one.of, cmp.Or(one.Epoch, one.of.epoch)
+	if c.options.Relay {
 		point.Reach(point.Relayed)
-		drained = record.Drained{Grant: record.Grant{Epoch: cmp.Or(one.Epoch, s.epoch)}}
-	case one.Epoch > 0 && one.Epoch < drained.Epoch: // the ledger's answer is for a later epoch than this gate's, so the gate must not use it
-		drained = record.Drained{Grant: record.Grant{Epoch: one.Epoch}}
-	default:
+		drained = record.Drained{Grant: record.Grant{Epoch: of}}
+	} else {
 		point.Reach(point.Given)
-		told = true
 	}
-	if before, err = c.journal.Settle(ctx, s.id, s.keys.marker, drained, one.entries...); err != nil {
+	if before, err = c.journal.settle(ctx, s.id, s.keys.marker, drained, of, one.entries); err != nil {
 		return 0, ofSource(err)
 	}
 	if len(one.entries) > 0 {
@@ -136,7 +132,7 @@ func (c *Consumer) Ack(ctx context.Context, receipt any, drained record.Drained)
 			s.reader.unfinished = s.before
 		}
 	}
-	if !told {
+	if c.options.Relay {
 		before = 0
 	}
 	return before, nil

@@ -139,14 +139,17 @@ type share struct {
 }
 
 // shares merges entries of the campaign with a marker to batches of one epoch, and of at most limit coupons or one
-// entry, each in number order.
+// entry, each in number order. Entries that cannot be read have batches of their own: they name no epoch.
 func shares(gate string, id firstcome.CampaignID, marker string, secret firstcome.Secret, items []item, limit int) []share {
 	var all []share
 	for _, e := range items {
 		says, err := e.read(id, secret)
+		if err != nil {
+			says = entry{}
+		}
 		last := len(all) - 1
-		if last < 0 || len(all[last].Coupons)+len(says.coupons) > limit || err == nil && all[last].Epoch != 0 && all[last].Epoch != says.epoch {
-			all = append(all, share{Batch: record.Batch{Campaign: id, Marker: marker}})
+		if last < 0 || len(all[last].Coupons)+len(says.coupons) > limit || all[last].Epoch != says.epoch {
+			all = append(all, share{Batch: record.Batch{Campaign: id, Marker: marker, Epoch: says.epoch}})
 			last++
 		}
 		now := &all[last]
@@ -155,7 +158,7 @@ func shares(gate string, id firstcome.CampaignID, marker string, secret firstcom
 			now.Garbage = append(now.Garbage, e.garbage(gate, id, err))
 			continue
 		}
-		now.Epoch, now.Coupons = says.epoch, append(now.Coupons, says.coupons...)
+		now.Coupons = append(now.Coupons, says.coupons...)
 		now.Line.Add(says.line)
 	}
 	for n := range all {

@@ -33,15 +33,16 @@ var (
 // their holders, and notes how far the campaign is drained. It returns how far the gate knew it to be drained before.
 // It may be repeated. marker is the campaign's (see firstcome.Change), or empty if it has none. A record.MissedLettersError means that nothing was done.
 func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, entries ...string) (before int64, err error) {
+	return j.settle(ctx, id, marker, drained, 0, entries)
+}
+
+// settle is Settle for entries that name an epoch. If of is 0, they are of the campaign's.
+func (j *Journal) settle(ctx context.Context, id firstcome.CampaignID, marker string, drained record.Drained, of int64, entries []string) (before int64, err error) {
 	k := keysOf(id, cmp.Or(marker, unmarked))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	epoch := "" // a caller other than the ledger does not know it
-	if drained.Epoch > 0 {
-		epoch = whole10(drained.Epoch)
-	}
-	args := make([]string, 0, 17+2*len(drained.Letters)+len(entries))
-	args = append(args, "group", group, "channel", j.conn.drainedChannel(), "tag", k.tag, "through", whole10(drained.Through), "epoch", epoch,
+	args := make([]string, 0, 19+2*len(drained.Letters)+len(entries))
+	args = append(args, "group", group, "channel", j.conn.drainedChannel(), "tag", k.tag, "through", whole10(drained.Through), "epoch", epochText(drained.Epoch), "of", epochText(of),
 		"ceiling", whole10(min(drained.Ceiling, unlimited)), "above", whole10(drained.Told), "letters", strconv.Itoa(len(drained.Letters)), "")
 	for _, c := range drained.Letters {
 		args = append(args, string(c.User), whole10(c.Number))
@@ -50,7 +51,7 @@ func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker st
 	if err == nil {
 		switch a.word {
 		case "other":
-			return drained.Through, nil // the entries are gone, with their epoch
+			return drained.Through, nil // the answer was about another epoch
 		case "set":
 			before, err = a.whole("through"), a.err
 		case "unknown_letters":
@@ -63,6 +64,14 @@ func (j *Journal) Settle(ctx context.Context, id firstcome.CampaignID, marker st
 		}
 	}
 	return before, wrap(err, "note that %s is drained through %d", k.id, drained.Through)
+}
+
+// epochText returns an epoch as scripts take it: an empty text if it is unknown.
+func epochText(epoch int64) string {
+	if epoch == 0 {
+		return ""
+	}
+	return whole10(epoch)
 }
 
 // DrainedThrough returns how far a campaign is drained: see gate.Drains.

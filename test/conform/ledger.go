@@ -41,6 +41,7 @@ func Ledger(t *testing.T, fresh func(t *testing.T) Book) {
 		"a dead letter is drained and stays one":        staysDead,
 		"a dead letter that was not told is told":       toldLetters,
 		"a coupon that came in meanwhile is not buried": cameMeanwhile,
+		"F50 a coupon of another epoch has no number":   otherEpochs,
 		"P9 a line is kept as it was reported last":     lineReported,
 		"P9 a coupon keeps its ticket":                  ticketKept,
 	} {
@@ -274,4 +275,25 @@ func cameMeanwhile(k *kept) {
 		k.drained(1, []int64{1}, true)(k.Bury(k.t.Context(), k.batch(other), "given twice"))
 	}
 	k.has(1, 1)
+}
+
+// otherEpochs buries coupons of other epochs under a number that is taken, and under one that another user gets later.
+func otherEpochs(k *kept) {
+	k.create(10)
+	k.records(2, nil, stage.Coupons("c", 1, 2)...)
+	for n, number := range []int64{1, 3} {
+		for _, epoch := range []int64{0, 2} {
+			other := stage.Coupon("c", number)
+			other.User = "another"
+			b := k.batch(other)
+			b.Epoch = epoch
+			if _, err := k.Record(k.t.Context(), b); !errors.Is(err, record.ErrRefused) {
+				k.t.Errorf("number %d of epoch %d: got %v, want a refusal", number, epoch, err)
+			}
+			k.drained(2, nil, false)(k.Bury(k.t.Context(), b, "of another epoch"))
+			k.has(n+1, 1, 2)
+		}
+	}
+	k.records(3, nil, stage.Coupon("c", 3))
+	k.has(2, 1, 2, 3)
 }

@@ -94,7 +94,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "what was recorded in another epoch is settled, and raises the ceiling",
-		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end", new: "",
+		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then", new: "if false then",
 		pkg: "./internal/redis", test: "TestF03F18AGateTakesCeilingsOfItsOwnEpochOnly",
 	},
 	{
@@ -217,12 +217,27 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "entries of an older gate stay in its journal",
-		file: "internal/redis/consumer_stream.go", old: "		drained = record.Drained{Grant: record.Grant{Epoch: one.Epoch}}\n", new: "		return 0, errUnverified\n",
+		file: "internal/redis/consumer_stream.go", old: "of := one.of, cmp.Or(one.Epoch, one.of.epoch)", new: "of := one.of, cmp.Or(one.of.epoch, one.Epoch)",
 		pkg: whole, test: "TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser/SQLite",
 	},
 	{
 		bug:  "an older gate is told of numbers of a later epoch",
-		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end", new: "",
+		file: "internal/redis/lua/settle.lua", old: "if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then", new: "if false then",
 		pkg: "./internal/redis", test: "TestWhatIsSaidOfAnotherEpochChangesNothing",
+	},
+	{
+		bug:  "an entry of another epoch stays in the journal, and nothing after it is recorded",
+		file: "internal/redis/lua/settle.lua", old: "if not theirs or entry and field(entry, 'epoch') == a.of then", new: "if not theirs then",
+		pkg: whole, test: "TestF50EntriesOfOtherEpochsAreDeadLettersAndTheRestIsRecorded",
+	},
+	{
+		bug:  "the dead letter of an entry of another epoch takes another user's number",
+		file: "internal/ledger/deadletters.go", old: " && b.Epoch == r.Epoch", new: "",
+		pkg: "./internal/ledger", test: "TestF41F42F44F45F51TheLedgerConforms",
+	},
+	{
+		bug:  "a batch that comes again and again never rests",
+		file: "internal/record/progress.go", old: "if c.again >= tries {", new: "if false {",
+		pkg: "./internal/record", test: "TestF50ABatchThatComesAgainAndAgainRestsAndIsAnAlarm",
 	},
 }

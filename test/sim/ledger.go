@@ -149,6 +149,10 @@ func (l *Ledger) Bury(_ context.Context, b record.Batch, _ string) (drained reco
 		if known != nil && same(known.Coupon, c) {
 			continue
 		}
+		if b.Epoch != a.epoch { // its number has its fate already, or is another user's
+			l.bury(letterOf(c), letter{})
+			continue
+		}
 		l.bury(letterOf(c), letter{c.Number, c.User})
 		drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || known != nil
 	}

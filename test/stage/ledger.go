@@ -153,10 +153,12 @@ func (l *Ledger) Bury(ctx context.Context, b record.Batch, cause string) (record
 				if ok && known == c {
 					continue
 				}
-				if !ok {
-					a.dead[c.Number] = c.User
+				if a.any || b.Epoch == 1 { // the letter of another epoch has no number
+					if !ok {
+						a.dead[c.Number] = c.User
+					}
+					drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || ok
 				}
-				drained.Letters, drained.Twice = append(drained.Letters, c), drained.Twice || ok
 			}
 			l.letters[fmt.Sprintf("%s/%d", b.Campaign, c.Number)] = cause
 		}

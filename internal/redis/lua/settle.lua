@@ -5,13 +5,14 @@
 --       tag      of the campaign: see keys.go
 --       through  each number up to this one is a coupon in the ledger, a dead letter, or lost
 --       epoch    for which the ledger says so, or '' for whichever epoch the campaign is in
+--       of       the epoch that the entries name, or '' for the campaign's
 --       ceiling  the highest number that may be issued in this epoch
 --       above    a number. The caller believes that the gate has heard of every dead letter up to it, so the list has those above it, up to through
 --       letters  how many dead letters the list has
 --       the list: user and number of each dead letter, then the ids of the entries
 -- Returns one of
 --   {'set', through}  the number up to which the campaign was drained before. If there is no campaign, the entries are removed all the same
---   {'other'}         the campaign is in another epoch, so these are not entries of this journal. Nothing was done
+--   {'other'}         the campaign is in another epoch than the argument, so the answer is not about it. Only entries were removed
 --   {'unknown_letters', through}  the gate knows all dead letters up to through, which is lower than the argument above. It may lack flags of those in
 --                     between. Nothing was done
 --
@@ -23,6 +24,9 @@
 --   3. If the ledger has numbers that this gate never issued, the gate has lost its latest decisions. drained_through is then raised at once. It
 --      is above last_number, and scripts decide nothing and are sure of nothing.
 --
+-- After a rebuild the journal may have other entries under the ids of entries that went with their epoch. So of entries that name another epoch than
+-- the campaign's, only those are removed that still name it.
+--
 -- The first write needs no memory: settling is what frees memory, and Redis looks at memory before a script's first write only. Whatever may fail
 -- comes before the entries are deleted.
 
@@ -32,7 +36,33 @@ local first_entry = first + 1 + 2 * tonumber(a.letters)
 
 local c, instead = campaign('drained_through', 'last_number', 'told_through', 'epoch', 'ceiling')
 if not c then return instead end
-if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then return {'other'} end
+
+-- field returns the last value of a field of an entry, or nil.
+local function field(entry, name)
+  local value
+  for n = 1, #entry[2], 2 do
+    if entry[2][n] == name then value = entry[2][n + 1] end
+  end
+  return value
+end
+
+-- remove removes the entries from the journal, and from the group.
+local function remove()
+  local ids, theirs = {}, a.of ~= '' and c.epoch and a.of ~= c.epoch
+  for n = first_entry, #ARGV do
+    local entry = theirs and redis.call('XRANGE', journal_key, ARGV[n], ARGV[n])[1]
+    if not theirs or entry and field(entry, 'epoch') == a.of then ids[#ids + 1] = ARGV[n] end
+  end
+  each(ids, 1, #ids, function(...)
+    redis.pcall('XACK', journal_key, a.group, ...) -- the group may be gone
+    redis.call('XDEL', journal_key, ...)
+  end)
+end
+
+if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then
+  if a.of ~= '' then remove() end
+  return {'other'}
+end
 local why = (c.drained_through or c.frozen) and unverified(c)
 if why then return {why} end
 local drained, last_number = tonumber(c.drained_through), tonumber(c.last_number)
@@ -46,10 +76,7 @@ for n = first + 1, first_entry - 1, 2 do
     redis.call('HSET', holders_key, user, entry .. FLAG)
   end
 end
-each(ARGV, first_entry, #ARGV, function(...)
-  redis.pcall('XACK', journal_key, a.group, ...) -- the group may be gone
-  redis.call('XDEL', journal_key, ...)
-end)
+remove()
 if not drained then return {'set', 'through', 0} end
 if a.epoch ~= '' and tonumber(a.ceiling) > (tonumber(c.ceiling) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
 
@@ -57,10 +84,7 @@ if through > told then redis.call('HSET', campaign_key, 'told_through', whole(th
 through = math.max(through, told)
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
 if oldest and through <= last_number then
-  local fields, number = oldest[2], 1 -- an entry that does not say its numbers may be about any
-  for n = 1, #fields, 2 do
-    if fields[n] == 'first' then number = tonumber(fields[n + 1]) or 1 end
-  end
+  local number = tonumber(field(oldest, 'first')) or 1 -- an entry that does not say its numbers may be about any
   through = math.min(through, number - 1)
 end
 if through > drained then
