@@ -25,7 +25,8 @@ type book struct {
 	following follow.Following
 	owner     string
 	until     time.Time
-	unnoted   bool // if true, cursors are not noted: the node that publishes dies before that
+	behind    func() // if set, is called once, before Behind lists the campaigns
+	unnoted   bool   // if true, cursors are not noted: the node that publishes dies before that
 }
 
 func newBook() *book {
@@ -105,6 +106,13 @@ func (b *book) Followed(_ context.Context, f follow.Following, lease time.Durati
 
 func (b *book) Behind(context.Context, string, int) (behind []follow.Cursor, err error) {
 	b.mu.Lock()
+	act := b.behind
+	b.behind = nil
+	b.mu.Unlock()
+	if act != nil {
+		act()
+	}
+	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id := range b.facts {
 		if c := b.cursor(id); c.Position != c.Top && c.State != follow.Ahead {
@@ -127,6 +135,15 @@ func (b *book) cursor(id firstcome.CampaignID) follow.Cursor {
 	c := b.cursors[id]
 	c.Campaign, c.Top = id, int64(len(b.facts[id]))
 	return c
+}
+
+// before calls act before the next list of campaigns with newer facts, and waits until it has returned.
+func (b *book) before(act func()) {
+	done := make(chan struct{})
+	b.mu.Lock()
+	b.behind = func() { defer close(done); act() }
+	b.mu.Unlock()
+	<-done
 }
 
 // die makes the Publisher's notes fail until the test ends that.

@@ -57,6 +57,10 @@ func (t *topic) advice(err error) string {
 		return "the brokers seem not to speak TLS on this port: name a port with TLS, or write kafka://"
 	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
 		return "bring the topic's brokers back: fewer replicas are in sync than min.insync.replicas wants"
+	case errors.Is(err, kerr.RecordListTooLarge):
+		return "let the topic take batches of a megabyte: " + t.alterCommand("segment.bytes=1073741824")
+	case errors.Is(err, kerr.MessageTooLarge):
+		return "let the topic take batches of a megabyte: " + t.alterCommand("max.message.bytes=1048588")
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "check hosts and ports of the URL, and that the brokers run"
 	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, context.DeadlineExceeded):

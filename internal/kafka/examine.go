@@ -123,6 +123,9 @@ func (t *topic) fitness(ctx context.Context, client *kgo.Client, use Use, is fou
 		result.Add(doctor.Warn, what, cmp.Or(t.advice(err), "do what the message says"), "they cannot be read: %v", err)
 		return result
 	}
+	t.limits(settings)
+	result.Hold(t.limit() >= mostBytes, doctor.Warn, what, "let it take a batch of a megabyte: smaller ones are slower, and a message that is too large alone waits until it is taken: "+t.alterCommand("max.message.bytes=1048588"),
+		"max.message.bytes=%s, segment.bytes=%s", settings["max.message.bytes"], settings["segment.bytes"])
 	result.Hold(settings["cleanup.policy"] == "delete", doctor.Fail, what, "keep every record, for compaction keeps the last one of each campaign and throws the others away: "+t.alterCommand("cleanup.policy=delete"),
 		"cleanup.policy=%s", settings["cleanup.policy"])
 	retention, err := strconv.ParseInt(settings["retention.ms"], 10, 64)

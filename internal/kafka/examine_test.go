@@ -28,6 +28,7 @@ func TestWhatATopicLacksIsFoundBeforeTheDrop(t *testing.T) {
 		"short":           {map[string]string{"retention.ms": "3600000"}, "WARN", []string{"retention.ms=3600000", "--add-config retention.ms=-1"}},
 		"small":           {map[string]string{"retention.bytes": "1000000"}, "WARN", []string{"retention.bytes=1000000", "--add-config retention.bytes=-1"}},
 		"alone":           {nil, "WARN", []string{"has 1 replicas", "three replicas"}},
+		"small-messages":  {map[string]string{"max.message.bytes": "102400"}, "WARN", []string{"max.message.bytes=102400", "--add-config max.message.bytes=1048588"}},
 		"one-in-sync":     {map[string]string{"min.insync.replicas": "1"}, "WARN", []string{"min.insync.replicas=1", "--add-config min.insync.replicas=2"}},
 	} {
 		t.Run(name, func(t *testing.T) {

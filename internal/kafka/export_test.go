@@ -40,6 +40,9 @@ func (j *Journal) Litter(ctx context.Context, id firstcome.CampaignID, value str
 	return j.producer.Load().ProduceSync(ctx, &kgo.Record{Key: []byte(id), Value: []byte(value)}).FirstErr()
 }
 
+// Limit returns the most bytes of a batch that the topic takes, as far as the Publisher knows.
+func (p *Publisher) Limit() int { return p.topic.limit() }
+
 // PassCut does what Run does with the lease, up to the first pass. Just before that pass it raises the noted ends of partitions that have records, so
 // that to the Publisher these partitions have lost their ends.
 func (p *Publisher) PassCut(ctx context.Context, lost int64) error {

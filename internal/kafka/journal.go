@@ -244,13 +244,9 @@ func groupOf(name, id string) string {
 // Record appends a batch to the topic: see record.Keeper. The batch is durable when Record returns nil. How far the campaign is drained is not
 // returned.
 func (j *Journal) Record(ctx context.Context, b record.Batch) (record.Drained, error) {
-	records, err := recordsOf(b)
-	var client *kgo.Client
+	client, err := j.client(ctx)
 	if err == nil {
-		client, err = j.client(ctx)
-	}
-	if err == nil {
-		err = client.ProduceSync(ctx, records...).FirstErr()
+		_, err = j.topic.produceSplit(ctx, client, func(limit int) ([]*kgo.Record, error) { return recordsOf(b, limit) })
 	}
 	if err != nil {
 		_ = j.refresh(ctx) // the next try may find a recreated topic

@@ -67,9 +67,10 @@ func runsOf(coupons []firstcome.Coupon) (runs []recordedRun) {
 	return runs
 }
 
-// recordsOf returns a batch as records: coupons in several records if they are many, and each piece of garbage in a record of its own.
-func recordsOf(b record.Batch) (records []*kgo.Record, err error) {
-	add := func(one recordedBatch) {
+// recordsOf returns a batch as records, each of which fits into a batch of limit bytes if it has more than one coupon. Each piece of garbage is in a
+// record of its own.
+func recordsOf(b record.Batch, limit int) (records []*kgo.Record, err error) {
+	add := func(one recordedBatch, coupons int) (added bool) {
 		var value bytes.Buffer
 		encoder := json.NewEncoder(&value)
 		encoder.SetEscapeHTML(false)
@@ -77,16 +78,27 @@ func recordsOf(b record.Batch) (records []*kgo.Record, err error) {
 		if failed := encoder.Encode(one); failed != nil {
 			err = failed
 		}
-		records = append(records, &kgo.Record{Key: []byte(b.Campaign), Value: value.Bytes()})
+		r := &kgo.Record{Key: []byte(b.Campaign), Value: value.Bytes()}
+		if coupons > 1 && sizeOf([]*kgo.Record{r}) > limit {
+			return false
+		}
+		records = append(records, r)
+		return true
 	}
-	for from := 0; from < len(b.Coupons); from += recordCoupons {
-		add(recordedBatch{Runs: runsOf(b.Coupons[from:min(from+recordCoupons, len(b.Coupons))])})
+	count := recordCoupons
+	for left := b.Coupons; len(left) > 0; {
+		count = min(count, len(left))
+		if add(recordedBatch{Runs: runsOf(left[:count])}, count) {
+			left = left[count:]
+		} else {
+			count /= 2
+		}
 	}
 	if !b.Line.Empty() { // after the coupons, as in the journal
-		add(recordedBatch{Line: &b.Line})
+		add(recordedBatch{Line: &b.Line}, 0)
 	}
 	for _, g := range b.Garbage {
-		add(recordedBatch{Garbage: []record.Garbage{g}})
+		add(recordedBatch{Garbage: []record.Garbage{g}}, 0)
 	}
 	return records, err
 }

@@ -27,7 +27,7 @@ func TestARecordSaysWhatWasIssuedDirectly(t *testing.T) {
 			IssuedAt: time.UnixMicro(9).UTC(), TermsVersion: 1, Direct: n/2 == 1,
 		})
 	}
-	records, err := recordsOf(record.Batch{Campaign: "c", Marker: "m", Epoch: 1, Coupons: coupons})
+	records, err := recordsOf(record.Batch{Campaign: "c", Marker: "m", Epoch: 1, Coupons: coupons}, mostBytes)
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}

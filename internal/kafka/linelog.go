@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -55,12 +54,6 @@ type LineLog struct {
 }
 
 var _ line.Log = (*LineLog)(nil)
-
-// An appendRest makes appends fail at once while a partition takes no records.
-type appendRest struct {
-	until time.Time
-	why   error
-}
 
 // OpenLineLog returns the LineLog on the topic of a URL. If no broker answers, it raises an alarm, and Run keeps looking for the topic. Any other
 // error is a mistake in the configuration, and says what to do.
@@ -220,61 +213,6 @@ func (l *LineLog) Place(ctx context.Context, id firstcome.CampaignID) (log first
 	defer l.mu.Unlock()
 	delete(l.lost, id) // that was the previous log
 	return log, nil
-}
-
-// Append appends records of a campaign: see line.Log. It takes no longer than joinTime. After a partition took no records, appends to it fail at
-// once for joinRest, with the same error.
-func (l *LineLog) Append(ctx context.Context, id firstcome.CampaignID, records []line.Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	log := records[0].LineLog
-	client, err := l.takes(id, log)
-	if err != nil {
-		return err
-	}
-	all := lineRecordsOf(id, records)
-	if err := appendAll(ctx, client, all); err != nil {
-		err = away(l.topic.explain(fmt.Errorf("append %d places of %s to the topic %s: %w", len(records), id, l.topic.name, err)))
-		if ctx.Err() == nil { // otherwise the caller's time ran out, which need not be the topic's fault
-			l.fails(log.Partition, err)
-			l.alarms.Raise(id, err)
-		}
-		return err
-	}
-	for _, r := range all {
-		if first := log.First; r.Offset < first {
-			err := lostLog(id, "a place was appended at offset %d of the partition %d of the topic %s, and the epoch's records begin at %d: Kafka has lost records, or the topic was recreated",
-				r.Offset, log.Partition, l.topic.name, first)
-			l.alarms.Raise(id, err)
-			return err
-		}
-	}
-	return nil
-}
-
-// takes returns the client that appends to a log, or why nothing may be appended now.
-func (l *LineLog) takes(id firstcome.CampaignID, log firstcome.LineLog) (*kgo.Client, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch rest := l.rests[log.Partition]; {
-	case l.client == nil:
-		return nil, away(fmt.Errorf("the topic %s is not found yet", l.topic.name))
-	case log.Topic != l.id:
-		return nil, l.topic.another(l.id, id, log)
-	case l.lost[id] != nil:
-		return nil, l.lost[id]
-	case time.Now().Before(rest.until):
-		return nil, rest.why
-	}
-	return l.client, nil
-}
-
-// fails makes appends to a partition fail for joinRest.
-func (l *LineLog) fails(partition int32, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rests[partition] = appendRest{time.Now().Add(joinRest), why}
 }
 
 // End returns the end offset of a log's partition. All records that were appended before the call are below it.

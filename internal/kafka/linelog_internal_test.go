@@ -16,7 +16,7 @@ func BenchmarkReadLineRecord(b *testing.B) {
 	r := lineRecordsOf("a-campaign", []line.Record{{
 		Logged: firstcome.Logged{Marker: "0f8fad5b-d9cb-469f-a165-70867728950e.12.5d41402abc4b2a76", Epoch: 3, Began: 2, At: time.UnixMicro(1_700_000_000_123_456)},
 		Ticket: firstcome.Ticket{Generation: 2, Number: 123_456}, User: firstcome.UserID(fmt.Sprint("user-", 123_456)),
-	}})[0]
+	}}, mostBytes)[0]
 	b.SetBytes(int64(len(r.Value)))
 	for b.Loop() {
 		read := 0
@@ -42,7 +42,7 @@ func TestPlacesOfOneAnswerAreOneRecord(t *testing.T) {
 	add(3, later, 2, false)
 	add(3, later, 3, false)
 	add(1, later, 3, true)
-	records := lineRecordsOf("c", places)
+	records := lineRecordsOf("c", places, mostBytes)
 	var got []line.Record
 	for _, r := range records {
 		if err := readLineRecord("c", r, func(one line.Record) error { got = append(got, one); return nil }); err != nil {

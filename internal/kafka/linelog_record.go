@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,30 +23,48 @@ type lineRecord struct {
 	Users      []firstcome.UserID `json:"users"` // one for each ticket
 }
 
-// placesInRecord is the most places of one record, so that a record is far smaller than brokers accept.
+// placesInRecord is the most places of one record, so that a record is far smaller than brokers accept by default.
 const placesInRecord = 1000
 
-// lineRecordsOf returns places as records. Consecutive places that differ only in user and ticket become one record.
-func lineRecordsOf(id firstcome.CampaignID, places []line.Record) (all []*kgo.Record) {
+// lineRecordsOf returns places as records. A record with more than one place fits into a batch of limit bytes.
+func lineRecordsOf(id firstcome.CampaignID, places []line.Record, limit int) (all []*kgo.Record) {
+	most := placesInRecord
 	for len(places) > 0 {
-		r := &places[0]
-		is := lineRecord{Marker: r.Marker, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
-		n := 0
-		for ; n < min(len(places), placesInRecord); n++ {
-			one := &places[n]
-			if one.Logged != r.Logged || one.Generation != r.Generation || one.Left != r.Left {
-				break
-			}
-			is.Tickets, is.Users = append(is.Tickets, one.Number), append(is.Users, one.User)
+		alike := places[:alike(places[:min(most, len(places))])]
+		r := lineRecordOf(id, alike)
+		if len(alike) > 1 && sizeOf([]*kgo.Record{r}) > limit {
+			most = len(alike) / 2
+			continue
 		}
-		value, err := json.Marshal(is)
-		if err != nil {
-			panic(err) // it has only strings and numbers
-		}
-		all = append(all, &kgo.Record{Partition: r.Partition, Key: []byte(id), Value: value})
-		places = places[n:]
+		all, places = append(all, r), places[len(alike):]
 	}
 	return all
+}
+
+// alike returns how many of the first places differ only in user and ticket.
+func alike(places []line.Record) int {
+	first := &places[0]
+	other := slices.IndexFunc(places, func(p line.Record) bool {
+		return p.Logged != first.Logged || p.Generation != first.Generation || p.Left != first.Left
+	})
+	if other < 0 {
+		return len(places)
+	}
+	return other
+}
+
+// lineRecordOf returns places that differ only in user and ticket as a record.
+func lineRecordOf(id firstcome.CampaignID, places []line.Record) *kgo.Record {
+	r := &places[0]
+	is := lineRecord{Marker: r.Marker, Epoch: r.Epoch, Began: r.Began, Generation: r.Generation, At: r.At.UnixMicro(), Left: r.Left}
+	for n := range places {
+		is.Tickets, is.Users = append(is.Tickets, places[n].Number), append(is.Users, places[n].User)
+	}
+	value, err := json.Marshal(is)
+	if err != nil {
+		panic(err) // it has only strings and numbers
+	}
+	return &kgo.Record{Partition: r.Partition, Key: []byte(id), Value: value}
 }
 
 // readLineRecord calls each with the places of a campaign in a record. A record of another program has none.

@@ -49,7 +49,7 @@ func (t *topic) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, e
 	return client, nil
 }
 
-// look asks the brokers for the topic's state.
+// look asks the brokers for the topic's state, and for the size of batches that it takes.
 func (t *topic) look(ctx context.Context, client *kgo.Client) (found, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -57,6 +57,7 @@ func (t *topic) look(ctx context.Context, client *kgo.Client) (found, error) {
 	if err != nil {
 		return f, t.explain(fmt.Errorf("look at the topic %s: %w", t.name, err))
 	}
+	t.learn(ctx, client)
 	return f, nil
 }
 
@@ -145,38 +146,3 @@ const metadataAge = 100 * time.Millisecond
 // retryAfter is how long a client waits before it repeats a request. franz-go's default grows after each failure, and a member of a group never
 // resets it.
 func retryAfter(int) time.Duration { return metadataAge }
-
-// producing returns the options of a client that appends to the topic. The broker acknowledges a record when all in-sync replicas have it. A record
-// on its way is given up after deliveryTime, and when a node stops, although the broker may still take it. A duplicate does no harm here.
-func producing(t *topic) []kgo.Opt {
-	return []kgo.Opt{
-		kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0), kgo.UnknownTopicRetries(0), kgo.RecordDeliveryTimeout(deliveryTime), kgo.AllowIdempotentProduceCancellation(),
-		kgo.RetryBackoffFn(retryAfter),
-	}
-}
-
-// joinTime is how long the topic may take to append the places of a batch of claims. If it takes longer, the callers of that batch wait no longer
-// than this, and for joinRest the next batches do not wait at all.
-const joinTime, joinRest = 2 * time.Second, time.Second
-
-// appendAll appends records, and waits until the topic has them all, but no longer than joinTime. After an error some of them may be in the topic, or
-// may still be appended.
-func appendAll(ctx context.Context, client *kgo.Client, records []*kgo.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
-	defer cancel()
-	taken := make(chan error, len(records))
-	for _, r := range records {
-		client.Produce(ctx, r, func(_ *kgo.Record, err error) { taken <- err })
-	}
-	for range records {
-		select {
-		case err := <-taken:
-			if err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}

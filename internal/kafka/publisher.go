@@ -15,18 +15,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/follow"
-	"github.com/firstcome/firstcome/internal/point"
 	"github.com/firstcome/firstcome/internal/wait"
 )
 
@@ -60,6 +56,8 @@ const (
 	deliveryTime = 10 * time.Second
 	// campaigns, perCampaign and atOnce are the most campaigns, facts of a campaign, and facts in all that are published in one pass.
 	campaigns, perCampaign, atOnce = 1000, 2000, 10_000
+	// largeEvery is how often a fact that the topic does not take because of its size is published again.
+	largeEvery = 5 * time.Second
 	// slowest is the longest pause after failures.
 	slowest = 5 * time.Second
 	// parting is the time-out of the last note when a session ends.
@@ -88,6 +86,15 @@ type Publisher struct {
 
 	published, failures atomic.Int64
 	leads               atomic.Bool
+
+	mu       sync.Mutex // guards tooLarge
+	tooLarge map[firstcome.CampaignID]largeFact
+}
+
+// A largeFact is a campaign's next fact that the topic does not take because of its size.
+type largeFact struct {
+	position int64
+	again    time.Time // when it is published again
 }
 
 // Stats are a Publisher's counters since its start.
@@ -95,6 +102,8 @@ type Stats struct {
 	Published int64 // facts that this Publisher appended
 	Failures  int64 // times that it started again
 	Leads     bool  // whether it has the lease
+	// TooLarge has the next position of each campaign whose next fact is larger than the topic takes. Its facts wait.
+	TooLarge map[firstcome.CampaignID]int64
 }
 
 // NewPublisher returns a Publisher to the topic of a URL. It connects to nothing.
@@ -103,13 +112,17 @@ func NewPublisher(url string, o Options) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.inOrder = true
 	host, err := os.Hostname()
 	if err != nil {
 		host = "a node"
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
-	p := &Publisher{topic: t, book: o.Book, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:])}
+	p := &Publisher{
+		topic: t, book: o.Book, facts: o.Facts, ledger: o.Ledger, fail: o.OnFail, owner: host[:min(len(host), 200)] + " " + hex.EncodeToString(random[:]),
+		tooLarge: map[firstcome.CampaignID]largeFact{},
+	}
 	if p.fail == nil {
 		p.fail = func(error) {}
 	}
@@ -124,7 +137,13 @@ func (p *Publisher) Follower() string { return FollowerOf(p.topic.name) }
 
 // Stats returns the counters.
 func (p *Publisher) Stats() Stats {
-	return Stats{Published: p.published.Load(), Failures: p.failures.Load(), Leads: p.leads.Load()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stats := Stats{Published: p.published.Load(), Failures: p.failures.Load(), Leads: p.leads.Load(), TooLarge: map[firstcome.CampaignID]int64{}}
+	for id, fact := range p.tooLarge {
+		stats.TooLarge[id] = fact.position
+	}
+	return stats
 }
 
 // Run publishes until ctx ends. After any failure it starts again; no caller waits for it.
@@ -135,6 +154,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 		before := p.published.Load()
 		err := p.lead(ctx)
 		p.leads.Store(false)
+		p.mu.Lock()
+		clear(p.tooLarge)
+		p.mu.Unlock()
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -177,187 +199,4 @@ func (p *Publisher) leave(ctx context.Context, f follow.Following, cursors []fol
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
 	return p.book.Followed(ctx, f, 0, cursors)
-}
-
-// A session is a Publisher with the lease.
-type session struct {
-	*Publisher
-	client    *kgo.Client
-	following follow.Following // its Ends cover the cursors in moved
-	moved     map[firstcome.CampaignID]follow.Cursor
-	noted     time.Time
-	looked    time.Time // when the topic was last checked
-}
-
-// publish finds the end of the topic, and publishes from there.
-func (s *session) publish(ctx context.Context) error {
-	if err := s.catchUp(ctx); err != nil {
-		return err
-	}
-	s.leads.Store(true)
-	for {
-		began := time.Now()
-		all, err := s.pass(ctx)
-		if err == nil {
-			err = s.stillThere(ctx)
-		}
-		if err == nil {
-			err = s.note(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		if all {
-			_ = wait.Sleep(ctx, lookEvery-time.Since(began))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-}
-
-// cursors returns the cursors that are not noted yet.
-func (s *session) cursors() []follow.Cursor {
-	cursors := make([]follow.Cursor, 0, len(s.moved))
-	for _, c := range s.moved {
-		cursors = append(cursors, c)
-	}
-	return cursors
-}
-
-// note notes the cursors every noteEvery, and renews the lease at least every renewEvery.
-func (s *session) note(ctx context.Context) error {
-	since := time.Since(s.noted)
-	if since < noteEvery || len(s.moved) == 0 && since < renewEvery {
-		return nil
-	}
-	if err := s.book.Followed(ctx, s.following, leaseTime, s.cursors()); err != nil {
-		return err
-	}
-	s.noted = time.Now()
-	clear(s.moved)
-	return nil
-}
-
-// A part has the facts of a campaign that are published in one pass.
-type part struct {
-	cursor  follow.Cursor
-	records []*kgo.Record
-}
-
-// pass publishes new facts, within bounds. all means that it has published all of them.
-func (s *session) pass(ctx context.Context) (all bool, err error) {
-	behind, err := s.book.Behind(ctx, s.Follower(), campaigns)
-	if err != nil {
-		return false, err
-	}
-	var parts []part
-	room := atOnce
-	all = len(behind) < campaigns
-	for _, c := range behind {
-		if moved, ok := s.moved[c.Campaign]; ok {
-			c.Position, c.State = moved.Position, moved.State
-		}
-		switch {
-		case c.State == follow.Ahead, c.Position == c.Top:
-			continue
-		case c.Position > c.Top:
-			s.ahead(c, fmt.Errorf("the ledger has facts up to %d, and %d were published", c.Top, c.Position))
-			continue
-		}
-		one, err := s.read(ctx, c, min(room, perCampaign))
-		if err != nil {
-			return false, err
-		}
-		if room -= len(one.records); room == 0 || len(one.records) == perCampaign {
-			all = false
-		}
-		if parts = append(parts, one); room == 0 {
-			break
-		}
-	}
-	if len(parts) == 0 && !all {
-		s.noted = time.Time{} // the list has only campaigns whose cursors are published but not noted: note them now
-	}
-	return all, s.send(ctx, parts)
-}
-
-// read reads the next facts of a campaign.
-func (s *session) read(ctx context.Context, c follow.Cursor, limit int) (part, error) {
-	one := part{cursor: c}
-	err := s.facts(ctx, c.Campaign, c.Position, limit, func(f firstcome.Fact) error {
-		r, err := recordOf(s.ledger, &f)
-		one.records = append(one.records, r)
-		return err
-	})
-	return one, err
-}
-
-// send appends the records of all parts, and moves the cursor of each to before the first record that the brokers did not take.
-func (s *session) send(ctx context.Context, parts []part) error {
-	var all []*kgo.Record
-	for _, one := range parts {
-		all = append(all, one.records...)
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	failed := map[*kgo.Record]error{}
-	var first error
-	for _, result := range s.client.ProduceSync(ctx, all...) {
-		if result.Err != nil {
-			failed[result.Record] = result.Err
-			if first == nil {
-				first = result.Err
-			}
-		}
-	}
-	var cut error
-	for _, one := range parts {
-		taken := slices.IndexFunc(one.records, func(r *kgo.Record) bool { return failed[r] != nil })
-		if taken < 0 {
-			taken = len(one.records)
-		}
-		for _, r := range one.records[:taken] {
-			if err := s.noteEnd(r); cut == nil {
-				cut = err
-			}
-		}
-		if taken > 0 {
-			s.moved[one.cursor.Campaign] = follow.Cursor{Campaign: one.cursor.Campaign, Position: one.cursor.Position + int64(taken)}
-			s.published.Add(int64(taken))
-		}
-	}
-	if cut != nil {
-		return cut
-	}
-	if first != nil {
-		return s.topic.explain(fmt.Errorf("publish facts: %w", first))
-	}
-	point.Reach(point.Published)
-	return nil
-}
-
-// noteEnd notes that the cursors cover a partition up to a record. It is an error if the record's offset is below the noted end, because the
-// partition has then lost records. The noted end still grows by one with each such record. So the next session finds the partition too short, however
-// many records are appended until then.
-func (s *session) noteEnd(r *kgo.Record) error {
-	for int(r.Partition) >= len(s.following.Ends) {
-		s.following.Ends = append(s.following.Ends, 0)
-	}
-	end := &s.following.Ends[r.Partition]
-	if r.Offset < *end {
-		err := s.topic.cut(int(r.Partition), r.Offset, *end)
-		*end++
-		return err
-	}
-	*end = r.Offset + 1
-	return nil
-}
-
-// ahead stops the publishing of a campaign whose facts in the topic are ahead of the ledger.
-func (s *session) ahead(c follow.Cursor, why error) {
-	s.moved[c.Campaign] = follow.Cursor{Campaign: c.Campaign, Position: c.Position, State: follow.Ahead}
-	s.fail(fmt.Errorf("the facts of %s are no longer published: %w. The ledger is older than it was: see docs/runbooks/FirstcomeFactsAhead.md, "+
-		"and once the ledger is right, have them published again with firstcome facts replay %s --from POSITION", c.Campaign, why, c.Campaign))
 }

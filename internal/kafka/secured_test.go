@@ -123,7 +123,9 @@ func TestATopicThatIsNoJournalIsRefusedWithTheCommandThatMendsIt(t *testing.T) {
 func TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing(t *testing.T) {
 	t.Parallel()
 	b := services.SecuredKafka(t)
-	_, err := services.MakeTopic(t.Context(), b.Server.URL(), "waits", 1, map[string]string{"retention.ms": "-1"})
+	_, err := services.MakeTopic(t.Context(), b.Server.URL(), "waits", 1, map[string]string{
+		"retention.ms": "-1", "max.message.bytes": "10240", "compression.type": "uncompressed",
+	})
 	stage.Must(t, err)
 	stage.Must(t, b.User(t.Context(), "shop"))
 	at := b.URL("shop", "waits")
@@ -173,12 +175,14 @@ func TestF64F65AKafkaWithUsersSaysWhatIsWrongAndWhichRightIsMissing(t *testing.T
 	if w := strings.Join(<-found, "\n"); !strings.Contains(w, "they cannot be read") || !strings.Contains(w, "DescribeConfigs") {
 		t.Errorf("the warnings without the right to read settings are %s", w)
 	}
+	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 1000))) // the topic's small messages are found by its errors
+	g.record(t, j, l)
+	l.WaitFor(t, 1000)
+	facts := newBook()
+	facts.issue("c", 1000, "u")
+	p := publish(t, trusting, facts)
+	stage.Await(t, "what is published", 1000, func() int64 { return p.Stats().Published })
 	stage.Must(t, b.Let(t.Context(), "shop", "waits", "", kadm.OpDescribeConfigs))
 	stage.Must(t, stage.Err(j.Issue(t.Context(), "c", 10)))
-	g.record(t, j, l)
-	l.WaitFor(t, 10)
-	facts := newBook()
-	facts.issue("c", 10, "u")
-	p := publish(t, trusting, facts)
-	stage.Await(t, "what is published", 10, func() int64 { return p.Stats().Published })
+	l.WaitFor(t, 1010)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -36,6 +37,10 @@ type topic struct {
 	brokers []string // HOST:PORT, of which at least one must be reachable
 	tls     *tls.Config
 	sasl    sasl.Mechanism
+	most    atomic.Int64 // the most bytes of a batch that it takes; 0 if unknown
+	// inOrder makes a client hold back the records of one call until it has them all. If the brokers refuse one of them, none that comes after it in its
+	// partition is appended. Otherwise the client would append those that it gets after the refusal. The client then serves one caller at a time.
+	inOrder bool
 }
 
 // CheckURL returns an error if the URL of a topic, or a file that it names, is wrong. The error never has a password.

@@ -24,6 +24,8 @@ func (m *Monitor) WatchFacts(p *kafka.Publisher) {
 			}
 			return 0
 		}),
+		&largeFacts{p, prometheus.NewDesc("firstcome_facts_too_large_position",
+			"Position of a campaign's next fact, if it is larger than the topic takes. The campaign's facts wait.", []string{"campaign"}, topic)},
 		&question{
 			metrics: []*prometheus.Desc{
 				describe("firstcome_facts_up", "Whether the ledger answered this scrape, about the facts that are not published."),
@@ -42,4 +44,20 @@ func (m *Monitor) WatchFacts(p *kafka.Publisher) {
 				return []float64{float64(lag.Facts), age, float64(lag.Ahead)}, err
 			},
 		})
+}
+
+// largeFacts has the campaigns whose facts wait because the topic does not take the next one.
+type largeFacts struct {
+	publisher *kafka.Publisher
+	position  *prometheus.Desc
+}
+
+// Describe names the metric.
+func (l *largeFacts) Describe(to chan<- *prometheus.Desc) { to <- l.position }
+
+// Collect asks the publisher.
+func (l *largeFacts) Collect(to chan<- prometheus.Metric) {
+	for id, position := range l.publisher.Stats().TooLarge {
+		to <- gauge(l.position, float64(position), string(id))
+	}
 }

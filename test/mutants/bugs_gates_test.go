@@ -3,13 +3,33 @@ package mutants_test
 // gatesBugs are bugs at remote gates, in Redis and Kafka.
 var gatesBugs = []mutant{
 	{
+		bug:  "facts are appended although one before them was refused",
+		file: "internal/kafka/append.go", old: "options = append(options, kgo.ManualFlushing())", new: "_ = options",
+		pkg: "./internal/kafka", test: "TestF70NothingThatComesAfterARefusedRecordIsAppended",
+	},
+	{
+		bug:  "facts of a campaign pass one that is too large for the topic",
+		file: "internal/kafka/append.go", old: "string(r.Key) == string(group[0].Key)", new: "r == group[0]",
+		pkg: "./internal/kafka", test: "TestF70FactsAreAllPublished",
+	},
+	{
+		bug:  "a record of a journal is larger than the topic takes",
+		file: "internal/kafka/journal_record.go", old: "if coupons > 1 && sizeOf", new: "if coupons < 0 && sizeOf",
+		pkg: "./internal/kafka", test: "TestF70CouponsAreAllRecorded",
+	},
+	{
+		bug:  "a record of a line is larger than the topic takes",
+		file: "internal/kafka/linelog_record.go", old: "if len(alike) > 1 && sizeOf", new: "if len(alike) < 1 && sizeOf",
+		pkg: "./internal/kafka", test: "TestF70PlacesAreAllLogged",
+	},
+	{
 		bug:  "a place is told that was appended where the log does not count",
-		file: "internal/kafka/linelog.go", old: "if first := log.First; r.Offset < first {", new: "if first := log.First; r.Offset < min(0, first) {",
+		file: "internal/kafka/linelog_append.go", old: "if first := log.First; r.Offset < first {", new: "if first := log.First; r.Offset < min(0, first) {",
 		pkg: "./internal/kafka", test: "TestAPartitionThatEndsBeforeItsLogIsToldAndRefused",
 	},
 	{
 		bug:  "a place is appended to another topic of the name",
-		file: "internal/kafka/linelog.go", old: "case log.Topic != l.id:", new: "case false:",
+		file: "internal/kafka/linelog_append.go", old: "case log.Topic != l.id:", new: "case false:",
 		pkg: "./internal/kafka", test: "TestATopicOfLogsThatWasMadeAgainIsToldAndRefused",
 	},
 	{
@@ -29,7 +49,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "each claim waits for a broker that is away",
-		file: "internal/kafka/linelog.go", old: "case time.Now().Before(rest.until):", new: "case false:",
+		file: "internal/kafka/linelog_append.go", old: "case time.Now().Before(rest.until):", new: "case false:",
 		pkg: "./internal/kafka", test: "TestALogThatIsAwayHoldsUpNobodyForLong",
 	},
 	{
