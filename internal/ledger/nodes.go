@@ -76,13 +76,6 @@ func (d *Desk) WriteNode(ctx context.Context, n NodeRow, stopped bool) error {
 
 // changeNodes runs a statement that writes a row, and returns how many it wrote.
 func (d *Desk) changeNodes(ctx context.Context, query string, args ...any) (int64, error) {
-	if d.db.Dialect.Shared {
-		done, err := d.db.Write.ExecContext(ctx, d.db.Dialect.Rebind(query), args...)
-		if err != nil {
-			return 0, err
-		}
-		return done.RowsAffected()
-	}
 	var rows int64
 	if err := d.db.Update(ctx, func(t *sqldb.Tx) (err error) { rows, err = t.Change(query, args...); return err }); err != nil {
 		return 0, err // the writer may still be writing rows

@@ -21,11 +21,24 @@ func (d *DB) identify(ctx context.Context, may bool) error {
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // which never fails
-	_, insert := d.Write.ExecContext(ctx, d.Dialect.Rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), hex.EncodeToString(random[:]))
+	insert := d.insertIdentity(ctx, hex.EncodeToString(random[:]))
 	if found, err = d.readIdentity(ctx, d.Write); err != nil || found {
 		return err
 	}
 	return fmt.Errorf("say which ledger this is: %w", d.Dialect.explain(`INSERT`, insert))
+}
+
+// insertIdentity uses a transaction: the commit of a single statement could be cancelled (see postgres_commit.go).
+func (d *DB) insertIdentity(ctx context.Context, name string) error {
+	tx, err := d.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // it fails after a commit
+	if _, err = tx.ExecContext(ctx, d.Dialect.Rebind(`INSERT INTO identity (id, ledger) VALUES (1, ?)`), name); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 func (d *DB) readIdentity(ctx context.Context, db *sql.DB) (found bool, err error) {

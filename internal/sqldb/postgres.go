@@ -67,15 +67,16 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	if p.primary {
 		options = onlyPrimary(c)
 	}
-	if p.answer > 0 {
-		dial := c.DialFunc
-		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &impatient{Conn: conn, answer: p.answer}, nil
+	dial := c.DialFunc
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+			err = tcp.SetKeepAliveConfig(probes())
 		}
+		if err != nil || p.answer == 0 {
+			return conn, err
+		}
+		return &impatient{Conn: conn, answer: p.answer}, nil
 	}
 	for name, value := range map[string]string{"application_name": "firstcome", "timezone": "UTC"} {
 		if _, set := c.RuntimeParams[name]; !set {
@@ -92,7 +93,11 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 	if p.primary {
 		maps.Copy(settings, seeks)
 	}
-	return stdlib.GetConnector(*c, append(options, afterConnect(c, settings))...), nil
+	connector := stdlib.GetConnector(*c, append(options, afterConnect(c, settings))...)
+	if p.primary {
+		connector = newPostgreSQLConnector(connector)
+	}
+	return connector, nil
 }
 
 // afterConnect sets the settings of a session after it connects. Values in the ledger's name take precedence.

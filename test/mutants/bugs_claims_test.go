@@ -3,6 +3,16 @@ package mutants_test
 // claimsBugs are bugs in issuing, in recording and in lines, and at the ledger.
 var claimsBugs = []mutant{
 	{
+		bug:  "a COMMIT that waits for a standby is cancelled when its caller gives up",
+		file: "internal/sqldb/postgres.go", old: "connector = newPostgreSQLConnector(connector)", new: "_ = newPostgreSQLConnector(connector)",
+		pkg: "./internal/ledger", test: "TestF58NobodyReadsACouponBeforeTheStandbyHasIt",
+	},
+	{
+		bug:  "any number of commits wait for a standby",
+		file: "internal/sqldb/postgres_commit.go", old: "make(chan struct{}, serverWriters)", new: "make(chan struct{}, 100*serverWriters)",
+		pkg: "./internal/ledger", test: "TestF58CommitsThatWaitAreBounded",
+	},
+	{
 		bug:  "the rule ignores when a campaign closes",
 		file: "outcome.go", old: "c.Closed || !c.ClosesAt.IsZero() && !now.Before(c.ClosesAt)", new: "c.Closed",
 		pkg: ".", test: "TestDecideGivesEachOutcome",

@@ -117,6 +117,20 @@ func (s *Server) Demote(ctx context.Context) error {
 	return Execute(ctx, s.URL(), `SET GLOBAL read_only = 1`)
 }
 
+// Synchronize has a PostgreSQL primary confirm a commit only when the standby has it.
+func (s *Standby) Synchronize(ctx context.Context) error {
+	if err := Execute(ctx, s.primary.URL(), `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`); err != nil {
+		return err
+	}
+	return s.primary.awaitTrue(ctx, `SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+}
+
+// Unconfirmed returns how many commits on a PostgreSQL wait for a standby.
+func (s *Server) Unconfirmed(ctx context.Context) (commits int, err error) {
+	err = s.scan(ctx, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`, &commits)
+	return commits, err
+}
+
 // scan runs a query on the server and reads its one value.
 func (s *Server) scan(ctx context.Context, query string, into any) error {
 	db, err := Open(s.URL())
