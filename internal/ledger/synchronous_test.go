@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -149,4 +150,30 @@ func TestF58CommitsThatWaitAreBounded(t *testing.T) {
 	for n := range most + 3 {
 		stage.Same(t, "the standby is back", map[bool]string{true: "already_issued:1", false: "issued:1"}[n < most], claim(t, l.Gate, id(n), "a"))
 	}
+}
+
+// TestF58AStandbyThatIsAwayIsFound examines a server with a synchronous standby.
+func TestF58AStandbyThatIsAwayIsFound(t *testing.T) {
+	t.Parallel()
+	const what = "synchronous standby"
+	p := newSynchronous(t)
+	examine(t, p.first).Want(t, doctor.OK, what)
+	examine(t, p.first+"&synchronous_commit=local").Want(t, doctor.Fail, what)
+	blind := services.User(t, p.first)
+	if found := examine(t, blind)[what]; found.Grade != doctor.Warn || !strings.Contains(found.Found, "unknown") {
+		t.Errorf("a user without pg_monitor finds %+v", found)
+	}
+	execute(t, services.Beside(t, p.first), `ALTER SYSTEM SET synchronous_standby_names = 'ANY 2 (walreceiver, other)'`, `SELECT pg_reload_conf()`)
+	stage.Await(t, "one of two", doctor.Warn, func() doctor.Grade { return examine(t, p.first)[what].Grade })
+	stage.Must(t, p.standby.Synchronize(t.Context()))
+	stage.Await(t, "one of one", doctor.OK, func() doctor.Grade { return examine(t, p.first)[what].Grade })
+	stage.Must(t, p.standby.Stop())
+	for _, name := range []string{p.first, blind} {
+		stage.Await(t, "none", doctor.Warn, func() doctor.Grade { return examine(t, name)[what].Grade })
+	}
+	if found := examine(t, blind)[what]; strings.Contains(found.Found, "unknown") {
+		t.Errorf("a user without pg_monitor sees that no standby is there, and finds %+v", found)
+	}
+	execute(t, services.Beside(t, p.primary.URL()), `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
+	stage.Await(t, "none is named", "", func() string { return examine(t, p.first)[what].What })
 }

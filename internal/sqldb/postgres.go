@@ -265,6 +265,7 @@ func examinePostgreSQL(e *exam) {
 	e.Hold(s["synchronous_commit"] != "off", doctor.Fail, "synchronous_commit", "set it to on, for this user at least: ALTER ROLE NAME SET synchronous_commit = on",
 		"%s", s["synchronous_commit"])
 	e.want(s, "full_page_writes", "on", doctor.Fail, "set it to on, unless the disk never tears a page of 8 KiB")
+	e.standby()
 	e.isolation()
 	e.session()
 	e.pooler()
