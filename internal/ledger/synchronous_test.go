@@ -33,7 +33,7 @@ func (p *pair) unconfirmed(t *testing.T) int {
 	return n
 }
 
-// claimUnconfirmed has a user claim while no standby confirms, and returns when the commit waits. end has the caller
+// claimUnconfirmed claims for a user while no standby confirms, and returns when the commit waits. end has the caller
 // give up, and returns the claim's error.
 func (p *pair) claimUnconfirmed(t *testing.T, l *ledger.Ledger, id firstcome.CampaignID, user firstcome.UserID) (end func() error) {
 	t.Helper()

@@ -28,7 +28,7 @@ func (d *DB) identify(ctx context.Context, may bool) error {
 	return fmt.Errorf("say which ledger this is: %w", d.Dialect.explain(`INSERT`, insert))
 }
 
-// insertIdentity uses a transaction: the commit of a single statement could be cancelled (see postgres_commit.go).
+// insertIdentity uses a transaction: the commit of a single statement could be cancelled (see postgres_standby.go).
 func (d *DB) insertIdentity(ctx context.Context, name string) error {
 	tx, err := d.Write.BeginTx(ctx, nil)
 	if err != nil {

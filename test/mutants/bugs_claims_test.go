@@ -9,7 +9,7 @@ var claimsBugs = []mutant{
 	},
 	{
 		bug:  "any number of commits wait for a standby",
-		file: "internal/sqldb/postgres_commit.go", old: "make(chan struct{}, serverWriters)", new: "make(chan struct{}, 100*serverWriters)",
+		file: "internal/sqldb/postgres_standby.go", old: "make(chan struct{}, serverWriters)", new: "make(chan struct{}, 100*serverWriters)",
 		pkg: "./internal/ledger", test: "TestF58CommitsThatWaitAreBounded",
 	},
 	{
