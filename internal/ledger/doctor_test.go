@@ -14,7 +14,7 @@ import (
 
 func TestAServerThatKeepsWhatItConfirmsIsFoundGood(t *testing.T) {
 	for kind, settings := range map[services.Kind][]string{
-		services.MariaDB:    {"server", "read_only", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "binary log", "isolation"},
+		services.MariaDB:    {"server", "read_only", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "binary log", "isolation", "settings"},
 		services.PostgreSQL: {"server", "writes", "fsync", "synchronous_commit", "full_page_writes", "isolation", "settings", "sessions"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -39,13 +39,13 @@ func TestAServerThatKeepsWhatItConfirmsIsFoundGood(t *testing.T) {
 func TestEverySettingThatLosesWhatWasConfirmedIsFound(t *testing.T) {
 	for kind, bad := range map[services.Kind]struct{ arguments, fails, warns []string }{
 		services.MariaDB: {
-			append(services.MariaDB.Fast(), "--log-bin=log", "--server-id=1", "--binlog-format=STATEMENT", "--sync-binlog=0", "--max-connections=20"),
-			[]string{"innodb_flush_log_at_trx_commit", "innodb_flush_method", "sync_binlog", "isolation", "connections", "tables"},
+			append(services.MariaDB.Fast(), "--log-bin=log", "--server-id=1", "--binlog-format=STATEMENT", "--sync-binlog=0", "--max-connections=20", "--max-allowed-packet=64K"),
+			[]string{"max_allowed_packet", "innodb_flush_log_at_trx_commit", "innodb_flush_method", "sync_binlog", "isolation", "connections", "tables"},
 			[]string{"innodb_doublewrite"},
 		},
 		services.PostgreSQL: {
 			append(services.PostgreSQL.Fast(), "-c", "max_connections=20"),
-			[]string{"fsync", "synchronous_commit", "full_page_writes", "connections", "tables"},
+			[]string{"fsync", "full_page_writes", "connections", "tables"},
 			nil,
 		},
 	} {

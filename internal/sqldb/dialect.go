@@ -42,9 +42,13 @@ type Dialect struct {
 
 	// connector returns a connector to the database that a URL names. It is nil for a file.
 	connector func(*url.URL, patience) (driver.Connector, error)
-	schema    schema
-	examine   func(*exam) // adds the findings of Examine that concern only this kind of database
-	backup    string      // the command that copies a snapshot of the ledger. Empty if Backup does that
+	// session returns the settings of a session, and shown is a query for the settings that %s names. They are nil and
+	// empty for a file.
+	session func(patience) []setting
+	shown   string
+	schema  schema
+	examine func(*exam) // adds the findings of Examine that concern only this kind of database
+	backup  string      // the command that copies a snapshot of the ledger. Empty if Backup does that
 }
 
 // open returns connections to the database that a URL names, which open when first used.

@@ -46,6 +46,7 @@ func Examine(ctx context.Context, name string) doctor.Findings {
 		return e.Findings
 	}
 	e.d.examine(e)
+	e.session(overridden(e.d.session(e.p), u))
 	e.clock()
 	if e.schema() {
 		e.rights()
@@ -59,6 +60,7 @@ type exam struct {
 	ctx context.Context
 	db  *sql.DB
 	d   *Dialect
+	p   patience // of its sessions
 }
 
 // unknown adds a warning that something could not be read.
@@ -70,6 +72,7 @@ func (e *exam) unknown(what string, err error) {
 // server, and the examination then finds that.
 func (e *exam) open(u *url.URL) (err error) {
 	for _, p := range []patience{concluding, reading} {
+		e.p = p
 		if e.db, err = e.d.open(u, p); err != nil {
 			return err
 		}

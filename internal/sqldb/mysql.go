@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
@@ -30,7 +29,8 @@ var MySQL = Dialect{
 	damagedCodes: []string{"1034", "1194", "1712", "1877"},                 // ER_NOT_KEYFILE, ER_CRASHED_ON_USAGE, ER_INDEX_CORRUPT, ER_TABLE_CORRUPT
 	lockedCodes:  []string{"1205"},                                         // ER_LOCK_WAIT_TIMEOUT
 	deniedCodes:  []string{"1044", "1045", "1142", "1143", "1227", "1370"}, // for a database, at all, for a table, a column, a privilege, a routine
-	connector:    connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
+	session:      sessionMySQL, shown: `SHOW SESSION VARIABLES WHERE Variable_name IN (%s)`,
+	connector: connectorMySQL, examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
 	schema: schema{
 		goose: goose.DialectMySQL, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = database()`,
 		alone: aloneMySQL, check: checkMySQL,
@@ -72,20 +72,16 @@ func connectorMySQL(u *url.URL, p patience) (driver.Connector, error) {
 	c.Logger = &mysql.NopLogger{} // what it would write is in the errors too
 	c.RejectReadOnly = true       // a primary that became a replica: connect again
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = connectTimeout, p.answer, p.answer
-	c.Params = map[string]string{
-		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'", // too long is an error, never cut
-		"time_zone":                "'+00:00'",
-		"innodb_lock_wait_timeout": fmt.Sprint(int(lockTimeout / time.Second)),
-	}
-	if p.idle > 0 {
-		c.Params["wait_timeout"] = fmt.Sprint(int(p.idle / time.Second))
-	}
 	c.MultiStatements = p.primary // see primaryConn; every value is an argument
 	connector, err := mysql.NewConnector(c)
-	if err == nil && p.primary {
+	if err != nil {
+		return nil, err
+	}
+	connector = mySQLSession{connector, p}
+	if p.primary {
 		connector = mySQLPrimary{connector}
 	}
-	return connector, err
+	return connector, nil
 }
 
 // tlsMySQL reads the TLS options of a name.
@@ -201,11 +197,15 @@ var (
 	leastMySQL   = []int{8, 0, 16}
 )
 
+// leastPacket is twice the longest statement, which has maxRows coupons with the longest ids.
+const leastPacket = 1 << 20
+
 // examineMySQL implements Dialect.examine. None of its queries needs a privilege.
 func examineMySQL(e *exam) {
 	const what = "server"
 	s, err := e.settings(`SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'log_bin', 'binlog_format', 'sync_binlog',
-		'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_flush_method', 'max_connections', 'max_user_connections')`)
+		'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_flush_method', 'max_connections', 'max_user_connections',
+		'max_allowed_packet', 'wsrep_on')`)
 	if err != nil {
 		e.unknown(what, err)
 		return
@@ -221,7 +221,13 @@ func examineMySQL(e *exam) {
 	if method := s["innodb_flush_method"]; method == "nosync" || method == "littlesync" {
 		e.Add(doctor.Fail, "innodb_flush_method", "set it to fsync or O_DIRECT: else nothing is synced", "%s", method)
 	}
+	if packet, err := strconv.ParseInt(s["max_allowed_packet"], 10, 64); err == nil {
+		e.Hold(packet >= leastPacket, doctor.Fail, "max_allowed_packet", "set it to 16M: else a batch of coupons is refused", "%d bytes", packet)
+	}
 	e.binlog(s)
+	if s["wsrep_on"] == "ON" {
+		e.galera()
+	}
 	e.mySQLConnections(s)
 }
 
@@ -236,6 +242,23 @@ func (e *exam) binlog(s map[string]string) {
 	e.want(s, "sync_binlog", "1", doctor.Fail, "set it to 1: else a coupon answered as recorded is lost when the machine stops")
 	e.Hold(s["binlog_format"] != "STATEMENT", doctor.Fail, "isolation", "set binlog_format to ROW or MIXED: transactions are READ COMMITTED, which STATEMENT cannot log",
 		"transactions set READ COMMITTED themselves; binlog_format is %s", s["binlog_format"])
+}
+
+// galera checks a server of a Galera cluster.
+func (e *exam) galera() {
+	const what = "cluster"
+	s, err := e.settings(`SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status', 'wsrep_local_state_comment')`)
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	status, state := s["wsrep_cluster_status"], s["wsrep_local_state_comment"]
+	if status != "Primary" || state != "Synced" {
+		e.Add(doctor.Fail, what, "name a server of the cluster that is Primary and Synced", "this server of a Galera cluster is %s and %s", status, state)
+		return
+	}
+	e.Add(doctor.Warn, what, "have the name lead all nodes to one server of the cluster at a time, and run firstcome migrate there",
+		"a Galera cluster of %s servers: one that takes no writes of firstcome answers late", s["wsrep_cluster_size"])
 }
 
 func (e *exam) mySQLConnections(s map[string]string) {

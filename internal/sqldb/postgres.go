@@ -7,11 +7,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,7 +31,8 @@ var PostgreSQL = Dialect{
 	damagedCodes: []string{"XX001", "XX002"}, // data_corrupted, index_corrupted
 	lockedCodes:  []string{"55P03"},          // lock_not_available, which is lock_timeout's
 	deniedCodes:  []string{"42501"},          // insufficient_privilege
-	connector:    connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
+	session:      sessionPostgreSQL, shown: `SELECT lower(name), setting FROM pg_settings WHERE lower(name) IN (%s)`,
+	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
 		locker: lockPostgreSQL, check: checkPostgreSQL,
@@ -78,42 +77,14 @@ func connectorPostgreSQL(u *url.URL, p patience) (driver.Connector, error) {
 		}
 		return &impatient{Conn: conn, answer: p.answer}, nil
 	}
-	for name, value := range map[string]string{"application_name": "firstcome", "timezone": "UTC"} {
-		if _, set := c.RuntimeParams[name]; !set {
-			c.RuntimeParams[name] = value
-		}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "firstcome"
 	}
-	settings := map[string]string{
-		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
-		"idle_in_transaction_session_timeout": fmt.Sprint(p.idle.Milliseconds()),
-		// A bitmap scan returns rows in no order. If a campaign has no statistics yet, PostgreSQL scans and sorts all
-		// its coupons for each page. In a trial with a million coupons a page took 600 ms.
-		"enable_bitmapscan": "off",
-	}
-	if p.primary {
-		maps.Copy(settings, seeks)
-	}
-	connector := stdlib.GetConnector(*c, append(options, afterConnect(c, settings))...)
+	connector := stdlib.GetConnector(*c, append(options, afterConnect(c, overridden(sessionPostgreSQL(p), u)))...)
 	if p.primary {
 		connector = newPostgreSQLConnector(connector)
 	}
 	return connector, nil
-}
-
-// afterConnect sets the settings of a session after it connects. Values in the ledger's name take precedence.
-// PgBouncer refuses a connection that sends settings at its start, or drops them.
-func afterConnect(c *pgx.ConnConfig, settings map[string]string) stdlib.OptionOpenDB {
-	var all strings.Builder
-	for name, value := range settings {
-		if asked, set := c.RuntimeParams[name]; set {
-			value = asked
-			delete(c.RuntimeParams, name)
-		}
-		fmt.Fprintf(&all, "SET %s = '%s';", name, strings.ReplaceAll(value, "'", "''"))
-	}
-	return stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.PgConn().Exec(ctx, all.String()).Close()
-	})
 }
 
 // hosts counts the hosts in a name. Each host gets an equal share of the connection timeout, so the driver tries the
@@ -124,22 +95,6 @@ func hosts(c *pgx.ConnConfig) int {
 		all[fmt.Sprint(other.Host, ":", other.Port)] = true
 	}
 	return len(all)
-}
-
-// seeks are settings under which look-ups find their rows by an index, even if the tables were small at first.
-//
-// The driver prepares each statement once, and the server may then keep its plan. A plan that was made for a campaign
-// of 60 coupons reads the whole table for each user, even after the table has grown: in a trial, 52,000,000 rows for
-// 10,240 claims. So the settings turn off sequential scans if there is an index. A new plan for each execution is not
-// enough: it still read 13 rows a claim while the table was small. No plan is kept either, because another index may
-// become the better one. Planning costs about 15 µs a batch.
-//
-// A look-up that selects only by user in a subquery with OFFSET 0 needs no setting against scans, but it reads each
-// user's coupons of all campaigns.
-var seeks = map[string]string{
-	"plan_cache_mode": "force_custom_plan",
-	"enable_seqscan":  "off",
-	"jit":             "off", // a query without an index gets a huge cost, so the server would compile it
 }
 
 // onlyPrimary makes connections accept only the primary, even if the name prefers other servers, and makes them bad
@@ -262,12 +217,11 @@ func examinePostgreSQL(e *exam) {
 	e.Hold(s["recovery"] == "false" && s["transaction_read_only"] == "off", doctor.Fail, "writes", "name the primary, and a user whose transactions are not read-only",
 		"the server is a standby: %s; transactions are read-only: %s", s["recovery"], s["transaction_read_only"])
 	e.want(s, "fsync", "on", doctor.Fail, "set it to on: else a coupon answered as recorded is lost when the machine stops")
-	e.Hold(s["synchronous_commit"] != "off", doctor.Fail, "synchronous_commit", "set it to on, for this user at least: ALTER ROLE NAME SET synchronous_commit = on",
-		"%s", s["synchronous_commit"])
+	e.Hold(s["synchronous_commit"] == "on" || s["synchronous_commit"] == "remote_apply", doctor.Fail, "synchronous_commit",
+		"leave it out of the ledger's name: else a coupon answered as recorded is lost", "%s", s["synchronous_commit"])
 	e.want(s, "full_page_writes", "on", doctor.Fail, "set it to on, unless the disk never tears a page of 8 KiB")
 	e.standby()
 	e.isolation()
-	e.session()
 	e.pooler()
 	most, _ := strconv.ParseInt(s["max_connections"], 10, 64)
 	reserved, _ := strconv.ParseInt(s["superuser_reserved_connections"], 10, 64)
@@ -277,18 +231,6 @@ func examinePostgreSQL(e *exam) {
 		most, fix = own, "ALTER ROLE NAME CONNECTION LIMIT, higher"
 	}
 	e.connections(most, used, fix)
-}
-
-// session checks that the ledger's settings of a session stay set.
-func (e *exam) session() {
-	const what = "settings"
-	s, err := e.settings(`SELECT name, setting FROM pg_settings WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout', 'enable_bitmapscan')
-		AND source <> 'session'`)
-	if err != nil {
-		e.unknown(what, err)
-		return
-	}
-	e.Hold(len(s) == 0, doctor.Fail, what, "let nothing between firstcome and the server drop SET", "of what a session sets, %d settings are not in force: %v", len(s), s)
 }
 
 // pooler checks that a session always uses the same server process. Behind a pooler that assigns a process per

@@ -191,7 +191,7 @@ func (e *exam) standby() {
 		return
 	}
 	if level := s["synchronous_commit"]; level == "local" || level == "off" {
-		e.Add(doctor.Fail, what, "ALTER ROLE NAME SET synchronous_commit = on", "no commit of this user waits for it (synchronous_commit = %s): a failover loses answered coupons", level)
+		e.Add(doctor.Fail, what, "leave synchronous_commit out of the ledger's name", "no commit waits for it (synchronous_commit = %s): a failover loses answered coupons", level)
 		return
 	}
 	if s["connected"] != "0" && s["read"] == "0" {

@@ -182,4 +182,34 @@ var claimsBugs = []mutant{
 		file: "internal/line/dispatcher.go", old: "case served.Again == 0:", new: "case false:",
 		pkg: "./internal/line", test: "TestAChangeOfTheCampaignWakesItsLine",
 	},
+	{
+		bug:  "a session takes over the server's autocommit",
+		file: "internal/sqldb/session.go", old: `{name: "autocommit", value: "ON"},`, new: "",
+		pkg: "./internal/ledger", test: "TestF66ADropUnderEachDefaultOfAServerIsExact/MariaDB/no_autocommit$",
+	},
+	{
+		bug:  "a session takes over the server's end of a commit",
+		file: "internal/sqldb/session.go", old: `{name: "completion_type", value: "NO_CHAIN"},`, new: "",
+		pkg: "./internal/ledger", test: "TestF66ADropUnderEachDefaultOfAServerIsExact/MariaDB/chained_transactions",
+	},
+	{
+		bug:  "a session takes over the server's limit of rows",
+		file: "internal/sqldb/session.go", old: `{name: "sql_select_limit", value: "18446744073709551615"},`, new: "",
+		pkg: "./internal/ledger", test: "TestF66ADropUnderEachDefaultOfAServerIsExact/MariaDB/few_rows",
+	},
+	{
+		bug:  "a session reads what is not committed",
+		file: "internal/sqldb/session.go", old: "\t\t`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE`,", new: "",
+		pkg: "./internal/ledger", test: "TestF66ADropUnderEachDefaultOfAServerIsExact/MariaDB/read_uncommitted",
+	},
+	{
+		bug:  "a session takes over the server's limit of a statement's time",
+		file: "internal/sqldb/session.go", old: `{name: "statement_timeout", value: "0"},`, new: "",
+		pkg: "./internal/ledger", test: "TestF66ADropUnderEachDefaultOfAServerIsExact/PostgreSQL/short_statements",
+	},
+	{
+		bug:  "doctor does not compare a session with what it sets",
+		file: "internal/sqldb/session.go", old: `there && !equal(value, s.value)`, new: "there && false",
+		pkg: "./internal/ledger", test: "TestASettingThatASessionDoesNotKeepIsFound",
+	},
 }
