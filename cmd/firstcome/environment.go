@@ -119,5 +119,6 @@ func mask(text string, secrets []string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
-	return regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s@]*@`).ReplaceAllString(text, "$1:***@")
+	text = regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s@]*@`).ReplaceAllString(text, "$1:***@")
+	return regexp.MustCompile(`([?&]\w*password=)[^&#\s"]*`).ReplaceAllString(text, "$1***")
 }

@@ -110,7 +110,9 @@ func TestF64NoOutputShowsASecret(t *testing.T) {
 		"x topsecret y":                      "x *** y",
 		"dial mysql://root:pa55@db:1/x fail": "dial mysql://root:***@db:1/x fail",
 		"redis://:pa55@host":                 "redis://:***@host",
-		"http://host:80/a@b":                 "http://host:80/a@b",
+		"redis://h?master_set=p&sentinel_password=pa55&addr=h:2": "redis://h?master_set=p&sentinel_password=***&addr=h:2",
+		"redis://h?sentinel_passwordfile=/f":                     "redis://h?sentinel_passwordfile=/f",
+		"http://host:80/a@b":                                     "http://host:80/a@b",
 	} {
 		if got := mask(text, secrets); got != want {
 			t.Errorf("mask(%q) = %q, want %q", text, got, want)

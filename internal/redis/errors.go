@@ -88,7 +88,7 @@ func codeOf(code string) (Class, string) {
 	case "MISCONF":
 		return Fatal, "Redis refuses writes because it cannot save to its disk"
 	case "NOAUTH", "WRONGPASS":
-		return Fatal, "give a user and password that Redis knows"
+		return Fatal, "give a user and password that Redis knows, and for Sentinels that want them " + sentinelUser + " and " + sentinelPassword
 	case "NOPERM":
 		return Fatal, "the user lacks a right: ACL SETUSER NAME " + Rights
 	case "WRONGTYPE":

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,8 @@ const (
 // Options say which Redis decides, and how.
 type Options struct {
 	// URL is redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS. More nodes of a
-	// cluster may follow as ?addr=HOST:PORT, Sentinel's name of the primary as ?master_set=.
+	// cluster may follow as ?addr=HOST:PORT, Sentinel's name of the primary as ?master_set=, and the
+	// log-in of the Sentinels as sentinel_user and sentinel_password or sentinel_passwordfile.
 	URL string
 	// Secret makes the codes.
 	Secret firstcome.Secret
@@ -254,7 +256,10 @@ func CheckURL(text string) error {
 }
 
 // urlOptions are the options of a URL, without those of package trust.
-var urlOptions = []string{"addr", "db", "master_set", "protocol", "skip_verify"}
+var urlOptions = []string{"addr", "db", "master_set", "protocol", sentinelFile, sentinelPassword, sentinelUser, "skip_verify"}
+
+// The options of the Sentinels' log-in.
+const sentinelUser, sentinelPassword, sentinelFile = "sentinel_user", "sentinel_password", "sentinel_passwordfile"
 
 // readURL reads a URL. Other packages' errors about an unreadable URL may contain part
 // of the password, so they are not shown.
@@ -272,6 +277,11 @@ func readURL(text string) (rueidis.ClientOption, error) {
 		}
 	}
 	o, err := rueidis.ParseURL(text)
+	if err == nil {
+		if err := logIn(&o.Sentinel, options); err != nil {
+			return o, fmt.Errorf("the Redis URL: %w", err)
+		}
+	}
 	switch {
 	case err != nil:
 		return o, errors.New("the Redis URL has a bad database number, or a bad value of skip_verify")
@@ -286,4 +296,27 @@ func readURL(text string) (rueidis.ClientOption, error) {
 		return o, fmt.Errorf("the Redis URL: %s, %s and %s are of rediss://, which is TLS", trust.RootOption, trust.CertOption, trust.KeyOption)
 	}
 	return o, nil
+}
+
+// logIn takes the log-in of the Sentinels from a URL's options.
+func logIn(o *rueidis.SentinelOption, options url.Values) error {
+	file := options.Get(sentinelFile)
+	o.Username, o.Password = options.Get(sentinelUser), options.Get(sentinelPassword)
+	switch {
+	case file != "" && o.Password != "":
+		return fmt.Errorf("the password of the Sentinels is in the URL and in %s: name it once", sentinelFile)
+	case file != "":
+		read, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", sentinelFile, err)
+		}
+		o.Password = strings.TrimRight(string(read), "\r\n")
+	}
+	switch {
+	case o.Password == "" && (o.Username != "" || file != ""):
+		return fmt.Errorf("the user of the Sentinels has no password: name it with %s, or its file with %s", sentinelPassword, sentinelFile)
+	case o.Password != "" && o.MasterSet == "":
+		return fmt.Errorf("%s and %s are about Sentinels: name the primary with master_set", sentinelUser, sentinelPassword)
+	}
+	return nil
 }

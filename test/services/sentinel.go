@@ -51,6 +51,14 @@ func SentinelPair(t testing.TB, arguments ...string) (p *Pair, at string) {
 	return p, sentinel.URL() + "?master_set=" + primarySet
 }
 
+// Lock makes the Sentinel of a pair ask for a log-in, which it returns. The pair's methods that ask the Sentinel no longer work.
+func (p *Pair) Lock(ctx context.Context) (user, password string, err error) {
+	user, password = "watcher", "open-sesame"
+	_, err = askRedis(ctx, p.sentinel.URL(), []string{"ACL", "SETUSER", user, "on", ">" + password, "allchannels", "+@all"},
+		[]string{"ACL", "SETUSER", "default", "resetpass", ">another"})
+	return user, password, err
+}
+
 // Rename has the Sentinel of a pair name the primary, and tell nobody.
 func (p *Pair) Rename(ctx context.Context) error {
 	if _, err := askRedis(ctx, p.sentinel.URL(), []string{"SENTINEL", "REMOVE", primarySet}); err != nil {
