@@ -107,9 +107,9 @@ func TestLoopbackIsOnlyWhatOthersCannotReach(t *testing.T) {
 func TestF64NoOutputShowsASecret(t *testing.T) {
 	secrets := []string{"topsecret"}
 	for text, want := range map[string]string{
-		"x topsecret y":                      "x *** y",
-		"dial mysql://root:pa55@db:1/x fail": "dial mysql://root:***@db:1/x fail",
-		"redis://:pa55@host":                 "redis://:***@host",
+		"x topsecret y":                                          "x *** y",
+		"dial mysql://root:pa55@db:1/x fail":                     "dial mysql://root:***@db:1/x fail",
+		"redis://:pa55@host":                                     "redis://:***@host",
 		"redis://h?master_set=p&sentinel_password=pa55&addr=h:2": "redis://h?master_set=p&sentinel_password=***&addr=h:2",
 		"redis://h?sentinel_passwordfile=/f":                     "redis://h?sentinel_passwordfile=/f",
 		"http://host:80/a@b":                                     "http://host:80/a@b",
