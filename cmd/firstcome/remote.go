@@ -183,8 +183,8 @@ func (b *base) marker(ctx context.Context, id firstcome.CampaignID) (string, err
 	return c.Marker, err
 }
 
-// epoch returns the epoch of a campaign by the ledger, as far as this node knows, or 0 if it is unknown.
-func (r *remoteGate) epoch(id firstcome.CampaignID) int64 { return r.rebuild.Epoch(id) }
+// noted returns a campaign as this node last read it from the ledger, or the zero value.
+func (r *remoteGate) noted(id firstcome.CampaignID) gate.Revision { return r.rebuild.Noted(id) }
 
 // missing returns the error for a campaign that the gate does not have, or nil if the ledger does not have it either.
 func (b *base) missing(ctx context.Context, id firstcome.CampaignID) error {

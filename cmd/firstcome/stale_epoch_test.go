@@ -68,7 +68,7 @@ func (l *leadBack) opens(at string) *redis.Redis {
 	l.t.Helper()
 	gate, err := redis.Open(l.t.Context(), redis.Options{
 		URL: at, Secret: stage.Secret(), Ledger: l.ledger.Identity, Marker: l.marker, Missing: l.missing,
-		Epoch: func(id firstcome.CampaignID) int64 { return l.rebuild.Epoch(id) },
+		Noted: func(id firstcome.CampaignID) gate.Revision { return l.rebuild.Noted(id) },
 	})
 	stage.Must(l.t, err)
 	l.t.Cleanup(gate.Close)
@@ -148,7 +148,7 @@ func TestF03AGateInAnEpochThatHasEndedIsNoticed(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		l := newLeadBack(t, name, firstcome.Recorded)
 		stage.Run(t, l.rebuild.Run)
-		stage.Await(t, "the epoch by the ledger", int64(2), func() int64 { return l.rebuild.Epoch("c") })
+		stage.Await(t, "the epoch by the ledger", int64(2), func() int64 { return l.rebuild.Noted("c").Epoch })
 		l.back()
 		stage.Await(t, "a refusal", true, func() bool { return errors.Is(l.rebuild.Refusal("c"), gate.ErrStaleEpoch) })
 		before := l.status()
@@ -245,6 +245,8 @@ func TestF03WhatAnOlderGateGaveIsLostAndFoundByItsUser(t *testing.T) {
 	ledgers(t, func(t *testing.T, name string) {
 		l := newLeadBack(t, name, firstcome.Decided)
 		l.back()
+		l.far = l.opened(l.url)
+		l.remote.gate = servingRedis(l.far)
 		given := l.issue("c", "late-0", "late-1", "late-0") // by a node that does not know of the new epoch yet
 		stage.Same(t, "numbers that were answered", []int64{4, 5, 4}, []int64{given[0].Number, given[1].Number, given[2].Number})
 		again := l.journalled()

@@ -7,9 +7,9 @@ import (
 	"github.com/firstcome/firstcome"
 )
 
-// ErrUnverified means that a gate decides nothing, because its server restarted, was replaced by a replica, or is being rebuilt. It may have an
-// earlier state. Recovery verifies or rebuilds it.
-var ErrUnverified = errors.New("the gate's server is not the one that decided last, or the gate is being rebuilt, so it decides nothing")
+// ErrUnverified means that a gate decides nothing, because its server restarted, was replaced by a replica, or is being rebuilt, or because it knows
+// less than it told a node: see Witness. It may have an earlier state. Recovery verifies or rebuilds it.
+var ErrUnverified = errors.New("the gate's server is not the one that decided last, or it has forgotten what it told, or it is being rebuilt, so it decides nothing")
 
 // NeedsRebuild reports whether an error of a gate means that the campaign must be verified or rebuilt.
 func NeedsRebuild(err error) bool {

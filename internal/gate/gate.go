@@ -93,6 +93,7 @@ type Coupons interface {
 type Revision struct {
 	Campaign firstcome.CampaignID
 	Version  int64 // of the last numbered change
+	Applied  int64 // version of the last change that the ledger has noted as applied at the gate
 	Epoch    int64
 	Marker   string // the campaign's UID: see firstcome.Change. If it is empty, the fields below are unknown too
 	Drained  int64  // as Through of the ledger's record.Drained
@@ -104,6 +105,37 @@ type Revision struct {
 	Creating bool
 	// Open means that claims may get a coupon now, by the terms.
 	Open bool
+}
+
+// A Witness is the least that a gate must know of a campaign, because the gate or the ledger told a node so. A gate that knows less has forgotten:
+// its keys were put back to an earlier state. Perhaps only this comparison shows it, because the earlier keys agree with each other.
+type Witness struct {
+	Epoch   int64 // the other fields count within it
+	Version int64
+	Number  int64            // the last number
+	Ticket  firstcome.Ticket // the line's generation and its last ticket; zero if unknown
+}
+
+// Add raises a witness by another one. They may come in any order.
+func (w *Witness) Add(o Witness) {
+	if o.Epoch > w.Epoch {
+		*w = o
+	}
+	if o.Epoch < w.Epoch {
+		return
+	}
+	w.Version, w.Number = max(w.Version, o.Version), max(w.Number, o.Number)
+	if w.Ticket.Before(o.Ticket) {
+		w.Ticket = o.Ticket
+	}
+}
+
+// Older reports whether a gate that knows w and no more has forgotten something of least.
+func (w Witness) Older(least Witness) bool {
+	if w.Epoch != least.Epoch {
+		return w.Epoch < least.Epoch
+	}
+	return w.Version < least.Version || w.Number < least.Number || w.Ticket.Before(least.Ticket)
 }
 
 // A State is a snapshot of a campaign's counters at a remote gate.

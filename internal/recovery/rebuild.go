@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 )
 
 // A Rebuild is one attempt at rebuilding a campaign's gate from the ledger. A later attempt has a higher number, and supersedes this one: each step
@@ -53,7 +54,8 @@ type Stopped struct {
 	Frozen            bool   // for a rebuild
 	Epoch, Version    int64
 	LastNumber        int64
-	Told              int64 // the highest number of the epoch that the gate ever told this node; 0 if none
+	Ticket            firstcome.Ticket // the line's generation and its last ticket
+	Witness           gate.Witness     // the least that the gate must know
 	DrainedThrough    int64
 	InForce, Holders  int64
 	Quantity          int64

@@ -147,7 +147,7 @@ func TestF03AGateIsAskedASecondAfterItsEpochEnded(t *testing.T) {
 		if err := r.Refusal("c"); !errors.Is(err, gate.ErrStaleEpoch) {
 			t.Fatalf("a second later: %v", err)
 		}
-		stage.Same(t, "the epoch as it is known", int64(2), r.Epoch("c"))
+		stage.Same(t, "the epoch as it is known", int64(2), r.Noted("c").Epoch)
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		stage.Same(t, "how often that was told, and how many rebuilds have begun", []int{1, 0}, []int{len(*told), g.begun})

@@ -31,7 +31,7 @@ var errFrozen = fmt.Errorf("%w: a rebuild has begun", errDiffers)
 var errUnseen = fmt.Errorf("%w: the gate's server has just started", firstcome.ErrGateUnavailable)
 
 // witnessTime is the age that a server's run must have before its gate is verified. If a node was told a higher
-// number than the gate now has, it begins a rebuild within this time, and the gate is not verified. A node checks the runs once a second.
+// number or ticket than the gate now has, it begins a rebuild within this time, and the gate is not verified. A node checks the runs once a second.
 const witnessTime = 2 * runsEvery
 
 // verify makes the gate continue in the same epoch after its server restarted, if it has certainly lost nothing. Then both runs of the server are
@@ -44,8 +44,9 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	switch {
 	case s.Frozen:
 		return errFrozen
-	case s.LastNumber < s.Told:
-		return fmt.Errorf("%w: its last number is %d, but it issued number %d", errDiffers, s.LastNumber, s.Told)
+	case s.forgot():
+		return fmt.Errorf("%w: it is in epoch %d at version %d with the last number %d and the last ticket %d of generation %d, and knew more before: %+v",
+			errDiffers, s.Epoch, s.Version, s.LastNumber, s.Ticket.Number, s.Ticket.Generation, s.Witness)
 	case s.Was == s.Is:
 		return nil // another node was faster
 	}
@@ -70,14 +71,20 @@ func (r *Machine) verify(ctx context.Context, a gate.Revision) error {
 	if err == nil {
 		err = hasHolders(ctx, r.book, r.gate, a)
 	}
-	// Another node may know a number that both gate and ledger lack, if users are answered before their coupons are recorded: give it time to object.
-	if err == nil && want.Answer == firstcome.Decided {
+	// Another node may know a number that both gate and ledger lack, if users are answered before their coupons are recorded, or a ticket: give it time
+	// to object.
+	if err == nil && (want.Answer == firstcome.Decided || s.Line) {
 		err = wait.Sleep(ctx, time.Until(r.sight.from().Add(witnessTime)))
 	}
 	if err != nil {
 		return err
 	}
 	return r.gate.Verified(ctx, a, s)
+}
+
+// forgot reports whether the gate knows less than it or the ledger told this node.
+func (s *Stopped) forgot() bool {
+	return gate.Witness{Epoch: s.Epoch, Version: s.Version, Number: s.LastNumber, Ticket: s.Ticket}.Older(s.Witness)
 }
 
 // meets compares the gate's terms and counters with the ledger's.

@@ -75,7 +75,7 @@ type toldGate struct {
 
 func (g *toldGate) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
 	s, err := g.cutGate.Stopped(ctx, r)
-	s.Told = g.told
+	s.Witness = gate.Witness{Epoch: 1, Number: g.told}
 	return s, err
 }
 

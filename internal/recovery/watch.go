@@ -19,9 +19,9 @@ type Watch struct {
 
 	mu      sync.Mutex // guards what follows
 	broken  map[firstcome.CampaignID]error
-	refused map[firstcome.CampaignID]error // see Refuse
-	epochs  map[firstcome.CampaignID]int64 // see Epoch
-	doubted map[firstcome.CampaignID]bool  // whose gate must be checked because their epoch has ended
+	refused map[firstcome.CampaignID]error         // see Refuse
+	noted   map[firstcome.CampaignID]gate.Revision // see Noted
+	doubted map[firstcome.CampaignID]bool          // whose gate must be checked because their epoch has ended
 }
 
 func newWatch(onRefused func(error)) *Watch {
@@ -101,11 +101,12 @@ func (w *Watch) Refusal(id firstcome.CampaignID) error {
 	return w.refused[id]
 }
 
-// Epoch returns the campaign's epoch as last read from the ledger, or 0 if unknown. A node learns within a second that an epoch has ended.
-func (w *Watch) Epoch(id firstcome.CampaignID) int64 {
+// Noted returns the campaign as last read from the ledger, or the zero value if unknown. A node learns within a second that an epoch has ended, and
+// that a change has reached the gate.
+func (w *Watch) Noted(id firstcome.CampaignID) gate.Revision {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.epochs[id]
+	return w.noted[id]
 }
 
 // note notes why a campaign needs a rebuild, or with nil that it needs none.
@@ -120,18 +121,18 @@ func (w *Watch) note(id firstcome.CampaignID, why error) {
 	}
 }
 
-// begun takes over the epochs of the active campaigns. The next look checks each campaign whose epoch has changed since the last call.
+// begun takes over the active campaigns as the ledger has them. The next look checks each campaign whose epoch has changed since the last call.
 func (w *Watch) begun(active []gate.Revision) {
-	now := make(map[firstcome.CampaignID]int64, len(active))
+	now := make(map[firstcome.CampaignID]gate.Revision, len(active))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range active {
-		now[a.Campaign] = a.Epoch
-		if was, known := w.epochs[a.Campaign]; known && was != a.Epoch {
+		now[a.Campaign] = a
+		if was, known := w.noted[a.Campaign]; known && was.Epoch != a.Epoch {
 			w.doubted[a.Campaign] = true
 		}
 	}
-	w.epochs = now
+	w.noted = now
 	isOver := func(id firstcome.CampaignID) bool { _, is := now[id]; return !is } // or another gate decides it
 	maps.DeleteFunc(w.doubted, func(id firstcome.CampaignID, _ bool) bool { return isOver(id) })
 	maps.DeleteFunc(w.refused, func(id firstcome.CampaignID, why error) bool { return isOver(id) && errors.Is(why, gate.ErrStaleEpoch) })

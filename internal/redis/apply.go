@@ -17,23 +17,27 @@ const makeWithin = time.Second
 
 // Apply applies a change: see gate.Applier. It may be repeated. firstcome.ErrBusy means that it was not done, and may be soon.
 func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	a, err := g.apply(ctx, change)
+	k, err := g.keysFor(ctx, change)
+	var a *answer
+	if err == nil {
+		a, err = g.apply(ctx, k, change)
+	}
 	if err == nil && a.word == "new" {
-		a, err = g.make(ctx, change)
+		a, err = g.make(ctx, k, change)
 	}
 	if err == nil {
-		refused, err = a.word == "refused", meaning(a)
+		err = meaning(a)
+	}
+	if err == nil {
+		g.conn.remembers.add(k, gate.Witness{Epoch: a.whole("epoch"), Version: change.Version})
+		refused, err = a.word == "refused", a.err
 	}
 	return refused, wrap(err, "apply change %d of %s", change.Version, change.Campaign)
 }
 
 // apply runs the apply script.
-func (g *Gate) apply(ctx context.Context, change firstcome.Change) (*answer, error) {
-	k, err := g.keysFor(ctx, change)
-	if err != nil {
-		return nil, err
-	}
-	return g.conn.run(ctx, applyScript, k, g.changeArgs(change)...)
+func (g *Gate) apply(ctx context.Context, k *keys, change firstcome.Change) (*answer, error) {
+	return g.conn.run(ctx, applyScript, k, g.changeArgs(change, g.conn.witness(k))...)
 }
 
 // keysFor returns the keys of a change's campaign.
@@ -47,7 +51,7 @@ func (g *Gate) keysFor(ctx context.Context, change firstcome.Change) (*keys, err
 // make applies the change that makes a campaign, if no gate ever had the campaign. It makes none if Redis was emptied or replaced since this gate
 // was opened, or if the ledger made another campaign under the id and has forgotten it. It reads the gate's time first, so that a node that
 // stalls in between comes too late.
-func (g *Gate) make(ctx context.Context, change firstcome.Change) (*answer, error) {
+func (g *Gate) make(ctx context.Context, k *keys, change firstcome.Change) (*answer, error) {
 	now, err := g.conn.now(ctx)
 	if err != nil {
 		return nil, err
@@ -65,32 +69,28 @@ func (g *Gate) make(ctx context.Context, change firstcome.Change) (*answer, erro
 	if g.conn.options.Missing != nil {
 		if missing := g.conn.options.Missing(ctx, change.Campaign); missing != nil && !errors.Is(missing, firstcome.ErrBusy) {
 			// Another node may have made the campaign in the meantime. If so, the script does not return new again.
-			a, err := g.apply(ctx, change)
+			a, err := g.apply(ctx, k, change)
 			if err == nil && a.word == "new" {
 				err = missing
 			}
 			return a, err
 		}
 	}
-	k, err := g.keysFor(ctx, change)
-	if err == nil {
-		err = g.conn.note(ctx, k)
-	}
-	if err != nil {
+	if err := g.conn.note(ctx, k); err != nil {
 		return nil, err
 	}
-	args := append(g.changeArgs(change), "epoch", whole10(change.Epoch), "group", group, "until", micros(now.Add(makeWithin)))
+	args := append(g.changeArgs(change, gate.Witness{}), "epoch", whole10(change.Epoch), "group", group, "until", micros(now.Add(makeWithin)))
 	a, err := g.conn.run(ctx, createScript, k, args...)
 	if err == nil && a.word == "there" {
-		return g.apply(ctx, change)
+		return g.apply(ctx, k, change)
 	}
 	return a, err
 }
 
 // changeArgs returns the arguments of the apply script.
-func (g *Gate) changeArgs(change firstcome.Change) []string {
+func (g *Gate) changeArgs(change firstcome.Change, least gate.Witness) []string {
 	args := []string{
-		"clock", g.conn.clock(), "quarantine_for", quarantineArg, "version", whole10(change.Version), "kind", string(change.Kind),
+		"clock", g.conn.clock(), "witness", witnessArg(least), "quarantine_for", quarantineArg, "version", whole10(change.Version), "kind", string(change.Kind),
 		"ceiling", ceilingArg(change.Ceiling),
 	}
 	switch change.Kind {

@@ -110,6 +110,8 @@ func (c *conn) runOn(ctx context.Context, s *script, k *keys, keys []string, arg
 		return nil, c.missing(ctx, k)
 	case "unverified":
 		return nil, errUnverified
+	case "behind":
+		return nil, c.behind(k, a)
 	case "rebuilding":
 		return nil, errFrozen
 	case "replica":
@@ -221,8 +223,11 @@ func (c *conn) standing(ctx context.Context, r gate.Revision) error {
 func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	told := c.remembers.told(k)
-	args := []string{"told_epoch", whole10(told.epoch), "told_number", whole10(told.number)}
+	least := c.witness(k)
+	if ledger != nil {
+		least.Add(gate.Witness{Epoch: ledger.Epoch, Version: ledger.Applied})
+	}
+	args := []string{"witness", witnessArg(least)}
 	if ledger != nil {
 		args = append(args, "epoch", whole10(ledger.Epoch), "version", whole10(ledger.Version), "drained", whole10(ledger.Drained))
 	}
@@ -237,15 +242,43 @@ func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error
 		return errPart
 	case "ahead":
 		return recovery.ErrAhead
-	case "behind":
-		return stale(k.id, a, ledger.Epoch)
+	case "ended":
+		return &gate.StaleEpochError{Campaign: k.id, Gate: a.whole("epoch"), Ledger: ledger.Epoch}
 	}
 	return a.unexpected()
 }
 
-// stale returns the error of a gate whose epoch has ended by a script's answer. epoch is the ledger's epoch.
-func stale(id firstcome.CampaignID, a *answer, epoch int64) error {
-	return &gate.StaleEpochError{Campaign: id, Gate: a.whole("epoch"), Ledger: epoch}
+// behind returns the error of a gate that is in an earlier epoch than its witness. The error is errUnverified if this node has not read yet from the
+// ledger that the gate's epoch has ended.
+func (c *conn) behind(k *keys, a *answer) error {
+	if epoch, ledger := a.whole("epoch"), c.noted(k).Epoch; epoch < ledger {
+		return &gate.StaleEpochError{Campaign: k.id, Gate: epoch, Ledger: ledger}
+	}
+	return errUnverified
+}
+
+// noted returns a campaign as last read from the ledger, or the zero value.
+func (c *conn) noted(k *keys) gate.Revision {
+	if c.options.Noted == nil {
+		return gate.Revision{}
+	}
+	return c.options.Noted(k.id)
+}
+
+// witness returns the least that the gate must know of a campaign: what it told this node, and what this node last read from the ledger.
+func (c *conn) witness(k *keys) gate.Witness {
+	least, noted := c.remembers.told(k), c.noted(k)
+	least.Add(gate.Witness{Epoch: noted.Epoch, Version: noted.Applied, Number: noted.Drained})
+	return least
+}
+
+// witnessArg returns a witness as the scripts take it: see older in lua/line.lua.
+func witnessArg(w gate.Witness) string {
+	var text []byte
+	for _, n := range []int64{w.Epoch, w.Version, w.Number, w.Ticket.Generation, w.Ticket.Number} {
+		text = append(strconv.AppendInt(text, n, 10), ' ')
+	}
+	return string(text[:len(text)-1])
 }
 
 // errUnverified means that the scripts do nothing, because the campaign's keys may be out of date.
@@ -254,21 +287,14 @@ var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrU
 // errFrozen means that a rebuild froze the campaign.
 var errFrozen = fmt.Errorf("%w: %w", errUnverified, record.ErrRebuilding)
 
-// A told is the highest number of a campaign that the gate has told this node, and its epoch.
-type told struct {
-	epoch, number int64
-}
-
-// A memory has what the gate told this node about each campaign. If Redis has a lower number in the same epoch, it was put back to an earlier
-// state. Perhaps only this comparison shows it: the earlier keys agree with each other, and with the ledger, if the ledger did not have the
-// missing coupons yet.
+// A memory has what the gate told this node about each campaign.
 type memory struct {
-	mu sync.Mutex               // guards each step from Get to Add
-	of *lru.Cache[string, told] // by tag: see keys
+	mu sync.Mutex                       // guards each step from Get to Add
+	of *lru.Cache[string, gate.Witness] // by tag: see keys
 }
 
 func newMemory() *memory {
-	of, err := lru.New[string, told](maxKeys)
+	of, err := lru.New[string, gate.Witness](maxKeys)
 	if err != nil {
 		panic(err) // of a size below 1 only
 	}
@@ -276,17 +302,18 @@ func newMemory() *memory {
 }
 
 // told returns what the gate told this node about a campaign. It is zero if the gate told nothing.
-func (m *memory) told(k *keys) told {
-	t, _ := m.of.Get(k.tag)
-	return t
+func (m *memory) told(k *keys) gate.Witness {
+	w, _ := m.of.Get(k.tag)
+	return w
 }
 
 // add adds what an answer of the gate says. Answers may come in any order.
-func (m *memory) add(k *keys, epoch, number int64) {
+func (m *memory) add(k *keys, told gate.Witness) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, _ := m.of.Get(k.tag)
-	if epoch > before.epoch || epoch == before.epoch && number > before.number {
-		m.of.Add(k.tag, told{epoch, number})
+	now := before
+	if now.Add(told); now != before {
+		m.of.Add(k.tag, now)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
 )
@@ -70,14 +68,14 @@ func (g *Gate) decide(ctx context.Context, id firstcome.CampaignID, s *script, u
 	if err != nil {
 		return nil, err
 	}
-	a, err := g.conn.decide(ctx, s, k, backlogArg(g.conn.options.Backlog), cmp.Or(g.conn.options.MaxLine, defaultMaxLine), users)
+	a, c, err := g.conn.decide(ctx, s, k, backlogArg(g.conn.options.Backlog), cmp.Or(g.conn.options.MaxLine, defaultMaxLine), users)
 	full := isFull(err)
 	if full {
-		a, err = g.conn.decide(ctx, s, k, nothing, 0, users)
+		a, c, err = g.conn.decide(ctx, s, k, nothing, 0, users)
 	}
 	var decisions []firstcome.Decision
 	if err == nil {
-		v := readVerdict(a, s == issueScript, full)
+		v := readVerdict(a, c, s == issueScript, full)
 		if err = v.check(a, users); err == nil {
 			decisions, err = v.decisions(g.conn.options.Secret, k, users)
 		}
@@ -143,45 +141,17 @@ func (g *Gate) scan(ctx context.Context, id firstcome.CampaignID) (users map[fir
 	return users, before[0], err
 }
 
-// CouponOf returns the coupon in force that a user holds: see gate.Coupons.
-func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	c, err := g.couponOf(ctx, id, user)
+// CouponOf returns the coupon in force that a user holds: see gate.Coupons. Keys that may be older tell nothing: the coupon may have been voided
+// since.
+func (g *Gate) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
+	s, err := g.conn.see(ctx, id, user)
+	if err == nil && s.holder == "" {
+		err = firstcome.ErrNoCoupon
+	}
+	if err == nil {
+		c, err = g.journal.held(ctx, id, user, s.holder)
+	}
 	return c, wrap(err, "look for the coupon of %s", id)
-}
-
-func (g *Gate) couponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (c firstcome.Coupon, err error) {
-	k, err := g.conn.keysOf(ctx, id)
-	if err != nil {
-		return c, err
-	}
-	entry, err := g.conn.client.Do(ctx, g.conn.client.B().Hget().Key(k.holders).Field(string(user)).Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return c, g.noCoupon(ctx, k)
-	}
-	if err != nil {
-		return c, classify(err)
-	}
-	return g.journal.held(ctx, id, user, entry)
-}
-
-// noCoupon is the error for a user who is not among the holders. If Redis has lost some holders, their absence
-// proves nothing.
-func (g *Gate) noCoupon(ctx context.Context, k *keys) error {
-	n, err := g.conn.fields(ctx, k, "version", "in_force", "last_number", "drained_through")
-	if err != nil {
-		return err
-	}
-	gone, err := g.inspector.partGone(ctx, k, parts{version: n[0], inForce: n[1], lastNumber: n[2], drained: n[3]})
-	switch {
-	case err != nil:
-		return err
-	case gone:
-		return errPart
-	}
-	if err := g.conn.stands(ctx, k, nil); err != nil {
-		return err
-	}
-	return firstcome.ErrNoCoupon
 }
 
 // State returns the campaign's counters: see gate.Counters.
@@ -196,8 +166,12 @@ func (g *Gate) state(ctx context.Context, id firstcome.CampaignID) (gate.State, 
 		return s, err
 	}
 	err = g.conn.stands(ctx, k, nil)
-	if s.Unverified = errors.Is(err, gate.ErrUnverified); err != nil && !s.Unverified {
+	switch s.Unverified = errors.Is(err, gate.ErrUnverified); {
+	case s.Unverified, errors.Is(err, gate.ErrStaleEpoch):
+		return s, nil
+	case err != nil:
 		return gate.State{}, err
 	}
+	g.conn.remembers.add(k, gate.Witness{Epoch: s.Epoch, Version: s.Version, Number: s.LastNumber})
 	return s, nil
 }

@@ -38,6 +38,15 @@ type line struct {
 	began    int64              // the generation with which the epoch began, of a line that has a log
 }
 
+// lastTicket returns the line's last ticket, or the zero value if its generation has none: a script may have answered with a new generation that it did
+// not write.
+func (l *line) lastTicket() firstcome.Ticket {
+	if l.LastTicket == 0 {
+		return firstcome.Ticket{}
+	}
+	return firstcome.Ticket{Generation: l.Generation, Number: l.LastTicket}
+}
+
 // logOf returns what the log of a line must have of its places, or nil if it has no log.
 func (l *line) logOf(k *keys, epoch int64, at time.Time) *firstcome.Logged {
 	if l.log == nil {
@@ -114,20 +123,19 @@ func (l *Line) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (g
 	if err != nil {
 		return gate.Served{}, err
 	}
-	a, err := l.conn.decide(ctx, serveScript, k, backlogArg(l.conn.options.Backlog), int64(min(limit, maxServe)), nil)
+	a, c, err := l.conn.decide(ctx, serveScript, k, backlogArg(l.conn.options.Backlog), int64(min(limit, maxServe)), nil)
 	var served gate.Served
 	if err == nil && a.word != "idle" {
-		served, err = readServed(a, l.conn.options.Secret, id)
+		served, err = readServed(a, c, l.conn.options.Secret, id)
 	}
 	return served, wrap(err, "serve the line of %s", id)
 }
 
 // readServed reads the answer of serve.lua.
-func readServed(a *answer, secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
+func readServed(a *answer, c course, secret firstcome.Secret, id firstcome.CampaignID) (gate.Served, error) {
 	if a.word != "served" {
 		return gate.Served{}, a.unexpected()
 	}
-	c := readCourse(a)
 	c.readLined(a)
 	quarantined, until, clock, room := a.whole("quarantined"), a.instant("quarantined_until"), a.instant("clock"), a.is("room")
 	ended, tickets, users := a.text("ended"), a.wholes("tickets"), a.texts("users")
@@ -182,7 +190,7 @@ func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	if err != nil {
 		return left, err
 	}
-	a, err := l.conn.decide(ctx, leaveScript, k, nothing, 0, []firstcome.UserID{user})
+	a, c, err := l.conn.decide(ctx, leaveScript, k, nothing, 0, []firstcome.UserID{user})
 	if err != nil {
 		return left, fmt.Errorf("leave the line of %s: %w", id, err)
 	}
@@ -192,7 +200,7 @@ func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 	case "never":
 		return left, firstcome.ErrNoTicket
 	case "left", "gone":
-		left, err = readLeft(a, k)
+		left, err = readLeft(a, c, k)
 	default:
 		err = a.unexpected()
 	}
@@ -200,8 +208,8 @@ func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 }
 
 // readLeft reads from the answer of leave.lua which place a user gave back, if the line has a log.
-func readLeft(a *answer, k *keys) (left firstcome.Place, err error) {
-	c, generation, ticket := readCourse(a), a.whole("generation"), a.whole("ticket")
+func readLeft(a *answer, c course, k *keys) (left firstcome.Place, err error) {
+	generation, ticket := a.whole("generation"), a.whole("ticket")
 	if logged := c.logOf(k, c.epoch, c.now); a.err == nil && logged != nil && ticket > 0 {
 		left = firstcome.Place{Generation: generation, Ticket: ticket, Log: logged}
 	}

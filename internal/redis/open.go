@@ -64,9 +64,10 @@ type Options struct {
 	// Marker returns the ledger's permanent name for a campaign, or firstcome.ErrNoCampaign: see
 	// firstcome.Change. Another marker means other keys. Nil: all have the same.
 	Marker func(context.Context, firstcome.CampaignID) (string, error)
-	// Epoch returns the epoch of a campaign as last read from the ledger, or 0 if the node does not know it. In an earlier epoch
-	// the gate decides nothing. If Epoch is nil, the node never knows it.
-	Epoch func(firstcome.CampaignID) int64
+	// Noted returns a campaign as last read from the ledger, or the zero value if the node does not know it. In an earlier epoch, and
+	// without the changes that the ledger has noted as applied and the numbers that are drained, the gate decides nothing. If Noted is
+	// nil, the node never knows.
+	Noted func(firstcome.CampaignID) gate.Revision
 	// Lined returns the campaigns that may have people in line, as far as the ledger knows: those with a pace, and those that
 	// had one. Nil: none.
 	Lined func(context.Context) ([]gate.Revision, error)

@@ -24,20 +24,21 @@ type sight struct {
 	now      time.Time
 	joined   time.Time // when who is next in line joined; only where no user is asked for
 	epoch    int64
+	witness  gate.Witness      // what the answer tells this node
 	logged   *firstcome.Logged // nil: the line has no log
 }
 
 // see runs the place script. Users has one user or none.
-func (l *Line) see(ctx context.Context, id firstcome.CampaignID, users ...firstcome.UserID) (s sight, err error) {
-	k, err := l.conn.keysOf(ctx, id)
+func (c *conn) see(ctx context.Context, id firstcome.CampaignID, users ...firstcome.UserID) (s sight, err error) {
+	k, err := c.keysOf(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	args := []string{"clock", l.conn.clock(), ""}
+	args := []string{"clock", c.clock(), "witness", witnessArg(c.witness(k)), ""}
 	for _, user := range users {
 		args = append(args, string(user))
 	}
-	a, err := l.conn.run(ctx, placeScript, k, args...)
+	a, err := c.run(ctx, placeScript, k, args...)
 	switch {
 	case err != nil:
 		return s, err
@@ -47,6 +48,7 @@ func (l *Line) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 		return s, a.unexpected()
 	}
 	s = readSight(a)
+	c.remembers.add(k, s.witness)
 	s.campaign.ID = id
 	s.logged = s.logOf(k, s.epoch, s.now)
 	return s, a.err
@@ -54,7 +56,6 @@ func (l *Line) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 
 // readSight reads the place script's answer.
 func readSight(a *answer) (s sight) {
-	s.Generation = 1
 	if field := a.text("line"); field != "" {
 		var err error
 		s.line, err = readLine(field)
@@ -64,6 +65,8 @@ func readSight(a *answer) (s sight) {
 	s.last = firstcome.Ticket{Generation: a.whole("last_generation"), Number: a.whole("last_ticket")}
 	clock := a.instant("clock")
 	s.epoch = a.whole("epoch")
+	s.witness = gate.Witness{Epoch: s.epoch, Version: a.whole("version"), Number: a.whole("last_number"), Ticket: s.lastTicket()}
+	s.Generation = max(1, s.Generation) // a campaign that never had a pace has no line
 	c := &s.campaign
 	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed = quantityOf(a.whole("quantity")), a.instant("opens_at"), a.instant("closes_at"), a.is("paused"), a.is("closed")
 	c.ClosedAt, s.inForce = a.instant("closed_at"), a.whole("in_force")
@@ -101,7 +104,7 @@ func (s *sight) sendsAway() firstcome.Outcome {
 
 // Place returns where a user stands in line: see gate.Places.
 func (l *Line) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	s, err := l.see(ctx, id, user)
+	s, err := l.conn.see(ctx, id, user)
 	switch {
 	case err != nil:
 		return firstcome.Place{}, firstcome.Coupon{}, fmt.Errorf("read a place in the line of %s: %w", id, err)
@@ -128,7 +131,7 @@ func (s *sight) ended() firstcome.Place {
 
 // LineOf returns a campaign's line: see gate.Places.
 func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
-	s, err := l.see(ctx, id)
+	s, err := l.conn.see(ctx, id)
 	if err != nil {
 		return gate.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
 	}

@@ -162,7 +162,8 @@ func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.S
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := rec.conn.keysIn(r)
-	told := rec.conn.remembers.told(k) // before the gate is asked, which may issue more afterwards
+	s.Witness = rec.conn.witness(k) // before the gate is asked, which may issue more afterwards
+	s.Witness.Add(gate.Witness{Epoch: r.Epoch, Version: r.Applied})
 	a, err := rec.conn.run(ctx, stoppedScript, k)
 	if err != nil {
 		return s, wrap(err, "look at %s", r.Campaign)
@@ -173,13 +174,10 @@ func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.S
 	s.Paused, s.Closed, s.Ceiling, s.ClosedAt = a.is("paused"), a.is("closed"), a.whole("ceiling"), a.instant("closed_at")
 	if field := a.text("line"); field != "" {
 		if l, err := readLine(field); err == nil {
-			s.Line, s.Pace, s.Waitlist, s.Log = true, l.pace, l.waitlist, l.log
+			s.Line, s.Ticket, s.Pace, s.Waitlist, s.Log = true, firstcome.Ticket{Generation: l.Generation, Number: l.LastTicket}, l.pace, l.waitlist, l.log
 		}
 	}
 	s.DecidedAt = a.instant("decided_at")
-	if told.epoch == s.Epoch {
-		s.Told = told.number
-	}
 	return s, wrap(a.err, "look at %s", r.Campaign)
 }
 

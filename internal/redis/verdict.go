@@ -18,31 +18,25 @@ var errPart = fmt.Errorf("%w: part of it is gone", gate.ErrLost)
 var errUser = errors.New("a user id has no control characters")
 
 // decide runs a script that decides: claim, issue, serve or leave. It remembers how far the gate has got.
-func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, limit int64, users []firstcome.UserID) (*answer, error) {
-	known := int64(0)
-	if c.options.Epoch != nil {
-		known = c.options.Epoch(k.id)
-	}
-	told := c.remembers.told(k)
-	args := make([]string, 0, 9+len(users))
-	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, whole10(limit), whole10(known), whole10(told.epoch), whole10(told.number))
+func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, limit int64, users []firstcome.UserID) (*answer, course, error) {
+	args := make([]string, 0, 7+len(users))
+	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, whole10(limit), witnessArg(c.witness(k)))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
-			return nil, errUser
+			return nil, course{}, errUser
 		}
 		args = append(args, string(user))
 	}
 	a, err := c.run(ctx, s, k, args...)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, course{}, err
 	case a.word == "lost":
-		return nil, errPart
-	case a.word == "behind":
-		return nil, stale(k.id, a, known)
+		return nil, course{}, errPart
 	}
-	c.remembers.add(k, a.whole("epoch"), a.whole("last_number"))
-	return a, a.err
+	now := readCourse(a)
+	c.remembers.add(k, gate.Witness{Epoch: now.epoch, Version: now.version, Number: now.lastNumber, Ticket: now.lastTicket()})
+	return a, now, a.err
 }
 
 // A course is what scripts that decide say of a campaign, after they ran.
@@ -51,6 +45,7 @@ type course struct {
 	line
 	lined        bool  // the campaign ever had a pace
 	epoch        int64 // of the campaign
+	version      int64
 	lastNumber   int64
 	now          time.Time // the gate's time
 	termsVersion int64
@@ -66,7 +61,7 @@ func (c *course) readLined(a *answer) {
 
 // readCourse reads what all answers have that decide.lua's course writes.
 func readCourse(a *answer) (c course) {
-	c.epoch, c.lastNumber, c.now = a.whole("epoch"), a.whole("last_number"), a.instant("now")
+	c.epoch, c.version, c.lastNumber, c.now = a.whole("epoch"), a.whole("version"), a.whole("last_number"), a.instant("now")
 	if field := a.text("line"); field != "" {
 		var err error
 		c.line, err = readLine(field)
@@ -84,14 +79,13 @@ type verdict struct {
 	direct   bool // of issue.lua
 	full     bool // the script was asked to issue nothing, and to let nobody join
 	outcomes string
-	version  int64
 	entries  []string
 	joined   int64
 	tickets  []int64
 }
 
-func readVerdict(a *answer, direct, full bool) verdict {
-	v := verdict{course: readCourse(a), direct: direct, full: full, outcomes: a.text("outcomes"), version: a.whole("version")}
+func readVerdict(a *answer, c course, direct, full bool) verdict {
+	v := verdict{course: c, direct: direct, full: full, outcomes: a.text("outcomes")}
 	v.OpenedAt, v.SoldOutAt, v.ClosedAt = a.instant("opened_at"), a.instant("sold_out_at"), a.instant("closed_at")
 	if v.entries = a.texts("entries"); v.lined {
 		v.joined, v.tickets = a.whole("joined"), a.wholes("tickets")

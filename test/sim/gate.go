@@ -182,14 +182,14 @@ func (g *Gate) Holders(_ context.Context, id firstcome.CampaignID, each func(fir
 
 // CouponOf is gate.Coupons'.
 func (g *Gate) CouponOf(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (held firstcome.Coupon, err error) {
-	holds := false
-	err = g.of(id, func(c *course) {
-		held, holds = c.Holders[user]
-		held = c.Told(held)
+	err = g.asks(id, func(c *course) error {
+		one, holds := c.Holders[user]
+		if !holds {
+			return firstcome.ErrNoCoupon
+		}
+		held = c.Told(one)
+		return nil
 	})
-	if err == nil && !holds {
-		err = firstcome.ErrNoCoupon
-	}
 	return held, err
 }
 

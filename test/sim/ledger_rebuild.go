@@ -177,7 +177,7 @@ func (l *Ledger) Active(context.Context) (all []gate.Revision, err error) {
 	defer l.mu.Unlock()
 	for id, a := range l.campaigns {
 		all = append(all, gate.Revision{
-			Campaign: id, Marker: marker, Version: a.Version, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
+			Campaign: id, Marker: marker, Version: a.Version, Applied: a.applied, Epoch: a.epoch, Drained: a.drained, Rebuilding: !a.rebuildingAt.IsZero(),
 			Reconciling: a.reconciling() != nil, Creating: a.applied == 0 && a.highest() == 0,
 		})
 	}

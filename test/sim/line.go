@@ -71,7 +71,7 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 
 // Decides implements gate.Gate.
 func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, epoch int64) error {
-	if at, _ := g.last(id); at > epoch {
+	if g.knows(id).Epoch > epoch {
 		return recovery.ErrAhead
 	}
 	return cmp.Or(g.outlived(id, epoch), g.stands(id))

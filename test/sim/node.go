@@ -64,6 +64,8 @@ func (t *town) boot(name string) *node {
 	at := &wire{t.world, n}
 	b := t.bug
 	end := remote{gated: t.front, wire: at, rebuilt: t.gate, old: func() *Gate { return t.parted(n) }, main: t.gate, told: &tells{}}
+	var machine *recovery.Machine
+	end.noted = func() gate.Revision { return machine.Noted(campaign) }
 	book := paper{Ledger: t.ledger, wire: at, rebuilds: t.ledger}
 	if b.remade != nil {
 		end.rebuilt = b.remade(t.gate)
@@ -71,7 +73,7 @@ func (t *town) boot(name string) *node {
 	if b.refills != nil {
 		book.rebuilds = b.refills(t.ledger)
 	}
-	machine := recovery.New(book, book, end, recovery.Events{})
+	machine = recovery.New(book, book, end, recovery.Events{})
 	machine.Auto = t.auto()
 	var places line.Log
 	if t.topic != nil && t.unable != name {
@@ -82,11 +84,10 @@ func (t *town) boot(name string) *node {
 		places = machine.Log
 	}
 	n.refuses = func() bool { return errors.Is(machine.Refusal(campaign), gate.ErrStaleEpoch) }
-	n.epoch = func() int64 { return machine.Epoch(campaign) }
+	n.epoch = func() int64 { return machine.Noted(campaign).Epoch }
 	over := &gate.Router{Retired: book, Kept: book, Watch: machine}
-	end.epoch = n.epoch
 	if b.deaf {
-		over.Watch, end.epoch = deaf{machine}, func() int64 { return 0 }
+		over.Watch, end.noted = deaf{machine}, func() gate.Revision { return gate.Revision{} }
 	}
 	g := put(b.gate, at, gated(end))
 	over.Gate = g

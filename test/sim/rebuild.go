@@ -83,14 +83,26 @@ func (g *Gate) outlived(id firstcome.CampaignID, epoch int64) error {
 	return &gate.StaleEpochError{Campaign: id, Gate: c.Epoch, Ledger: epoch}
 }
 
-// last returns the epoch of a campaign, and the last number that was given.
-func (g *Gate) last(id firstcome.CampaignID) (epoch, number int64) {
+// knows returns how far a campaign has got.
+func (g *Gate) knows(id firstcome.CampaignID) (w gate.Witness) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.campaigns[id]; c != nil {
-		epoch, number = c.Epoch, c.Last
+		w = gate.Witness{Epoch: c.Epoch, Version: c.Version, Number: c.Last, Ticket: c.lastTicket()}
 	}
-	return epoch, number
+	return w
+}
+
+// forgot returns errUnverified if a campaign has not got as far as a witness.
+func (g *Gate) forgot(id firstcome.CampaignID, least gate.Witness) error {
+	if now := g.knows(id); now.Version > 0 && now.Older(least) {
+		return errUnverified
+	}
+	return nil
+}
+
+func (c *course) lastTicket() firstcome.Ticket {
+	return firstcome.Ticket{Generation: c.Line.Generation, Number: c.Line.LastTicket}
 }
 
 // Runs implements recovery.Gate.
@@ -124,7 +136,7 @@ func (g *Gate) Stopped(_ context.Context, r gate.Revision) (s recovery.Stopped, 
 		return s, gate.ErrLost
 	}
 	return recovery.Stopped{
-		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.Ceiling, ClosedAt: c.ClosedAt, Epoch: c.Epoch, Version: c.Version, LastNumber: c.Last, DrainedThrough: c.Drained,
+		Was: c.run, Is: g.run.ID, Frozen: c.frozen > 0, Attempt: max(c.frozen, c.attempt), Ceiling: c.Ceiling, ClosedAt: c.ClosedAt, Epoch: c.Epoch, Version: c.Version, LastNumber: c.Last, Ticket: c.lastTicket(), DrainedThrough: c.Drained,
 		InForce: c.InForce(), Holders: c.InForce(), Log: c.Log, Quantity: c.Quantity, OpensAt: c.OpensAt, ClosesAt: c.ClosesAt, Paused: c.Paused, Closed: c.Closed,
 		DecidedAt: c.Seen, Line: c.Lined, Pace: c.Pace, Waitlist: c.Waitlist,
 	}, nil

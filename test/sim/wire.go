@@ -167,33 +167,37 @@ type remote struct {
 	gated
 	*wire
 	rebuilt recovery.Gate
-	old     func() *Gate // what the node reaches instead; nil: the gate
-	main    *Gate        // the gate itself
-	epoch   func() int64 // the ledger's, as far as the node knows
+	old     func() *Gate         // what the node reaches instead; nil: the gate
+	main    *Gate                // the gate itself
+	noted   func() gate.Revision // the campaign, as the node last read it from the ledger
 	told    *tells
 }
 
-// A tells is what a gate told a node: an epoch, and the last number in it.
+// A tells is what a gate told a node.
 type tells struct {
-	mu            sync.Mutex // guards what follows
-	epoch, number int64
+	mu    sync.Mutex // guards what follows
+	least gate.Witness
 }
 
 // hears notes how far a gate has gone, by an answer that arrived.
-func (t *tells) hears(epoch, number int64) {
+func (t *tells) hears(told gate.Witness) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if epoch > t.epoch || epoch == t.epoch && number > t.number {
-		t.epoch, t.number = epoch, number
-	}
+	t.least.Add(told)
 }
 
-// now returns it as it is now.
-func (t *tells) now() (epoch, number int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.epoch, t.number
+// least returns the least that the gate must know by what the node heard of it, by what the node last read from the ledger, and by a revision.
+func (r remote) least(rev gate.Revision) gate.Witness {
+	r.told.mu.Lock()
+	defer r.told.mu.Unlock()
+	least, noted := r.told.least, r.noted()
+	least.Add(gate.Witness{Epoch: noted.Epoch, Version: noted.Applied, Number: noted.Drained})
+	least.Add(gate.Witness{Epoch: rev.Epoch, Version: rev.Applied})
+	return least
 }
+
+// reached returns the gate that the node reaches now, as a model.
+func (r remote) reached() *Gate { return cmp.Or(r.old(), r.main) }
 
 // at returns the gate that the node reaches now, and made the same as a rebuild needs it.
 func (r remote) at() gated {
@@ -205,23 +209,23 @@ func (r remote) at() gated {
 
 // decides is ask of what the gate decides in the ledger's epoch only: a node says with the question which one that is.
 func decides[T any](ctx context.Context, r remote, what string, do func() (T, error)) (T, error) {
-	known := r.epoch()
-	told, number := r.told.now()
-	var epoch, last int64
+	known, least := r.noted().Epoch, r.least(gate.Revision{})
+	var told gate.Witness
 	answer, err := ask(ctx, r.wire, "the gate", what, func() (none T, err error) {
-		gate := cmp.Or(r.old(), r.main)
-		if err := gate.outlived(campaign, known); err != nil {
+		gate := r.reached()
+		err = gate.outlived(campaign, known)
+		if err == nil {
+			err = gate.forgot(campaign, least)
+		}
+		if err != nil {
 			return none, err
 		}
-		if epoch, last = gate.last(campaign); epoch == told && last < number {
-			return none, errUnverified
-		}
 		answer, err := do()
-		epoch, last = gate.last(campaign)
+		told = gate.knows(campaign)
 		return answer, err
 	})
 	if err == nil {
-		r.told.hears(epoch, last)
+		r.told.hears(told)
 	}
 	return answer, err
 }
@@ -258,7 +262,7 @@ func (r remote) Holders(ctx context.Context, id firstcome.CampaignID, each func(
 
 // Apply implements gate.Applier.
 func (r remote) Apply(ctx context.Context, c firstcome.Change) (bool, error) {
-	return ask(ctx, r.wire, "the gate", show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.at().Apply(ctx, c) })
+	return decides(ctx, r, show("to apply change", c.Version, c.Kind), func() (bool, error) { return r.at().Apply(ctx, c) })
 }
 
 // State implements gate.Counters.
@@ -268,7 +272,7 @@ func (r remote) State(ctx context.Context, id firstcome.CampaignID) (gate.State,
 
 // CouponOf implements gate.Coupons.
 func (r remote) CouponOf(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Coupon, error) {
-	return ask(ctx, r.wire, "the gate", show("the coupon of", user), func() (firstcome.Coupon, error) { return r.at().CouponOf(ctx, id, user) })
+	return decides(ctx, r, show("the coupon of", user), func() (firstcome.Coupon, error) { return r.at().CouponOf(ctx, id, user) })
 }
 
 // DrainedThrough implements gate.Drains.
@@ -306,7 +310,7 @@ type stand struct {
 
 // Place implements gate.Places.
 func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, firstcome.Coupon, error) {
-	at, err := ask(ctx, r.wire, "the gate", show("the place of", user), func() (at stand, err error) {
+	at, err := decides(ctx, r, show("the place of", user), func() (at stand, err error) {
 		at.place, at.held, err = r.at().Place(ctx, id, user)
 		return at, err
 	})
@@ -315,7 +319,7 @@ func (r remote) Place(ctx context.Context, id firstcome.CampaignID, user firstco
 
 // Leave implements gate.Places.
 func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
-	at, err := ask(ctx, r.wire, "the gate", show("to let", user, "leave"), func() (at stand, err error) {
+	at, err := decides(ctx, r, show("to let", user, "leave"), func() (at stand, err error) {
 		at.place, err = r.at().Leave(ctx, id, user)
 		return at, err
 	})
@@ -324,7 +328,10 @@ func (r remote) Leave(ctx context.Context, id firstcome.CampaignID, user firstco
 
 // Decides implements gate.Gate.
 func (r remote) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
-	return order(ctx, r.wire, "the gate", show("whether epoch", epoch, "decides"), func() error { return r.at().Decides(ctx, id, epoch) })
+	least := r.least(gate.Revision{})
+	return order(ctx, r.wire, "the gate", show("whether epoch", epoch, "decides"), func() error {
+		return cmp.Or(r.at().Decides(ctx, id, epoch), r.reached().forgot(id, least))
+	})
 }
 
 func numbers(coupons []firstcome.Coupon) (all []int64) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -18,7 +19,10 @@ func order(ctx context.Context, w *wire, whom, what string, do func() error) err
 
 // Standing implements recovery.Gate.
 func (r remote) Standing(ctx context.Context, rev gate.Revision) error {
-	return order(ctx, r.wire, "the gate", "whether it stands", func() error { return r.made().Standing(ctx, rev) })
+	least := r.least(rev)
+	return order(ctx, r.wire, "the gate", "whether it stands", func() error {
+		return cmp.Or(r.made().Standing(ctx, rev), r.reached().forgot(campaign, least))
+	})
 }
 
 // Runs implements recovery.Gate.
@@ -38,11 +42,9 @@ func (r remote) Rename(ctx context.Context) error {
 
 // Stopped implements recovery.Gate.
 func (r remote) Stopped(ctx context.Context, rev gate.Revision) (recovery.Stopped, error) {
-	epoch, number := r.told.now()
+	least := r.least(rev)
 	s, err := ask(ctx, r.wire, "the gate", "what it has", func() (recovery.Stopped, error) { return r.made().Stopped(ctx, rev) })
-	if s.Epoch == epoch {
-		s.Told = number
-	}
+	s.Witness = least
 	return s, err
 }
 

@@ -2,6 +2,7 @@
 --
 -- ARGV  clock           microseconds, or '' for the server's clock
 --       quarantine_for  how long returned stock is quarantined, in microseconds
+--       witness         the least that the gate must know of the campaign: see older in line.lua
 --       version         of the change
 --       kind            terms, pause, resume, close or void
 --       ceiling         the highest number that may be issued from now on, or '' if it stays: see docs/adr/0034
@@ -9,8 +10,9 @@
 --                 offset of the line's log, with spaces between, or '' for none. A line that has a log keeps it
 --       of void:  number, user
 -- Returns one of
---   {'applied'}       the change is applied, now or earlier
---   {'refused'}       the quantity was below the coupons in force, now or earlier. The version is used up
+--   {'applied', epoch}  the change is applied, now or earlier
+--   {'refused', epoch}  the quantity was below the coupons in force, now or earlier. The version is used up
+--   {'behind', epoch}  see older in line.lua
 --   {'gap', version}  earlier changes are missing; version is that of the last applied one
 --   {'lost'}          the gate should have the campaign, but has it not, or only a part of it
 --   {'new'}           change 1 of a campaign that this gate does not have: create.lua may make it
@@ -29,8 +31,10 @@ if instead then
 end
 local why, line, known = unverified(g), g.line, tonumber(g.version)
 if why then return {why} end
+local forgotten = older(g, line, a.witness)
+if forgotten then return forgotten end
 if lost(g, line) then return {'lost'} end
-if version <= known then return {redis.call('HGET', campaign_key, was_refused) == '1' and 'refused' or 'applied'} end
+if version <= known then return {redis.call('HGET', campaign_key, was_refused) == '1' and 'refused' or 'applied', 'epoch', g.epoch} end
 if version > known + 1 then return {'gap', 'version', g.version} end
 redis.call('HDEL', campaign_key, '') -- this write needs no memory
 read_clock(g, a.clock, quarantine_for)
@@ -63,12 +67,12 @@ local function write(...)
   if tonumber(a.ceiling) and tonumber(a.ceiling) > g.ceiling then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
   redis.call('HSET', campaign_key, quarantine_fields(g))
   redis.call('HSET', campaign_key, 'version', a.version, 'decided_at', whole(g.now), ...)
-  return {'applied'}
+  return {'applied', 'epoch', g.epoch}
 end
 
 if a.kind == 'terms' and tonumber(a.quantity) < g.in_force then
   redis.call('HSET', campaign_key, 'version', a.version, was_refused, '1')
-  return {'refused'}
+  return {'refused', 'epoch', g.epoch}
 end
 send_away(closed_since(g, narrowed(g, g.closes_at)), g.quantity) -- a window may have closed though no script has noticed
 

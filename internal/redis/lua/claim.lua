@@ -7,13 +7,12 @@
 --       4 id              the campaign's id
 --       5 quarantine_for  how long returned stock is quarantined, in microseconds
 --       6 limit           how many users may be in line
---       7 ledger_epoch    the campaign's epoch by the ledger, or 0 if this node does not know it
---       8 told_epoch, 9 told_number  the highest number that the gate has told this node, and its epoch
---       10 and following: the users
+--       7 witness         the least that the gate must know of the campaign: see older in line.lua
+--       8 and following: the users
 -- Returns one of
 --   {'lost'}           a part of the campaign's keys is gone
---   {'behind', epoch}  this gate's epoch has ended: another gate decides
---   {'decided', outcomes, version, opened_at, sold_out_at, closed_at, entries, epoch, last_number, now, line, terms_version, opens_at, closes_at,
+--   {'behind', epoch}  see older in line.lua: this gate's epoch has ended, and another gate decides
+--   {'decided', outcomes, opened_at, sold_out_at, closed_at, entries, epoch, version, last_number, now, line, terms_version, opens_at, closes_at,
 --    in_quarantine, in_force}, and if there is a line joined, tickets, quantity, paused, stands_by: all as of the end of the script
 --     line           the hash field line, or '' if the campaign never had a pace
 --     outcomes       a digit for each user: firstcome.Outcome, or 0 if the claim was not decided because the backlog or the line is full

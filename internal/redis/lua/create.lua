@@ -4,7 +4,7 @@
 --          epoch  of the campaign
 --          group  the recorders' group
 --          until  the time in microseconds until which the campaign may be made
--- Returns  {'applied'}, or, and nothing is done then,
+-- Returns  {'applied', epoch}, or, and nothing is done then,
 --   {'there'}  the campaign has been made: apply.lua says what became of its change
 --   {'late'}   it is after until
 --   {'lost'}   there are parts of a campaign
@@ -26,4 +26,4 @@ redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'epoch', a.epoch, 'ver
   'drained_through', '0', 'decided_at', whole(now), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '', 'was_closes_at', '',
   'was_sold_out', '0', 'run', this_run(), 'ceiling', a.ceiling, 'opened_at', '', 'sold_out_at', tonumber(a.quantity) == 0 and whole(now) or '', 'closed_at', '')
 if a.pace ~= '' then redis.call('HSET', campaign_key, 'line', new_line(a)) end
-return {'applied'}
+return {'applied', 'epoch', a.epoch}

@@ -8,10 +8,9 @@ local UNDECIDED = 0
 
 -- The arguments, which claim.lua describes. They come without names, because names would make a batch of one claim some 5 % slower.
 local a = {
-  clock = ARGV[1], backlog = ARGV[2], wake = ARGV[3], id = ARGV[4], quarantine_for = ARGV[5], limit = ARGV[6], ledger_epoch = ARGV[7],
-  told_epoch = ARGV[8], told_number = ARGV[9],
+  clock = ARGV[1], backlog = ARGV[2], wake = ARGV[3], id = ARGV[4], quarantine_for = ARGV[5], limit = ARGV[6], witness = ARGV[7],
 }
-local FIRST_USER = 10
+local FIRST_USER = 8
 
 -- open reads a campaign that may decide, or returns the script's answer. g.opens_at and g.closes_at are as claims see them.
 local function open()
@@ -19,8 +18,8 @@ local function open()
   if instead then return nil, instead end
   local why = unverified(g)
   if why then return nil, {why} end
-  if tonumber(g.epoch) < tonumber(a.ledger_epoch) then return nil, {'behind', 'epoch', g.epoch} end
-  if g.epoch == a.told_epoch and g.last_number < tonumber(a.told_number) then return nil, {'unverified'} end -- it has forgotten numbers
+  local forgotten = older(g, g.line, a.witness)
+  if forgotten then return nil, forgotten end
   if lost(g, g.line) then return nil, {'lost'} end
   read_clock(g, a.clock, tonumber(a.quarantine_for))
   if g.was_opens_at and g.was_opens_at > (g.opens_at or 0) then g.opens_at = g.was_opens_at end
@@ -148,7 +147,7 @@ end
 
 -- course returns names and values for the answer: the campaign as claims see it after the script.
 local function course(g)
-  return 'epoch', g.epoch, 'last_number', g.last_number, 'now', g.now, 'line', g.line and g.line.field() or '',
+  return 'epoch', g.epoch, 'version', g.version, 'last_number', g.last_number, 'now', g.now, 'line', g.line and g.line.field() or '',
     'terms_version', g.terms_version, 'opens_at', g.opens_at or '', 'closes_at', g.closes_at or '', 'in_quarantine', g.in_quarantine and 1 or 0, 'in_force', g.in_force
 end
 
@@ -156,10 +155,10 @@ end
 local function decided(g, outcomes, entries, joined, tickets)
   local line, digits, opened_at, sold_out_at, closed_at = g.line, table.concat(outcomes), g.opened_at or '', g.sold_out_at or '', g.closed_at or ''
   if not line then
-    return {'decided', 'outcomes', digits, 'version', g.version, 'opened_at', opened_at, 'sold_out_at', sold_out_at,
-      'closed_at', closed_at, 'entries', entries, course(g)}
+    return {'decided', 'outcomes', digits, 'opened_at', opened_at, 'sold_out_at', sold_out_at, 'closed_at', closed_at,
+      'entries', entries, course(g)}
   end
-  return {'decided', 'outcomes', digits, 'version', g.version, 'opened_at', opened_at, 'sold_out_at', sold_out_at,
+  return {'decided', 'outcomes', digits, 'opened_at', opened_at, 'sold_out_at', sold_out_at,
     'closed_at', closed_at, 'entries', entries, 'joined', joined, 'tickets', tickets, 'quantity', g.quantity, 'paused', g.paused and 1 or 0,
     'stands_by', line.stands_by and 1 or 0, course(g)}
 end

@@ -141,6 +141,19 @@ local function lost(c, line)
   return line and (not line.generation or redis.call('XLEN', line_key) < line.waiting or redis.call('HLEN', tickets_key) < line.waiting)
 end
 
+-- older returns the script's answer if the campaign's keys are older than a witness, or nil: {'behind', epoch} if they are of an earlier epoch, or
+-- {'unverified'}. A witness has the epoch, the version, the last number, and the line's generation and last ticket that this gate or the ledger
+-- told the node: numbers with spaces between. All but the epoch count within this epoch.
+local function older(c, line, witness)
+  local epoch, version, number, generation, ticket = string.match(witness, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if tonumber(c.epoch) < tonumber(epoch) then return {'behind', 'epoch', c.epoch} end
+  if tonumber(c.epoch) > tonumber(epoch) then return nil end
+  if tonumber(c.version) < tonumber(version) or tonumber(c.last_number) < tonumber(number) then return {'unverified'} end
+  if line and not line.generation then return nil end -- the line is lost
+  local later = tonumber(generation) - (line and line.generation or 0) -- how many generations the witness is ahead
+  return (later > 0 or later == 0 and tonumber(ticket) > (line and line.last or 0)) and {'unverified'} or nil
+end
+
 -- new_line returns the field of a line that begins with these terms.
 local function new_line(a)
   local field = '1 0 0 0 0 0 ' .. (a.pace == '' and '-' or a.pace) .. ' ' .. a.waitlist

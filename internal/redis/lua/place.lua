@@ -1,10 +1,12 @@
 -- Reads a campaign's line, and where a user stands in it, in one step. It writes nothing.
 --
--- ARGV  clock  microseconds, or '' for the server's clock
+-- ARGV  clock    microseconds, or '' for the server's clock
+--       witness  the least that the gate must know of the campaign: see older in line.lua
 --       the list: a user, or nothing
 -- Returns one of
 --   {'lost'}        a part of the campaign's keys is gone
 --   {'unverified'}  the keys may be of an earlier time, when a user had not joined yet or had not been served. So does {'rebuilding'}
+--   {'behind', epoch}  see older in line.lua
 --   {'there', line, past, holder, ticket, clock, quantity, …}
 --     line    the hash field line, or ''
 --     past    the ended generations, the last one first, one in each line of text: see line.lua
@@ -15,14 +17,16 @@
 --     joined  if no user is named: when the next user in line joined, or ''
 --     The other values are fields of the campaign's hash
 
-local FIELDS = {'epoch', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'closed_at', 'in_force', 'decided_at', 'quarantined_until',
+local FIELDS = {'epoch', 'version', 'last_number', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'closed_at', 'in_force', 'decided_at', 'quarantined_until',
   'was_opens_at', 'was_closes_at', 'was_sold_out'}
 
 local a, first = arguments()
-local c, instead = campaign('line', 'past', 'last_number', 'drained_through', unpack(FIELDS))
+local c, instead = campaign('line', 'past', 'drained_through', unpack(FIELDS))
 if instead then return instead end
 local why, line = unverified(c), line_of(c.line)
 if why then return {why} end
+local forgotten = older(c, line, a.witness)
+if forgotten then return forgotten end
 if lost(c, line) then return {'lost'} end
 local user, holder, ticket, joined = ARGV[first + 1], '', '', ''
 local last_generation, last_ticket

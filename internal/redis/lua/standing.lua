@@ -1,12 +1,12 @@
 -- Says whether a campaign may decide. It writes nothing.
 --
--- ARGV  told_epoch, told_number  the highest number, and its epoch, that the gate has told this node
+-- ARGV  witness  the least that the gate must know of the campaign: see older in line.lua
 --       epoch, version, drained  what the ledger has of the campaign, or none of the three
 -- Returns one of
 --   {'stands'}         it may decide
 --   {'ahead'}          one of the ledger's three values is higher here: the ledger has moved on since it was read, or was rolled back
---   {'behind', epoch}  the epoch here is lower, and nobody has frozen the campaign: this gate's epoch has ended
---   {'unverified'} or {'rebuilding'}  see the prelude
+--   {'ended', epoch}   the epoch here is lower, and nobody has frozen the campaign: this gate's epoch has ended
+--   {'unverified'} or {'rebuilding'}  see the prelude; {'behind', epoch}, see older in line.lua
 --   {'lost'}           a part of the campaign's keys is gone
 
 local a = arguments()
@@ -15,8 +15,8 @@ if instead then return instead end
 if a.epoch then
   local epoch = tonumber(a.epoch)
   if tonumber(c.epoch) > epoch or tonumber(c.version) > tonumber(a.version) or tonumber(c.drained_through) > tonumber(a.drained) then return {'ahead'} end
-  if not c.frozen and tonumber(c.epoch) < epoch then return {'behind', 'epoch', c.epoch} end
+  if not c.frozen and tonumber(c.epoch) < epoch then return {'ended', 'epoch', c.epoch} end
 end
-local why = unverified(c) or c.epoch == a.told_epoch and tonumber(c.last_number) < tonumber(a.told_number) and 'unverified'
+local why, line = unverified(c), line_of(c.line)
 if why then return {why} end
-return {lost(c, line_of(c.line)) and 'lost' or 'stands'}
+return older(c, line, a.witness) or {lost(c, line) and 'lost' or 'stands'}
