@@ -95,6 +95,8 @@ func TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack(t *testing.T) {
 				unknown(t, "a claim by a new user", stage.Err(node.Claim(t.Context(), "c", people("new-", 1))))
 				unknown(t, "a direct issue", stage.Err(node.Issue(t.Context(), gate.Order{Actor: "op"}, "c", people("new-", 1))))
 				unknown(t, "a holder's coupon", stage.Err(node.CouponOf(t.Context(), "c", "user-0")))
+				next := firstcome.Change{Campaign: "c", Version: d.status().Version + 1, Kind: firstcome.ChangeClose}
+				unknown(t, "the next change", stage.Err(node.Apply(t.Context(), next)))
 				if state, err := node.State(t.Context(), "c"); err != nil || !state.Unverified {
 					t.Errorf("its state is %+v, %v", state, err)
 				}

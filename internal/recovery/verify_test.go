@@ -19,6 +19,7 @@ type cutGate struct {
 	recovery.Gate
 	mu       sync.Mutex // guards what follows
 	was, is  string
+	line     bool // it has one, whose last ticket is 3
 	frozen   bool
 	verified time.Time
 }
@@ -43,7 +44,11 @@ func (g *cutGate) Standing(context.Context, gate.Revision) error {
 func (g *cutGate) Stopped(context.Context, gate.Revision) (recovery.Stopped, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return recovery.Stopped{Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
+	line := firstcome.Ticket{}
+	if g.line {
+		line = firstcome.Ticket{Generation: 1, Number: 3}
+	}
+	return recovery.Stopped{Line: g.line, Ticket: line, Was: g.was, Is: g.is, Frozen: g.frozen, Epoch: 1, Version: 1, LastNumber: 3, DrainedThrough: 3, InForce: 3, Holders: 3, Quantity: 100}, nil
 }
 
 func (g *cutGate) Verified(_ context.Context, _ gate.Revision, s recovery.Stopped) error {
@@ -67,15 +72,15 @@ func (g *cutGate) restart() {
 	g.is = "second"
 }
 
-// A toldGate is a cutGate that has told its node a number.
+// A toldGate is a cutGate that has told its node something.
 type toldGate struct {
 	*cutGate
-	told int64
+	told gate.Witness
 }
 
 func (g *toldGate) Stopped(ctx context.Context, r gate.Revision) (recovery.Stopped, error) {
 	s, err := g.cutGate.Stopped(ctx, r)
-	s.Witness = gate.Witness{Epoch: 1, Number: g.told}
+	s.Witness = g.told
 	return s, err
 }
 
@@ -131,23 +136,32 @@ func (b *cutBook) BeginRebuild(context.Context, string, firstcome.CampaignID, in
 // agrees with the ledger. Only a node may know that it issued more numbers.
 func TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt(t *testing.T) {
 	const decided, recorded = firstcome.Decided, firstcome.Recorded
+	number := func(n int64) gate.Witness { return gate.Witness{Epoch: 1, Version: 1, Number: n} }
+	all, more := number(3), number(4)
+	changed, ticket := gate.Witness{Epoch: 1, Version: 2}, gate.Witness{Epoch: 1, Ticket: firstcome.Ticket{Generation: 1, Number: 4}}
+	soon, early, verified := [2]time.Duration{0, time.Second}, [2]time.Duration{0, 2 * time.Second}, [2]time.Duration{2 * time.Second, 3 * time.Second}
+	type told = map[string]gate.Witness
 	for name, c := range map[string]struct {
 		answer   firstcome.AnswerWhen
-		told     map[string]int64 // to the nodes
+		line     bool
+		told     told             // to the nodes
 		rebuilds string           // which node does; empty: the gate is verified
 		within   [2]time.Duration // how long that takes
 	}{
-		"both were told all that it has":                                              {decided, map[string]int64{"early": 3, "late": 3}, "", [2]time.Duration{2 * time.Second, 3 * time.Second}},
-		"nobody was told anything":                                                    {decided, nil, "", [2]time.Duration{2 * time.Second, 3 * time.Second}},
-		"nobody is told anything that is not recorded":                                {recorded, nil, "", [2]time.Duration{0, time.Second}},
-		"who looks first was told more":                                               {decided, map[string]int64{"early": 4, "late": 3}, "early", [2]time.Duration{0, time.Second}},
-		"who looks last was told more":                                                {decided, map[string]int64{"early": 3, "late": 4}, "late", [2]time.Duration{0, 2 * time.Second}},
-		"only who looks last was told anything":                                       {decided, map[string]int64{"late": 4}, "late", [2]time.Duration{0, 2 * time.Second}},
-		"what was told where nobody is told anything that is not recorded holds, too": {recorded, map[string]int64{"early": 4}, "early", [2]time.Duration{0, time.Second}},
+		"both were told all that it has":                                              {decided, false, told{"early": all, "late": all}, "", verified},
+		"nobody was told anything":                                                    {decided, false, nil, "", verified},
+		"nobody is told anything that is not recorded":                                {recorded, false, nil, "", soon},
+		"nobody is told anything that is not recorded but places":                     {recorded, true, nil, "", verified},
+		"who looks first was told more":                                               {decided, false, told{"early": more, "late": all}, "early", soon},
+		"who looks last was told more":                                                {decided, false, told{"early": all, "late": more}, "late", early},
+		"only who looks last was told anything":                                       {decided, false, told{"late": more}, "late", early},
+		"who looks last was told of a later change":                                   {decided, false, told{"late": changed}, "late", early},
+		"who looks last was told a later ticket":                                      {recorded, true, told{"late": ticket}, "late", early},
+		"what was told where nobody is told anything that is not recorded holds, too": {recorded, false, told{"early": more}, "early", soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
+				g, begun := &cutGate{was: "first", is: "first", line: c.line}, make(chan string, 10)
 				ctx, end := context.WithCancel(t.Context())
 				defer end()
 				for node, after := range map[string]time.Duration{"early": 0, "late": 900 * time.Millisecond} {
@@ -198,7 +212,7 @@ func TestF04AnOrderToRebuildWaitsForANodeThatWasToldMore(t *testing.T) {
 				g, begun := &cutGate{was: "first", is: "first"}, make(chan string, 10)
 				rebuilder := func(node string, told int64) *recovery.Machine {
 					book := &cutBook{answer: firstcome.Decided, gate: g, begun: begun, node: node}
-					return recovery.New(book, book, &toldGate{g, told}, recovery.Events{})
+					return recovery.New(book, book, &toldGate{g, gate.Witness{Epoch: 1, Number: told}}, recovery.Events{})
 				}
 				ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
 				defer end()

@@ -212,12 +212,52 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "a gate gives numbers again that it told this node",
-		file: "internal/redis/lua/decide.lua", old: "if g.epoch == a.told_epoch and g.last_number < tonumber(a.told_number) then", new: "if false then",
+		file: "internal/redis/lua/line.lua", old: " or tonumber(c.last_number) < tonumber(number) then", new: " then",
 		pkg: whole, test: "TestF35WhatANodeWasToldIsNotGivenAgain/older_keys_are_put_back",
 	},
 	{
+		bug:  "a gate undoes a change that was applied",
+		file: "internal/redis/lua/line.lua", old: "if tonumber(c.version) < tonumber(version) or ", new: "if ",
+		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause",
+	},
+	{
+		bug:  "a node does not know which changes the ledger has noted as applied",
+		file: "internal/redis/conn.go", old: "Version: noted.Applied, ", new: "",
+		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_another_node",
+	},
+	{
+		bug:  "the node that applied a change forgets it",
+		file: "internal/redis/apply.go", old: ", Version: change.Version})", new: "})",
+		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_the_node_that_made_it",
+	},
+	{
+		bug:  "older keys tell who holds a coupon",
+		file: "internal/redis/lua/place.lua", old: "if forgotten then return forgotten end", new: "",
+		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_void",
+	},
+	{
+		bug:  "a change is applied to older keys",
+		file: "internal/redis/lua/apply.lua", old: "if forgotten then return forgotten end", new: "",
+		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause",
+	},
+	{
+		bug:  "a gate gives a ticket again that it told this node",
+		file: "internal/redis/lua/line.lua", old: "later == 0 and tonumber(ticket) > (line and line.last or 0)", new: "false",
+		pkg: whole, test: "TestF36ATicketThatWasToldIsNobodyElsesThoughOlderKeysArePutBack/the_node_that_told_it",
+	},
+	{
+		bug:  "a node forgets the tickets that it reads",
+		file: "internal/redis/place.go", old: "	c.remembers.add(k, s.witness)\n", new: "",
+		pkg: whole, test: "TestF36ATicketThatWasToldIsNobodyElsesThoughOlderKeysArePutBack/a_node_that_read",
+	},
+	{
+		bug:  "a gate that has forgotten is taken for verified",
+		file: "internal/recovery/verify.go", old: "case s.forgot():", new: "case false:",
+		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
+	},
+	{
 		bug:  "a gate in an epoch that has ended stands",
-		file: "internal/redis/lua/standing.lua", old: "tonumber(c.epoch) < epoch then return {'behind'", new: "false then return {'behind'",
+		file: "internal/redis/lua/standing.lua", old: "tonumber(c.epoch) < epoch then return {'ended'", new: "false then return {'ended'",
 		pkg: whole, test: "TestF03AGateInAnEpochThatHasEndedIsNoticed/SQLite",
 	},
 	{
@@ -232,7 +272,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "the claim script does not heed the ledger's epoch",
-		file: "internal/redis/lua/decide.lua", old: "if tonumber(g.epoch) < tonumber(a.ledger_epoch) then", new: "if false then",
+		file: "internal/redis/lua/line.lua", old: "if tonumber(c.epoch) < tonumber(epoch) then return {'behind'", new: "if false then return {'behind'",
 		pkg: whole, test: "TestF03AClaimSaysWhichEpochIsTheLedgers",
 	},
 	{

@@ -188,6 +188,11 @@ var recoveryBugs = []mutant{
 		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
 	},
 	{
+		bug:  "no node has the time to say that it was told a later ticket",
+		file: "internal/recovery/verify.go", old: " || s.Line) {", new: ") {",
+		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
+	},
+	{
 		bug:  "whoever orders a rebuild rebuilds in whatever epoch the campaign is by then",
 		file: "internal/recovery/machine.go", old: "r.begin(ctx, actor, id, before.Epoch,", new: "r.begin(ctx, actor, id, before.Epoch*0,",
 		pkg: whole, test: "TestF05WhoWantsALostGateRebuiltTakesWhatAnotherRebuilt",
