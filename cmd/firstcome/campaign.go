@@ -277,7 +277,7 @@ func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 func stateText(c client.Campaign) string {
 	switch c.GateState {
 	case "unverified":
-		return c.State + " (Redis restarted, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds)"
+		return c.State + " (Redis restarted or went back to an older state, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds)"
 	case "lost":
 		return c.State + " (the gate has lost it)"
 	case "mismatch":

@@ -154,7 +154,7 @@ const (
 	past                 // another gate decided it, and it is closed
 	lost                 // Redis had it, and has lost all or a part of it
 	rebuilding           // its gate is being rebuilt
-	unverified           // its server is another run than the one that decided last
+	unverified           // its server is another run than the one that decided last, or its keys are older than the ledger
 	ahead                // Redis is ahead of the ledger
 	outlived             // its epoch on Redis has ended
 )
@@ -204,6 +204,8 @@ func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, master
 		return map[bool]condition{true: rebuilding, false: outlived}[at.Frozen], fmt.Sprintf("epoch %d, and the ledger is in %d", at.Epoch, c.Epoch), nil
 	case at.Lost:
 		return lost, "some of its keys are gone", nil
+	case at.Epoch == c.Epoch && at.Version < c.Applied:
+		return unverified, fmt.Sprintf("its keys are older than the ledger: version %d, and the ledger noted %d", at.Version, c.Applied), nil
 	case masters == nil:
 		return fine, "", nil
 	}

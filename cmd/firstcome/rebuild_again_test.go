@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstcome/firstcome/internal/doctor"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
@@ -88,4 +89,16 @@ func TestF04DoctorSaysWhatIsNotVerified(t *testing.T) {
 		stage.Same(t, "what it says to whoever may only read", "", d.examined(services.User(t, d.url, "~*", "+@read", "+@connection", "+time")))
 		d.do("HDEL", d.key("campaign"), "frozen")
 	}
+}
+
+// TestF36DoctorSaysThatOlderKeysWerePutBack examines a gate with the keys of before a pause.
+func TestF36DoctorSaysThatOlderKeysWerePutBack(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), services.Ledgers[services.SQLite](t), nil, "c", "sound")
+	older := dump(t, d, d.url)
+	d.turn(ledger.Pause)
+	stage.Same(t, "before", "", d.examined(d.url))
+	restore(t, d.url, older)
+	want := "WARN 1 campaigns are not decided until a node has checked them against the ledger: c (its keys are older than the ledger: version 1, and the ledger noted 2): " +
+		"nothing, if a node runs: it verifies or rebuilds them within seconds. If the finding stays: firstcome gate rebuild c, while a node runs; see docs/runbooks/FirstcomeGateLost.md\n"
+	stage.Same(t, "what doctor says", want, d.examined(d.url))
 }

@@ -148,7 +148,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	instants := func(opened, soldOut, closed string) string {
 		return fmt.Sprintf("opened at %s\nfirst sold out %s\nclosed at %s\n", opened, soldOut, closed)
 	}
-	const away, began = "the gate does not answer", "Redis restarted, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds"
+	const away, began = "the gate does not answer", "Redis restarted or went back to an older state, another server took over, or a rebuild is under way: nodes verify or rebuild it within seconds"
 	cannot := fmt.Errorf("%w: no route", firstcome.ErrGateUnavailable)
 	verifying := fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 	var nobody error

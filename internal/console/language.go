@@ -187,7 +187,7 @@ func (l language) cause(code string) string {
 var whyWords = map[string]sentence{
 	"silent":     {"게이트가 응답하지 않습니다.", "The gate does not answer."},
 	"lost":       {"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
-	"unverified": {"Redis가 다시 시작했거나 다른 서버가 맡았습니다.", "Redis restarted, or another server took over."},
+	"unverified": {"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버가 맡았습니다.", "Redis restarted or went back to an older state, or another server took over."},
 	"rebuilding": {"게이트를 원장에서 다시 만들고 있습니다.", "The gate is being rebuilt from the ledger."},
 	"mismatch":   {"이 노드의 게이트나 코드 시크릿은 이 캠페인의 것이 아닙니다.", "This node has another gate or code secret than the campaign."},
 	"older":      {"원장이 게이트보다 오래되었습니다. 백업을 되돌린 것 같습니다.", "The ledger is older than the gate, as after a restored backup."},

@@ -100,7 +100,7 @@ func TestAGateThatDecidesNothingIsShownAndRebuiltByName(t *testing.T) {
 		page := b.get(path)
 		for _, want := range []string{
 			"firstcome gate reconcile restored", "coupons that may be lost, at most 8", "More numbers may be skipped.",
-			"추석 lost lost " + "Redis was emptied or replaced, or lost keys.", "추석 restarted unverified " + "Redis restarted, or another server took over.",
+			"추석 lost lost " + "Redis was emptied or replaced, or lost keys.", "추석 restarted unverified " + "Redis restarted or went back to an older state, or another server took over.",
 			"추석 mending being rebuilt " + "A node is rebuilding the gate from the ledger.", "추석 restored the ledger is older " + "The ledger is older than the gate, as after a restored backup.",
 			"추석 left the gate is older " + "The epoch of the Redis that this node reaches has ended",
 		} {

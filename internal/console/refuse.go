@@ -171,7 +171,7 @@ func (v *view) ofGate(err error) (refusal, bool) {
 	case errors.Is(err, recovery.ErrSuperseded), errors.Is(err, record.ErrRebuilding):
 		return refusal{Head: v.say("게이트를 다시 만드는 중입니다", "The gate is being rebuilt"), Why: nothing + " " + v.say("끝나면 다시 해 주세요. 기록 현황 화면에서 볼 수 있습니다.", "Try again when that is done: see Recording.")}, true
 	case errors.Is(err, gate.ErrUnverified):
-		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나 다른 서버가 맡았습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 해 주세요.", "Redis restarted, or another server took over. A node verifies it within seconds. Try again then.")}, true
+		return refusal{Head: v.say("게이트가 아직 확인되지 않았습니다", "The gate is not verified yet"), Why: nothing + " " + v.say("Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버가 맡았습니다. 노드가 몇 초 안에 확인합니다. 그 뒤 다시 해 주세요.", "Redis restarted or went back to an older state, or another server took over. A node verifies it within seconds. Try again then.")}, true
 	case errors.Is(err, gate.ErrLost):
 		return refusal{Head: v.say("게이트가 이 캠페인의 데이터를 잃었습니다", "The gate has lost this campaign"), Why: nothing + " " + v.say("무엇을 할지는 기록 현황 화면에 나와 있습니다.", "Recording says what to do.")}, true
 	case errors.As(err, &full):

@@ -36,7 +36,7 @@ var stops = map[error]stop{
 	errGateAway: {"unknown", "gate_unavailable", [2]string{"게이트가 응답하지 않습니다.", "The gate does not answer."}, [2]string{"지금 응답하지 않습니다.", "does not answer now"}, [2]string{}},
 	errRecovering: {
 		"unverified", "gate_unavailable",
-		[2]string{"Redis가 다시 시작했거나 다른 서버가 맡았습니다.", "Redis restarted, or another server took over."},
+		[2]string{"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버가 맡았습니다.", "Redis restarted or went back to an older state, or another server took over."},
 		[2]string{"복구되는 중입니다.", "is recovering"},
 		[2]string{"확인 안 됨", "unverified"},
 	},

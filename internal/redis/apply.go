@@ -37,7 +37,7 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 
 // apply runs the apply script.
 func (g *Gate) apply(ctx context.Context, k *keys, change firstcome.Change) (*answer, error) {
-	return g.conn.run(ctx, applyScript, k, g.changeArgs(change, g.conn.witness(k))...)
+	return g.conn.run(ctx, applyScript, k, g.changeArgs(change, g.conn.remembers.witness(k))...)
 }
 
 // keysFor returns the keys of a change's campaign.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/firstcome/firstcome"
@@ -111,7 +109,7 @@ func (c *conn) runOn(ctx context.Context, s *script, k *keys, keys []string, arg
 	case "unverified":
 		return nil, errUnverified
 	case "behind":
-		return nil, c.behind(k, a)
+		return nil, c.remembers.behind(k, a)
 	case "rebuilding":
 		return nil, errFrozen
 	case "replica":
@@ -223,7 +221,7 @@ func (c *conn) standing(ctx context.Context, r gate.Revision) error {
 func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	least := c.witness(k)
+	least := c.remembers.witness(k)
 	if ledger != nil {
 		least.Add(gate.Witness{Epoch: ledger.Epoch, Version: ledger.Applied})
 	}
@@ -248,72 +246,8 @@ func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error
 	return a.unexpected()
 }
 
-// behind returns the error of a gate that is in an earlier epoch than its witness. The error is errUnverified if this node has not read yet from the
-// ledger that the gate's epoch has ended.
-func (c *conn) behind(k *keys, a *answer) error {
-	if epoch, ledger := a.whole("epoch"), c.noted(k).Epoch; epoch < ledger {
-		return &gate.StaleEpochError{Campaign: k.id, Gate: epoch, Ledger: ledger}
-	}
-	return errUnverified
-}
-
-// noted returns a campaign as last read from the ledger, or the zero value.
-func (c *conn) noted(k *keys) gate.Revision {
-	if c.options.Noted == nil {
-		return gate.Revision{}
-	}
-	return c.options.Noted(k.id)
-}
-
-// witness returns the least that the gate must know of a campaign: what it told this node, and what this node last read from the ledger.
-func (c *conn) witness(k *keys) gate.Witness {
-	least, noted := c.remembers.told(k), c.noted(k)
-	least.Add(gate.Witness{Epoch: noted.Epoch, Version: noted.Applied, Number: noted.Drained})
-	return least
-}
-
-// witnessArg returns a witness as the scripts take it: see older in lua/line.lua.
-func witnessArg(w gate.Witness) string {
-	var text []byte
-	for _, n := range []int64{w.Epoch, w.Version, w.Number, w.Ticket.Generation, w.Ticket.Number} {
-		text = append(strconv.AppendInt(text, n, 10), ' ')
-	}
-	return string(text[:len(text)-1])
-}
-
 // errUnverified means that the scripts do nothing, because the campaign's keys may be out of date.
 var errUnverified = fmt.Errorf("%w: %w", firstcome.ErrGateUnavailable, gate.ErrUnverified)
 
 // errFrozen means that a rebuild froze the campaign.
 var errFrozen = fmt.Errorf("%w: %w", errUnverified, record.ErrRebuilding)
-
-// A memory has what the gate told this node about each campaign.
-type memory struct {
-	mu sync.Mutex                       // guards each step from Get to Add
-	of *lru.Cache[string, gate.Witness] // by tag: see keys
-}
-
-func newMemory() *memory {
-	of, err := lru.New[string, gate.Witness](maxKeys)
-	if err != nil {
-		panic(err) // of a size below 1 only
-	}
-	return &memory{of: of}
-}
-
-// told returns what the gate told this node about a campaign. It is zero if the gate told nothing.
-func (m *memory) told(k *keys) gate.Witness {
-	w, _ := m.of.Get(k.tag)
-	return w
-}
-
-// add adds what an answer of the gate says. Answers may come in any order.
-func (m *memory) add(k *keys, told gate.Witness) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, _ := m.of.Get(k.tag)
-	now := before
-	if now.Add(told); now != before {
-		m.of.Add(k.tag, now)
-	}
-}

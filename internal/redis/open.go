@@ -104,7 +104,7 @@ func Open(ctx context.Context, options Options) (*Redis, error) {
 }
 
 func newConn(client rueidis.Client, options Options) *conn {
-	return &conn{client: client, options: options, keyring: newKeyring(), remembers: newMemory()}
+	return &conn{client: client, options: options, keyring: newKeyring(), remembers: newMemory(options.Noted)}
 }
 
 // Inspect connects to Redis to read what a gate has there. It writes nothing, and the user needs only the right to read; Masters also needs

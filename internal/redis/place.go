@@ -34,7 +34,7 @@ func (c *conn) see(ctx context.Context, id firstcome.CampaignID, users ...firstc
 	if err != nil {
 		return s, err
 	}
-	args := []string{"clock", c.clock(), "witness", witnessArg(c.witness(k)), ""}
+	args := []string{"clock", c.clock(), "witness", witnessArg(c.remembers.witness(k)), ""}
 	for _, user := range users {
 		args = append(args, string(user))
 	}

@@ -162,7 +162,7 @@ func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.S
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	k := rec.conn.keysIn(r)
-	s.Witness = rec.conn.witness(k) // before the gate is asked, which may issue more afterwards
+	s.Witness = rec.conn.remembers.witness(k) // before the gate is asked, which may issue more afterwards
 	s.Witness.Add(gate.Witness{Epoch: r.Epoch, Version: r.Applied})
 	a, err := rec.conn.run(ctx, stoppedScript, k)
 	if err != nil {

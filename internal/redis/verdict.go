@@ -20,7 +20,7 @@ var errUser = errors.New("a user id has no control characters")
 // decide runs a script that decides: claim, issue, serve or leave. It remembers how far the gate has got.
 func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, limit int64, users []firstcome.UserID) (*answer, course, error) {
 	args := make([]string, 0, 7+len(users))
-	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, whole10(limit), witnessArg(c.witness(k)))
+	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, whole10(limit), witnessArg(c.remembers.witness(k)))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return nil, course{}, errUser
