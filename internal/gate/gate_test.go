@@ -8,7 +8,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-// TestAWitnessIsOlderIfAnythingOfItIs compares what a gate knows with what it must know, and adds one to the other in both orders.
+// TestAWitnessIsOlderIfAnythingOfItIs compares two witnesses, and adds each to the other.
 func TestAWitnessIsOlderIfAnythingOfItIs(t *testing.T) {
 	witness := func(epoch, version, number, generation, ticket int64) gate.Witness {
 		return gate.Witness{Epoch: epoch, Version: version, Number: number, Ticket: firstcome.Ticket{Generation: generation, Number: ticket}}
