@@ -222,7 +222,7 @@ var gatesBugs = []mutant{
 	},
 	{
 		bug:  "a node does not know which changes the ledger has noted as applied",
-		file: "internal/redis/memory.go", old: "Version: noted.Applied, ", new: "",
+		file: "internal/redis/keys.go", old: "Version: noted.Applied, ", new: "",
 		pkg: whole, test: "TestF36AChangeThatWasAppliedHoldsThoughOlderKeysArePutBack/a_pause,_asked_of_another_node",
 	},
 	{
