@@ -64,8 +64,24 @@ const (
 )
 
 // Check returns nil if the terms are valid, otherwise every FieldError, joined.
-func (t Terms) Check() error {
-	var errs []error
+func (t Terms) Check() error { return errors.Join(t.mistakes()...) }
+
+// CheckChange is Check for terms that replace others at the time now; before is the zero Terms for a new campaign. It also refuses a ValidUntil that
+// is not after now, unless before has the same.
+func (t Terms) CheckChange(before Terms, now time.Time) error {
+	errs := t.mistakes()
+	if t.HasLapsed(now) && !t.ValidUntil.Equal(before.ValidUntil) {
+		errs = append(errs, &FieldError{"coupon.valid_until", "must be in the future, or coupons are already expired when they are issued"})
+	}
+	return errors.Join(errs...)
+}
+
+// HasLapsed reports whether ValidUntil has passed at the time now: coupons issued from then on are already expired.
+func (t Terms) HasLapsed(now time.Time) bool {
+	return !t.ValidUntil.IsZero() && !now.Before(t.ValidUntil)
+}
+
+func (t Terms) mistakes() (errs []error) {
 	refuse := func(field, reason string, args ...any) {
 		errs = append(errs, &FieldError{field, fmt.Sprintf(reason, args...)})
 	}
@@ -87,6 +103,9 @@ func (t Terms) Check() error {
 	if !t.OpensAt.IsZero() && !t.ClosesAt.IsZero() && !t.OpensAt.Before(t.ClosesAt) {
 		refuse("closes_at", "must be after opens_at")
 	}
+	if !t.ValidUntil.IsZero() && !t.OpensAt.Before(t.ValidUntil) {
+		refuse("coupon.valid_until", "must be after opens_at, or coupons are already expired when they are issued")
+	}
 	if t.Answer != Recorded && t.Answer != Decided {
 		refuse("answer", `must be "recorded" or "decided"`)
 	}
@@ -105,7 +124,7 @@ func (t Terms) Check() error {
 	if t.Waitlist && t.Pace == nil {
 		refuse("waitlist", "needs a pace: without one nobody waits")
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // ExpiresAt returns when a coupon that was issued under these terms at issuedAt expires, or the zero time if it does not.

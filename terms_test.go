@@ -42,6 +42,34 @@ func TestQuantitiesHaveBounds(t *testing.T) {
 	}
 }
 
+// TestAnExpiryIsAfterTheOpeningAndNotPast has each order of opening, expiry and now, at the first time that is allowed and just before it.
+func TestAnExpiryIsAfterTheOpeningAndNotPast(t *testing.T) {
+	terms := func(opensAt, until time.Time) firstcome.Terms {
+		return firstcome.Terms{Name: "summer", Quantity: 1, Answer: firstcome.Recorded, OpensAt: opensAt, ValidUntil: until}
+	}
+	never, after := time.Time{}, opens.Add(time.Microsecond)
+	for name, test := range map[string]struct {
+		before, terms firstcome.Terms
+		now           time.Time
+		good          bool
+	}{
+		"at the opening":                   {terms(never, never), terms(opens, opens), opens.Add(-time.Hour), false},
+		"just after the opening":           {terms(never, never), terms(opens, after), opens.Add(-time.Hour), true},
+		"now":                              {terms(never, never), terms(never, opens), opens, false},
+		"just after now":                   {terms(never, never), terms(never, after), opens, true},
+		"never":                            {terms(never, never), terms(opens, never), closes, true},
+		"past, as before":                  {terms(never, after), terms(never, after), closes, true},
+		"past, and another than before":    {terms(never, after), terms(never, after.Add(time.Second)), closes, false},
+		"an opening that passes an expiry": {terms(never, after), terms(closes, after), opens, false},
+	} {
+		err := test.terms.CheckChange(test.before, test.now)
+		var wrong *firstcome.FieldError
+		if test.good != (err == nil) || !test.good && (!errors.As(err, &wrong) || wrong.Field != "coupon.valid_until") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestInstantsHaveBounds has times at the limits of the wire, the columns and the gates.
 func TestInstantsHaveBounds(t *testing.T) {
 	for at, good := range map[string]bool{

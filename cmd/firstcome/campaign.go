@@ -33,7 +33,7 @@ type termsFlags struct {
 	Pace       paceOrNone     `placeholder:"N" help:"Let users wait in line, and issue N coupons a second to the line; or unlimited, as fast as the gate decides; or none for no line."`
 	Waitlist   yesOrNo        `placeholder:"yes" help:"yes: users in line keep waiting when all coupons are in force; no: the line ends."`
 	Benefit    jsonText       `placeholder:"JSON" help:"The benefit of a coupon: any JSON, like {\"percent_off\":10}."`
-	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none."`
+	ValidUntil timeOrNone     `placeholder:"TIME" help:"When coupons expire, or none. It must be in the future, and after the opening."`
 	ValidFor   durationOrNone `placeholder:"DURATION" help:"How long after its issue a coupon expires, like 30d or 36h, or none."`
 }
 
@@ -253,7 +253,7 @@ func (f serverFlags) writeCampaign(w io.Writer, c client.Campaign) {
 	fmt.Fprintf(w, "opened at\t%s\nfirst sold out\t%s\nclosed at\t%s\n", f.TZ.text(c.OpenedAt), f.TZ.text(c.SoldOutAt), f.TZ.text(c.ClosedAt))
 	switch {
 	case c.Coupon.ValidUntil != nil:
-		fmt.Fprintf(w, "valid until\t%s\n", f.TZ.text(c.Coupon.ValidUntil))
+		fmt.Fprintf(w, "valid until\t%s%s\n", f.TZ.text(c.Coupon.ValidUntil), lapsedText(c))
 	case c.Coupon.ValidFor != nil:
 		fmt.Fprintf(w, "valid for\t%v\n", time.Duration(*c.Coupon.ValidFor))
 	}
@@ -271,6 +271,14 @@ func (f serverFlags) writeLine(w io.Writer, l client.Line, rate string) {
 		last := l.Ended[0]
 		fmt.Fprintf(w, "last line\tended %s at %s, served through ticket %d\n", last.Reason, f.TZ.text(&last.EndedAt), last.LastTicketServed)
 	}
+}
+
+// lapsedText returns a warning if coupons issued now are already expired.
+func lapsedText(c client.Campaign) string {
+	if c.State == client.Closed || c.ServerTime.Before(c.Coupon.ValidUntil.Time) {
+		return ""
+	}
+	return " (it has passed, so coupons issued now are already expired: set a later time, or close the campaign)"
 }
 
 // stateText returns a campaign's state, and the trouble with its gate if there is any.

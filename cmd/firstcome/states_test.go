@@ -139,8 +139,10 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 	c.serves()
 	at := func(at time.Time) string { return timeText(&client.Time{Time: at}) }
 	opens := c.clock().Add(time.Hour)
+	lapses := opens.Add(2 * time.Second)
+	const lapsed = " (it has passed, so coupons issued now are already expired: "
 	var opened, soldOut, closed time.Time
-	c.does("campaign create spring --quantity 2 --answer decided --opens-at " + at(opens))
+	c.does("campaign create spring --quantity 2 --answer decided --opens-at " + at(opens) + " --valid-until " + at(lapses))
 	c.does("campaign create queue --quantity 2 --pace 1")
 	figures := func(held, issued, quantity int) string {
 		return fmt.Sprintf("quantity %d\nin force %d\nissued %d\nremaining %d\n", quantity, held, issued, quantity-held)
@@ -189,7 +191,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 			c.gate.Record(t, c.ledger.Recorder, "spring")
 		}, func() map[string][]string {
 			return map[string][]string{
-				"campaign show spring":        {"state sold_out\n", figures(2, 2, 2), instants(at(opened), at(soldOut), "-")},
+				"campaign show spring":        {"state sold_out\n", figures(2, 2, 2), instants(at(opened), at(soldOut), "-"), "valid until " + at(lapses) + "\n"},
 				"campaign list":               {"spring sold_out 2 2 2 "},
 				"!claim spring c":             {"sold_out"},
 				"coupon show spring 1":        {"state in_force\n", "user a\n", "recorded true\n"},
@@ -198,7 +200,8 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 		}},
 		{"voided since", func() { c.does("coupon void spring 2 --reason asked"); c.sets(c.clock().Add(time.Second)) }, func() map[string][]string {
 			return map[string][]string{
-				"campaign show spring":                 {"state open\n", figures(1, 2, 2), instants(at(opened), at(soldOut), "-")},
+				"campaign show spring": {"state open\n", figures(1, 2, 2), instants(at(opened), at(soldOut), "-"), "valid until " + at(lapses) + lapsed},
+				"!campaign update spring --valid-until " + at(lapses.Add(-1)): {"coupon.valid_until: must be in the future"},
 				"coupon show spring 2":                 {"state voided\n"},
 				"coupon list spring --user b --voided": {"spring 2 b ", " voided "},
 				"!place spring b":                      {"Not Found"},
@@ -236,7 +239,7 @@ func TestWhatTheCommandLinePrintsIsTrueInEveryState(t *testing.T) {
 			c.does("campaign close queue --yes")
 		}, func() map[string][]string {
 			return map[string][]string{
-				"campaign show spring": {"state closed\n", figures(1, 2, 5), instants(at(opened), at(soldOut), at(closed))},
+				"campaign show spring": {"state closed\n", figures(1, 2, 5), instants(at(opened), at(soldOut), at(closed)), "valid until " + at(lapses) + "\n"},
 				"campaign show queue":  {"state closed\n", "in line 0\n", "last line ended closed at " + at(closed)},
 				"!place queue a":       {"Not Found"},
 				"!claim queue a":       {"closed"},

@@ -74,6 +74,8 @@ func TestTermsThatMayNotStandAre422AndNameTheField(t *testing.T) {
 		{`"coupon":{"valid_for":"1ns"}`, 422, "coupon.valid_for"},
 		{`"coupon":{"valid_for":3600}`, 400, "coupon.valid_for"},
 		{`"coupon":{"valid_for":"1h","valid_until":"2999-01-01T00:00:00Z"}`, 422, "coupon.valid_for"},
+		{`"coupon":{"valid_until":"1970-01-02T00:00:00Z"}`, 422, "coupon.valid_until"},
+		{`"opens_at":"2999-01-01T00:00:00Z","coupon":{"valid_until":"2999-01-01T00:00:00Z"}`, 422, "coupon.valid_until"},
 		{`"coupon":{"worth":1}`, 422, "coupon.worth"},
 		{`"coupon":{"benefit":"` + strings.Repeat("b", 17000) + `"}`, 422, "coupon.benefit"},
 		{`"colour":"red"`, 422, "colour"},

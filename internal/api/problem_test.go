@@ -120,7 +120,7 @@ func TestEveryMistakeOfABodyIsToldAtOnceWithItsPlace(t *testing.T) {
 		{"POST", "/v1/campaigns", `{"id":"C","name":"","quantity":-1,"closes_at":"soon","answer":"never","b":1,"a":1,"coupon":{"valid_for":"-1s","x":1}}`, 422, "a b id closes_at coupon.x coupon.valid_for name quantity answer"},
 		{"POST", "/v1/campaigns", `{"id":1,"name":2,"quantity":"3","opens_at":4,"coupon":[]}`, 400, "id name quantity opens_at coupon"},
 		{"POST", "/v1/campaigns", `{"name":2,"x":1}`, 400, "x quantity name"},
-		{"POST", "/v1/campaigns", `{"name":"n","quantity":1,"opens_at":"2026-01-02T00:00:00Z","closes_at":"2026-01-01T00:00:00Z","coupon":{"valid_for":"1h","valid_until":"2026-01-01T00:00:00Z"}}`, 422, "closes_at coupon.valid_for"},
+		{"POST", "/v1/campaigns", `{"name":"n","quantity":1,"opens_at":"2026-01-02T00:00:00Z","closes_at":"2026-01-01T00:00:00Z","coupon":{"valid_for":"1h","valid_until":"2026-01-01T00:00:00Z"}}`, 422, "closes_at coupon.valid_until coupon.valid_for"},
 		{"PATCH", "/v1/campaigns/c", `{"name":"","closes_at":"2026-01-01","x":1}`, 422, "x closes_at name"},
 		{"POST", "/v1/campaigns/c/pause", `{"b":1,"a":2}`, 422, "a b"},
 		{"POST", "/v1/campaigns/c/claims", `{"user_id":"","x":1}`, 400, "x user_id"},

@@ -34,6 +34,7 @@ type campaignRow struct {
 	Unknown            bool // the number of coupons in force is unknown
 	OpensAt            time.Time
 	OpensIn            time.Duration // zero if it has opened, or was closed before
+	LapsedAt           time.Time     // when the coupons of a campaign expired that is not closed; zero if they have not
 	firstcome.Instants               // zero if it has not happened, or is unknown
 	Waiting            *int64        // nil if it has no line, or if the count is unknown
 	Unrecorded         *int64        // nil if unknown
@@ -87,6 +88,9 @@ func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	}
 	if now.InForce != nil {
 		row.InForce = *now.InForce
+	}
+	if !s.Closed && now.State != firstcome.Closed.String() && s.HasLapsed(s.Now) {
+		row.LapsedAt = s.ExpiresAt(s.Now)
 	}
 	if !s.Closed && s.OpensAt.After(s.Now) {
 		row.OpensIn = s.OpensAt.Sub(s.Now)

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/zone"
 )
 
@@ -142,6 +143,15 @@ func (p *newPage) validFor(v *view, f *newForm) time.Duration {
 	return time.Duration(n) * validUnits[at].of
 }
 
+// holdExpiry warns if coupons may be issued after they have expired.
+func holdExpiry(v *view, found *doctor.Findings, t *firstcome.Terms) {
+	if t.ValidUntil.IsZero() {
+		return
+	}
+	found.Hold(!t.ClosesAt.IsZero() && !t.ValidUntil.Before(t.ClosesAt), doctor.Warn, v.say("만료 일시", "valid until"),
+		v.say("이때부터 마감까지 발급되는 쿠폰은 받자마자 만료됩니다.", "Coupons issued from then until the campaign closes are already expired."), "%s", v.lang.both(t.ValidUntil))
+}
+
 // isPlain reports whether every reader reads a benefit alike, as the API does: no key twice, no lone surrogate, at most 32 deep.
 func isPlain(benefit []byte) bool {
 	for d := jsontext.NewDecoder(bytes.NewReader(benefit)); ; {
@@ -250,7 +260,7 @@ func (l language) answered(when firstcome.AnswerWhen) string {
 var allowed = map[string]string{
 	"name": "1자에서 200바이트까지 적어 주세요", "quantity": "0 이상의 정수이고, 비우면 무제한입니다",
 	"opens_at": "1970년부터 9999년까지의 시각입니다", "closes_at": "1970년부터 9999년까지의 시각이고, 오픈보다 뒤여야 합니다",
-	"coupon.valid_until": "1970년부터 9999년까지의 시각입니다", "coupon.valid_for": "0보다 길고 100년을 넘지 않으며, 유효 기한과 함께 쓸 수 없습니다",
+	"coupon.valid_until": "9999년까지의 시각이고, 지금과 오픈보다 뒤여야 합니다", "coupon.valid_for": "0보다 길고 100년을 넘지 않으며, 유효 기한과 함께 쓸 수 없습니다",
 	"coupon.benefit": "16 KiB까지의 글이나 JSON입니다", "answer": "기록된 뒤이거나 결정하자마자입니다", "pace.per_second": "1 이상의 정수입니다",
 	"waitlist": "대기열이 있어야 쓸 수 있습니다", "campaign": "캠페인 ID는 영어 소문자, 숫자, 붙임표로 된 1자에서 63자입니다",
 	"user_id": fmt.Sprintf("고객 ID는 1바이트에서 %d바이트이고, 제어 문자가 없어야 합니다", firstcome.MaxUserID),

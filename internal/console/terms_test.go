@@ -1,11 +1,14 @@
 package console_test
 
 import (
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/stage"
 )
 
@@ -94,5 +97,57 @@ func TestACloneHasAllTermsButTheTimes(t *testing.T) {
 		p.Press("button[value=create]")
 		p.Await("Campaign created.")
 		stage.Same(t, valid, terms, h.status("autumn").Terms)
+	}
+}
+
+// TestAnExpiryThatMakesCouponsWorthlessIsSaid before the campaign is created, when its terms change, and once it has passed.
+func TestAnExpiryThatMakesCouponsWorthlessIsSaid(t *testing.T) {
+	now := time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC) // 10:00 in Seoul
+	h := openHouse(t, func(h *house) { h.stands(now) })
+	for lang, says := range map[string]struct{ wrong, early, lapsed string }{
+		"ko": {"지금과 오픈보다 뒤여야 합니다", "받자마자 만료됩니다", "쿠폰의 만료 일시가 지났습니다"},
+		"en": {"already expired when they are issued", "are already expired", "valid-until time has passed"},
+	} {
+		h.stands(now)
+		b, id := h.browser(), "spring-"+lang
+		b.lang = lang
+		create := func(validUntil, step string) shown {
+			return b.post("/console/campaigns", url.Values{
+				"id": {id}, "name": {"추석"}, "quantity": {"5"}, "opens_at": {"2026-12-01T12:00"}, "answer": {"recorded"}, "line": {"none"},
+				"valid_until": {validUntil}, "step": {step},
+			})
+		}
+		for _, wrong := range []string{"2026-12-01T10:00", "2026-12-01T12:00"} {
+			for _, step := range []string{"check", "create"} {
+				if got := create(wrong, step); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text(), says.wrong) {
+					t.Errorf("%s: an expiry of %s is answered %d %s", lang, wrong, got.status, got.text())
+				}
+			}
+		}
+		if got := create("2026-12-01T13:00", "check"); got.status != http.StatusOK || !strings.Contains(got.text(), says.early) {
+			t.Errorf("%s: an expiry before the campaign closes is checked without %q: %s", lang, says.early, got.text())
+		}
+		create("2026-12-01T13:00", "create")
+		form := url.Values{"version": {"1"}, "name": {"추석"}, "quantity": {"5"}, "opens_at": {"2026-12-01T12:00"}, "valid_until": {"2026-12-01T09:00"}}
+		if got := b.post("/console/campaigns/"+id+"/terms", form); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.text(), says.wrong) {
+			t.Errorf("%s: an expiry in the past is answered %d %s", lang, got.status, got.text())
+		}
+		for _, when := range []struct {
+			at     time.Time
+			lapsed bool
+		}{{now.Add(3*time.Hour - time.Microsecond), false}, {now.Add(3 * time.Hour), true}} {
+			h.stands(when.at)
+			for _, path := range []string{"", "/terms"} {
+				if got := b.get("/console/campaigns/" + id + path); strings.Contains(got.text(), says.lapsed) != when.lapsed {
+					t.Errorf("%s, %s at %v: that the expiry has passed should be %v: %s", lang, path, when.at, when.lapsed, got.text())
+				}
+			}
+		}
+		stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", firstcome.CampaignID(id), 0, ledger.Close)))
+		for _, path := range []string{"", "/terms"} {
+			if got := b.get("/console/campaigns/" + id + path); strings.Contains(got.text(), says.lapsed) {
+				t.Errorf("%s, %s: a closed campaign is warned of: %s", lang, path, got.text())
+			}
+		}
 	}
 }

@@ -45,7 +45,7 @@ func (c *campaignHandlers) showNew(v *view) error {
 // create first shows how the form was understood, with a checklist for the opening. The second time it creates the campaign.
 func (c *campaignHandlers) create(v *view) error {
 	page := newPage{Wrong: map[string]string{}, Form: v.typedForm()}
-	id := page.read(v)
+	id := page.read(v, c.Clock())
 	status := http.StatusOK
 	switch {
 	case len(page.Wrong) > 0:
@@ -77,7 +77,7 @@ func (c *campaignHandlers) taken(v *view, err error) string {
 }
 
 // read parses the form, and returns the campaign's id.
-func (p *newPage) read(v *view) firstcome.CampaignID {
+func (p *newPage) read(v *view, now time.Time) firstcome.CampaignID {
 	f, t := &p.Form, &p.Terms
 	t.Answer, t.Waitlist = firstcome.AnswerWhen(f.Answer), f.Waitlist != ""
 	p.readInto(v, t)
@@ -96,7 +96,7 @@ func (p *newPage) read(v *view) firstcome.CampaignID {
 	if err != nil {
 		p.Wrong["id"] = v.whyID("campaign", err)
 	}
-	p.refuse(v, t.Check())
+	p.refuse(v, t.CheckChange(firstcome.Terms{}, now))
 	return id
 }
 
@@ -120,6 +120,7 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 	if !t.ClosesAt.IsZero() {
 		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "This time has passed."), "%s", v.lang.both(t.ClosesAt))
 	}
+	holdExpiry(v, &found, t)
 	if t.Pace != nil && t.Pace.PerSecond > 0 && t.Quantity != firstcome.Unlimited {
 		takes := time.Duration(float64(t.Quantity) / float64(t.Pace.PerSecond) * float64(time.Second))
 		from := now
@@ -210,7 +211,7 @@ func (c *campaignHandlers) changeTerms(v *view) error {
 	page := termsPage{newPage: newPage{Form: v.typedForm(), Wrong: map[string]string{}}}
 	asked := s.Terms
 	page.readInto(v, &asked)
-	page.refuse(v, asked.Check())
+	page.refuse(v, asked.CheckChange(s.Terms, c.Clock()))
 	if len(page.Wrong) > 0 {
 		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
 	}

@@ -41,6 +41,9 @@ func (cs *Campaigns) Create(ctx context.Context, actor string, id firstcome.Camp
 		if err != nil {
 			return err
 		}
+		if err := terms.CheckChange(firstcome.Terms{}, now); err != nil {
+			return err
+		}
 		_, err = t.Change(`INSERT INTO campaigns
 			(id, quantity, opens_at, closes_at, version, terms_version, applied, gate, epoch, ceiling, secret, decided_at, created_at, sold_out_at, pace, waitlist)
 			VALUES (?, ?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -88,12 +91,12 @@ func (cs *Campaigns) setTerms(t *sqldb.Tx, s campaign.Stock, actor string, versi
 	if err != nil {
 		return 0, err
 	}
-	log := terms.Log
+	was := terms
 	edit(&terms)
-	if log != nil {
-		terms.Log = log // edit must not move the log
+	if was.Log != nil {
+		terms.Log = was.Log // edit must not move the log
 	}
-	if err := terms.Check(); err != nil {
+	if err := terms.CheckChange(was, cs.rows.DecidesAt(s)); err != nil {
 		return 0, err
 	}
 	if terms.Quantity < s.InForce {

@@ -23,6 +23,11 @@ var claimsBugs = []mutant{
 		pkg: ".", test: "TestTheFirstOutcomeThatAppliesIsTheAnswer",
 	},
 	{
+		bug:  "a campaign may be created whose coupons expired before",
+		file: "internal/ledger/campaigns.go", old: "terms.CheckChange(firstcome.Terms{}, now)", new: "terms.Check()",
+		pkg: "./internal/api", test: "TestTermsThatMayNotStandAre422AndNameTheField",
+	},
+	{
 		bug:  "the rule issues one more than the quantity",
 		file: "outcome.go", old: "inForce >= c.Quantity", new: "inForce > c.Quantity",
 		pkg: ".", test: "TestDecideGivesEachOutcome",
