@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,7 +101,7 @@ func (s *campaigns) read(w http.ResponseWriter, r *http.Request, c auth.Caller, 
 
 // update answers PATCH /v1/campaigns/{id}.
 func (s *campaigns) update(w http.ResponseWriter, r *http.Request, c auth.Caller, id firstcome.CampaignID) error {
-	version, err := ifMatch(r)
+	version, err := s.expected(r, id)
 	if err != nil {
 		return err
 	}
@@ -119,18 +120,48 @@ func (s *campaigns) update(w http.ResponseWriter, r *http.Request, c auth.Caller
 	return s.write(w, r, http.StatusOK, changed)
 }
 
-// ifMatch returns the version in If-Match, or 0 if any version matches.
-func ifMatch(r *http.Request) (int64, error) {
-	tag := strings.Join(r.Header["If-Match"], ",")
-	if tag == "" || tag == "*" {
-		return 0, nil
+// expected returns the version that If-Match allows a campaign to have, or 0 for any. If it allows several, that is the campaign's version if it is
+// among them. Otherwise the campaign has changed, whichever of them is returned.
+func (s *campaigns) expected(r *http.Request, id firstcome.CampaignID) (int64, error) {
+	versions, err := ifMatch(r)
+	if err != nil || len(versions) == 0 {
+		return 0, err
 	}
-	quoted, err := strconv.Unquote(tag)
-	version, err2 := strconv.ParseInt(quoted, 10, 64)
-	if err != nil || err2 != nil || version < 1 || tag != etag(version) {
-		return 0, malformed(`If-Match is a campaign's ETag, like "3"`)
+	if len(versions) > 1 {
+		now, err := s.Ledger.Campaign(r.Context(), id)
+		if err != nil {
+			return 0, err
+		}
+		if slices.Contains(versions, now.Version) {
+			return now.Version, nil
+		}
 	}
-	return version, nil
+	return versions[0], nil
+}
+
+// ifMatch returns the versions in If-Match, or none if any version matches.
+func ifMatch(r *http.Request) (versions []int64, err error) {
+	tags := strings.Join(r.Header["If-Match"], ",")
+	if tags == "" || tags == "*" {
+		return nil, nil
+	}
+	for tag := range strings.SplitSeq(tags, ",") {
+		version, ok := versionOf(strings.TrimSpace(tag))
+		if !ok {
+			return nil, malformed(`If-Match has a campaign's ETag, like "3", or several with commas between`)
+		}
+		versions = append(versions, version)
+	}
+	return versions, nil
+}
+
+// versionOf returns the version in an ETag. A proxy that compresses answers may have made the tag weak (W/"3"), or added an ending ("3-gzip").
+func versionOf(tag string) (int64, bool) {
+	text, quoted := strings.CutPrefix(strings.TrimPrefix(tag, "W/"), `"`)
+	text, ends := strings.CutSuffix(text, `"`)
+	digits, _, _ := strings.Cut(text, "-")
+	version, err := strconv.ParseInt(digits, 10, 64)
+	return version, quoted && ends && err == nil && version > 0 && digits == strconv.FormatInt(version, 10)
 }
 
 // etag returns a version as an ETag.

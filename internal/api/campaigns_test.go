@@ -130,9 +130,16 @@ func TestF63AStaleTabIs412AndADoubleClickIsOnce(t *testing.T) {
 	s.call("PATCH", "/v1/campaigns/c", `{"name":"m"}`, "If-Match", `"1"`).want(t, 200, "")
 	s.call("PATCH", "/v1/campaigns/c", `{"name":"o"}`, "If-Match", `"1"`).want(t, 412, "")
 	s.call("PATCH", "/v1/campaigns/c", `{"name":"o"}`, "If-Match", `*`).want(t, 200, "")
-	for _, bad := range []string{`3`, `W/"3"`, `"x"`, `"03"`, `"3","4"`, "`3`", `"0"`} {
+	for _, bad := range []string{`3`, `"x"`, `"abc"`, `"03"`, "`3`", `"0"`, `"3,4"`, `"3", *`, `"3", x`, `W/3`, `w/"3"`, `"-gzip"`, `"3`, `"3",`} {
 		s.call("PATCH", "/v1/campaigns/c", `{"name":"p"}`, "If-Match", bad).want(t, 400, "")
 	}
+	for n, fits := range []string{`W/"3"`, `"4-gzip"`, `W/"5-br"`, `"1", "6"`, `W/"7--gzip",W/"2"`} { // as proxies pass it on that compress answers
+		s.call("PATCH", "/v1/campaigns/c", fmt.Sprintf(`{"name":"p%d"}`, n), "If-Match", fits).want(t, 200, "")
+	}
+	for _, stale := range []string{`W/"3"`, `"7-gzip"`, `"9", "1", W/"7"`, `"9223372036854775807"`} {
+		s.call("PATCH", "/v1/campaigns/c", `{"name":"q"}`, "If-Match", stale).want(t, 412, "")
+	}
+	s.call("PATCH", "/v1/campaigns/none", `{"name":"q"}`, "If-Match", `"1", "2"`).want(t, 404, "")
 	paused := s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
 	again := s.call("POST", "/v1/campaigns/c/pause", "").want(t, 200, "")
 	if paused.number("version") != again.number("version") {
