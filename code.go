@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // A Secret derives coupon codes. All nodes of a deployment have the same secret. Its methods may be called from many goroutines.
@@ -76,10 +77,10 @@ func (s Secret) Key(purpose string) []byte {
 // crockford is Douglas Crockford's base 32: no I, L, O or U.
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
-// ParseCode returns the canonical form of a coupon code that a person typed: perhaps in lower case, with O for 0, with I or L for 1, or with hyphens
-// and spaces.
+// ParseCode returns the canonical form of a coupon code that a person typed or pasted: perhaps in lower case or full width, with O for 0, with I or
+// L for 1. Dashes, spaces, quotes, dots, underscores and invisible characters do not count.
 func ParseCode(text string) (string, error) {
-	code := typedCode.Replace(strings.ToUpper(text))
+	code := strings.Map(codeRune, text)
 	if _, err := crockford.DecodeString(code); err != nil || len(code) != codeLength {
 		return "", errors.New("a coupon code has 16 letters and digits, without U")
 	}
@@ -88,7 +89,24 @@ func ParseCode(text string) (string, error) {
 
 const codeLength = 16
 
-var typedCode = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "", " ", "")
+// codeRune returns the character of a code for one that was typed, or a negative number for one that does not count. Others stay, and are refused.
+func codeRune(r rune) rune {
+	if r >= '！' && r <= '～' {
+		r -= '！' - '!' // full width
+	}
+	switch r = unicode.ToUpper(r); {
+	case r == 'O':
+		return '0'
+	case r == 'I', r == 'L':
+		return '1'
+	case unicode.In(r, unicode.Pd, unicode.Pc, unicode.Pi, unicode.Pf, unicode.Z, unicode.Cf), unicode.IsSpace(r), strings.ContainsRune(besideCode, r):
+		return -1
+	}
+	return r
+}
+
+// besideCode has the dashes, quotes, dots and invisible characters that are in no class of their kind.
+const besideCode = "−⁃ーｰ" + "'\"`´′″‚„" + ".·•․…。｡・･" + "͏ᅟᅠㅤﾠ︎️"
 
 // NumberOf returns the number of a campaign, from first to last, that has a code, or 0 if none has. A code does not reveal its number, so each is
 // tried: some 5 million a second.
