@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -225,12 +226,31 @@ func (j *JWT) user(token string) (u firstcome.UserID, until time.Time, err error
 	if _, critical := parsed.Header["crit"]; critical {
 		return "", until, errors.New("the token has critical headers")
 	}
+	if err := checkTimes(claims); err != nil {
+		return "", until, err
+	}
 	expires, err := claims.GetExpirationTime()
 	if err != nil {
 		return "", until, err
 	}
 	u, err = userOf(claims[c.claim])
 	return u, expires.Add(leeway), err
+}
+
+// checkTimes refuses a token with a time that is not a number of seconds near ours. The parser turns such a number into a time in the past: a token
+// that is not good yet would be good.
+func checkTimes(claims jwt.MapClaims) error {
+	const most = 1 << 53 // seconds, some 285 million years: JSON numbers are exact so far
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		number, ok := claims[name].(json.Number)
+		if !ok {
+			continue // the parser refuses an exp or nbf that is no number, and iat decides nothing
+		}
+		if at, err := number.Float64(); err != nil || math.Abs(at) > most {
+			return fmt.Errorf("the token's %s is not a time", name)
+		}
+	}
+	return nil
 }
 
 // key returns the configured keys of the token's algorithm, which the parser has found in the allow-list. If the keys are a set and the token names

@@ -104,6 +104,7 @@ func TestF31ABadTokenIsRefusedAndOnlyAWellSignedOneIsToldOfItself(t *testing.T) 
 	strict := auth.JWTConfig{Secret: secret, Issuer: "shop", Audience: "coupons"}
 	public := auth.JWTConfig{PublicKey: publicPEM(t, &rsaKey.PublicKey)}
 	both := auth.JWTConfig{Secret: secret, PublicKey: publicPEM(t, &rsaKey.PublicKey)}
+	plain := auth.JWTConfig{Secret: secret}
 	hs := func(changes jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, secret, good(changes), nil) }
 	none := sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good(nil), nil)
 	told := map[string]auth.Why{
@@ -131,6 +132,10 @@ func TestF31ABadTokenIsRefusedAndOnlyAWellSignedOneIsToldOfItself(t *testing.T) 
 		"no exp":                     {strict, hs(jwt.MapClaims{"exp": nil})},
 		"exp is text":                {strict, hs(jwt.MapClaims{"exp": "tomorrow"})},
 		"not before":                 {strict, hs(jwt.MapClaims{"nbf": time.Now().Add(2 * time.Minute).Unix()})},
+		"not before 1e300":           {plain, resign(t, `{"sub":"alice","exp":99999999999,"nbf":1e300}`)},
+		"not before 1e400":           {plain, resign(t, `{"sub":"alice","exp":99999999999,"nbf":1e400}`)},
+		"not before a wrapped time":  {plain, resign(t, `{"sub":"alice","exp":99999999999,"nbf":9223372036854775807}`)},
+		"issued at 1e300":            {plain, resign(t, `{"sub":"alice","exp":99999999999,"iat":1e300}`)},
 		"wrong iss":                  {strict, hs(jwt.MapClaims{"iss": "shop2"})},
 		"no iss":                     {strict, hs(jwt.MapClaims{"iss": nil})},
 		"wrong aud":                  {strict, hs(jwt.MapClaims{"aud": []string{"carts"}})},
@@ -140,8 +145,8 @@ func TestF31ABadTokenIsRefusedAndOnlyAWellSignedOneIsToldOfItself(t *testing.T) 
 		"sub with a control":         {strict, hs(jwt.MapClaims{"sub": "a\nb"})},
 		"sub a list":                 {strict, hs(jwt.MapClaims{"sub": []string{"alice"}})},
 		"user a fraction":            {auth.JWTConfig{Secret: secret, UserClaim: "uid"}, hs(jwt.MapClaims{"uid": 1.5})},
-		"user a lone surrogate":      {auth.JWTConfig{Secret: secret}, resign(t, `{"sub":"a\ud800","exp":99999999999}`)},
-		"user is broken UTF-8":       {auth.JWTConfig{Secret: secret}, resign(t, `{"sub":"a`+"\xff"+`","exp":99999999999}`)},
+		"user a lone surrogate":      {plain, resign(t, `{"sub":"a\ud800","exp":99999999999}`)},
+		"user is broken UTF-8":       {plain, resign(t, `{"sub":"a`+"\xff"+`","exp":99999999999}`)},
 		"kid path, wrong key":        {strict, sign(t, jwt.SigningMethodHS256, []byte{0}, good(nil), map[string]any{"kid": "/dev/null"})},
 		"jku of the attacker":        {public, sign(t, jwt.SigningMethodRS256, attacker(t), good(nil), map[string]any{"jku": server.URL})},
 		"x5u of the attacker":        {public, sign(t, jwt.SigningMethodRS256, attacker(t), good(nil), map[string]any{"x5u": server.URL})},
