@@ -67,7 +67,7 @@ type admission func(context.Context, *ledger.Ledger) (open bool, err error)
 // newNode opens the ledger, then the gate, then the listeners. After that clients can connect. They are answered once the node runs.
 func newNode(ctx context.Context, c *serveCmd, log *slog.Logger, admit admission) (*node, error) {
 	n := &node{base: &base{flags: c, log: log, monitor: ops.New(log, thisBuild().Version, thisBuild().Commit)}}
-	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), Backlog: int64(c.Backlog), OnCommit: n.monitor.Commit}
+	options := ledger.Options{Owner: "serving " + string(c.Listen), MaxLine: int64(c.MaxLine), Backlog: int64(c.Backlog), OnCommit: n.monitor.Commit, OnMove: n.monitor.Moved}
 	var err error
 	if n.ledger, n.secret, err = openLedger(ctx, c.Ledger.path(), options, c.files.secret); err != nil {
 		return nil, err

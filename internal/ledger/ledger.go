@@ -76,6 +76,8 @@ type Options struct {
 	Backlog int64
 	// OnCommit, if not nil, is called after each transaction.
 	OnCommit func(jobs int, took time.Duration, err error)
+	// OnMove, if not nil, is called when SQLite's file was moved or deleted, with the reason, and with nil when it is back.
+	OnMove func(error)
 }
 
 // Open opens a ledger to decide in it, and migrates it. Its name is sqlite:FILE or the file's path, mysql://…, mariadb://… or
@@ -111,7 +113,7 @@ func with(d *sqldb.DB, err error) (*Ledger, error) {
 
 // newLedger returns the ledger in a database. fingerprint identifies the secret. It is empty if this process decides nothing.
 func newLedger(d *sqldb.DB, o Options, fingerprint string) *Ledger {
-	if d.OnCommit = o.OnCommit; o.Clock != nil {
+	if d.OnCommit, d.OnMove = o.OnCommit, o.OnMove; o.Clock != nil {
 		d.Clock = o.Clock
 	}
 	r, n := campaign.New(d, campaign.Options{Secret: o.Secret, Fingerprint: fingerprint, Gate: o.Gate, Backlog: o.Backlog})

@@ -69,6 +69,7 @@ type Health struct {
 	ledger    *ledger.Ledger              // nil until Monitor.WatchLedger
 	pingGate  func(context.Context) error // nil: the ledger decides
 	unwritten atomic.Bool                 // the last transaction failed
+	moved     atomic.Bool                 // SQLite's file was moved or deleted
 	draining  atomic.Bool
 	foreigns  struct {
 		mu    sync.Mutex // guards what follows
@@ -105,7 +106,7 @@ func (h *Health) foreign(ctx context.Context) bool {
 
 // A readiness is the answer of /readyz. Version, Ledger and Gate are only in a verbose answer.
 type readiness struct {
-	Status  string `json:"status"` // ready, draining, or mismatch: this node decides none of the open campaigns
+	Status  string `json:"status"` // ready, draining, ledger_moved: SQLite's file is gone, or mismatch: this node decides none of the open campaigns
 	Version string `json:"version,omitempty"`
 	Ledger  string `json:"ledger,omitempty"` // ok, or what is wrong with the ledger
 	Gate    string `json:"gate,omitempty"`   // what is wrong with the gate beside the ledger; empty if nothing is known to be wrong
@@ -116,13 +117,16 @@ func live(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, readiness{Status: "ok"})
 }
 
-// Ready answers GET /readyz. Only the node's own state makes it unready: it stops, or it has another gate or secret than all open campaigns. While
+// Ready answers GET /readyz. Only the node's own state makes it unready: it stops, its file was moved or deleted, or it has another gate or secret than all open campaigns. While
 // the ledger is down, the node stays ready and answers claims with 503. A verbose answer shows the state of the ledger to callers that mayLook
 // admits.
 func (h *Health) Ready(w http.ResponseWriter, r *http.Request, mayLook func(*http.Request) bool) {
 	status, said := http.StatusOK, readiness{Status: "ready"}
 	if h.draining.Load() {
 		status, said.Status = http.StatusServiceUnavailable, "draining"
+		w.Header().Set("Retry-After", "1")
+	} else if h.moved.Load() {
+		status, said.Status = http.StatusServiceUnavailable, "ledger_moved"
 		w.Header().Set("Retry-After", "1")
 	} else if h.foreign(r.Context()) {
 		status, said.Status = http.StatusServiceUnavailable, "mismatch"
@@ -148,6 +152,9 @@ func answer(w http.ResponseWriter, status int, said readiness) {
 const ledgerPatience = time.Second
 
 func (h *Health) ledgerState(ctx context.Context) string {
+	if h.moved.Load() {
+		return "its file was moved or deleted: docs/runbooks/FirstcomeLedgerDown.md says how to put it back"
+	}
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
 	if err := h.ledger.Ping(ctx); err != nil {

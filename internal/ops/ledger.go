@@ -34,6 +34,16 @@ func (m *Monitor) Commit(jobs int, took time.Duration, err error) {
 	}
 }
 
+// Moved serves as ledger.Options.OnMove.
+func (m *Monitor) Moved(err error) {
+	m.Health.moved.Store(err != nil)
+	if err != nil {
+		m.log.Error("the ledger is not where it was, and this node is not ready", "err", err)
+		return
+	}
+	m.log.Info("the ledger is back where it was, and this node is ready")
+}
+
 // WatchLedger adds the metrics of the ledger, and its state to Ready.
 func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 	m.ledger, m.Health.ledger = l, l

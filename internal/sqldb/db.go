@@ -27,6 +27,7 @@ type DB struct {
 	Conclude, Read, Audits *Pool
 	// checkpoints copies the log of Write to the database. Nil on a server.
 	checkpoints *sql.DB
+	files       *openFiles // nil unless a node decides in a file
 	lock        *flock.Flock
 	Clock       func() time.Time // nil if the database server's clock is used
 	Identity    string           // the ledger's random name: see ledger.Ledger.Identity
@@ -39,6 +40,8 @@ type DB struct {
 	Watch func(ctx context.Context) error
 
 	OnCommit func(jobs int, took time.Duration, err error) // called after a transaction that wrote or failed. May be nil
+	// OnMove is called when SQLite's file was moved or deleted, with the reason, and with nil when it is back. May be nil.
+	OnMove func(error)
 
 	done chan struct{} // closed when run has returned
 }
@@ -49,12 +52,13 @@ func Open(ctx context.Context, name, owner string) (*DB, error) {
 	if OnServer(name) {
 		return openServer(ctx, name, true, concluding, reading)
 	}
-	path := File(strings.TrimPrefix(name, "sqlite:"))
+	called := strings.TrimPrefix(name, "sqlite:")
+	path := File(called)
 	lock, err := acquire(path, owner)
 	if err != nil {
 		return nil, err
 	}
-	d, err := open(ctx, path)
+	d, err := open(ctx, called, path)
 	if err != nil {
 		return nil, errors.Join(err, release(lock))
 	}
@@ -96,7 +100,10 @@ func openBeside(ctx context.Context, name string, p patience) (*DB, error) {
 	return d, nil
 }
 
-func open(ctx context.Context, path string) (*DB, error) {
+func open(ctx context.Context, called, path string) (*DB, error) {
+	if err := checkLog(path); err != nil {
+		return nil, err
+	}
 	d, err := connect(path)
 	if err != nil {
 		return nil, err
@@ -110,6 +117,15 @@ func open(ctx context.Context, path string) (*DB, error) {
 	if err := extendLog(ctx, path, d.Write); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.Close())
 	}
+	if d.files, err = d.openFiles(ctx, called); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.files.onMove = func(moved error) {
+		if d.OnMove != nil {
+			d.OnMove(moved)
+		}
+	}
+	d.Read.files = d.files
 	return d, nil
 }
 
@@ -129,10 +145,10 @@ func connect(path string) (*DB, error) {
 
 // newDB returns a database without connections.
 func newDB(d *Dialect) *DB {
-	read := &Pool{reader[*sql.DB]{d: d}}
+	read := &Pool{reader: reader[*sql.DB]{d: d}}
 	conclude, audits := read, read
 	if d.Shared {
-		conclude, audits = &Pool{reader[*sql.DB]{d: d}}, &Pool{reader[*sql.DB]{d: d}}
+		conclude, audits = &Pool{reader: reader[*sql.DB]{d: d}}, &Pool{reader: reader[*sql.DB]{d: d}}
 	}
 	return &DB{
 		Dialect: d, Read: read, Conclude: conclude, Audits: audits,

@@ -28,8 +28,27 @@ func (r *reader[A]) QueryRowContext(ctx context.Context, query string, args ...a
 	return r.DB.QueryRowContext(ctx, r.d.Rebind(query), args...)
 }
 
-// A Pool holds the connections of one kind of reads.
-type Pool struct{ reader[*sql.DB] }
+// A Pool holds the connections of one kind of reads. It reads nothing while SQLite's file is not where it was.
+type Pool struct {
+	reader[*sql.DB]
+	files *openFiles
+}
+
+// QueryContext calls QueryContext of the sql.DB.
+func (p *Pool) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := p.files.last(); err != nil {
+		return nil, err
+	}
+	return p.reader.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext calls QueryRowContext of the sql.DB.
+func (p *Pool) QueryRowContext(ctx context.Context, query string, args ...any) *row {
+	if err := p.files.last(); err != nil {
+		return &row{err: err}
+	}
+	return &row{row: p.reader.QueryRowContext(ctx, query, args...)}
+}
 
 // AtOnce calls read with a snapshot of the committed data.
 func (p *Pool) AtOnce(ctx context.Context, read func(*Snapshot) error) error {
@@ -37,7 +56,11 @@ func (p *Pool) AtOnce(ctx context.Context, read func(*Snapshot) error) error {
 	if p.d.Shared {
 		o.Isolation = sql.LevelRepeatableRead
 	}
-	tx, err := p.DB.BeginTx(ctx, o)
+	err := p.files.last()
+	var tx *sql.Tx
+	if err == nil {
+		tx, err = p.DB.BeginTx(ctx, o)
+	}
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}

@@ -39,20 +39,21 @@ func openSQLite(path string) (write, read, checkpoints *sql.DB, err error) {
 		"temp_store(MEMORY)",  // statement journals need no file
 		"foreign_keys(FALSE)", // the writer reads the campaign in the same transaction
 	}
-	writing := DSN(path, url.Values{"_pragma": append(common,
+	writing := url.Values{"_pragma": append(common,
 		"journal_mode(WAL)",     // readers do not wait for the writer
 		"synchronous(FULL)",     // a commit is on the disk when it returns
 		"wal_autocheckpoint(0)", // see checkpointer
-	)})
-	if write, err = sql.Open("sqlite", writing); err != nil {
+	)}
+	if write, err = sql.Open("sqlite", DSN(path, writing)); err != nil {
 		return nil, nil, nil, err
 	}
 	write.SetMaxOpenConns(1)
-	if checkpoints, err = sql.Open("sqlite", writing); err != nil {
+	writing.Set("mode", "rw") // only the writer makes the file
+	if checkpoints, err = sql.Open("sqlite", DSN(path, writing)); err != nil {
 		return nil, nil, nil, errors.Join(err, write.Close())
 	}
 	checkpoints.SetMaxOpenConns(1)
-	read, err = sql.Open("sqlite", DSN(path, url.Values{"_pragma": append(common, "query_only(TRUE)")}))
+	read, err = sql.Open("sqlite", DSN(path, url.Values{"mode": {"rw"}, "_pragma": append(common, "query_only(TRUE)")}))
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, write.Close(), checkpoints.Close())
 	}
@@ -115,6 +116,10 @@ func examineFile(ctx context.Context, path string) doctor.Findings {
 // file adds whether there is a ledger that this binary can use, and whether it is in WAL mode.
 func (e *exam) file(path string) {
 	const what = "ledger"
+	if err := checkLog(path); err != nil {
+		e.Add(doctor.Fail, what, "see docs/runbooks/FirstcomeLedgerDown.md", "%v", err)
+		return
+	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		e.Add(doctor.OK, what, "", "there is none yet: the first start of serve makes %s", path)
 		return

@@ -29,12 +29,15 @@ type checkpointer struct {
 	ended chan struct{} // has room for one
 }
 
-// startCheckpoints starts the writer's checkpointer. stop ends it.
+// startCheckpoints starts the writer's checkpointer, and the looks at its files. stop ends both.
 func (w *writer) startCheckpoints() (stop func()) {
 	w.checkpoints = checkpointer{w.db.checkpoints, make(chan struct{}, 1), make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { w.checkpoints.Run(ctx) })
+	if w.db.files != nil {
+		running.Go(func() { w.db.files.Run(ctx) })
+	}
 	return func() {
 		cancel()
 		running.Wait()

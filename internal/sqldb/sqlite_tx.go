@@ -45,6 +45,9 @@ func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 
 func (w *writer) Begin() error {
 	w.tx.Begin()
+	if err := w.db.files.look(); err != nil { // before a connection would make a new file
+		return fmt.Errorf("%w: %w", errDriver, err)
+	}
 	if w.conn == nil {
 		conn, err := w.db.Write.Conn(context.Background())
 		if err != nil {
@@ -59,6 +62,9 @@ func (w *writer) Begin() error {
 
 func (w *writer) commit() error {
 	_, err := w.conn.Exec(`COMMIT`)
+	if err == nil {
+		err = w.db.files.look() // it is on the disk, but perhaps not where the next start looks for it
+	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
