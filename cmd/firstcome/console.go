@@ -37,7 +37,7 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 	})
 	pages := n.people.Handler()
 	if own {
-		n.pages = httpd.New(httpd.Config{Handler: pages, TurnAway: turnAway, Log: n.log, Limits: httpd.Limits{MaxConnections: consoleConnections, Grace: time.Second}})
+		n.pages = httpd.New(httpd.Config{Handler: pages, TurnAway: turnAway, Log: n.log, Limits: httpd.Limits{MaxConnections: consoleConnections, Idle: n.flags.IdleTimeout, Grace: time.Second}})
 		return
 	}
 	api.Handler = besideAPI(pages, api.Handler)

@@ -67,14 +67,14 @@ func TestTheSettingsOfServeReachTheNode(t *testing.T) {
 	dir := t.TempDir()
 	_, err := parse(&grammar, []string{
 		"serve", "--ledger", "sqlite:" + dir + "/x.db", "--max-waiting=8", "--max-connections", "9",
-		"--answer-wait", "6s", "--shutdown-grace", "2s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
+		"--answer-wait", "6s", "--shutdown-grace", "2s", "--idle-timeout", "620s", "--drain-delay", "3s", "--trusted-proxy", "10.1.2.3,10.2.0.0/16",
 		"--user-rate", "1.5", "--ops", "off", "--lanes", "off", "--cors-origin", "https://app.shop.example,http://localhost:5173",
 	}, terminal{})
 	stage.Must(t, err)
 	s := grammar.Serve
 	queue, limits := s.queue(), s.limits()
-	got := []any{queue.Waiting, limits.MaxConnections, queue.Gate, limits.Wait, limits.Grace, limiter(s.UserRate, userBurst) != nil, limiter(s.AddressRate, addressBurst) != nil}
-	want := []any{8, 9, 6 * time.Second, 3 * time.Second, 2 * time.Second, true, false}
+	got := []any{queue.Waiting, limits.MaxConnections, queue.Gate, limits.Wait, limits.Idle, limits.Grace, limiter(s.UserRate, userBurst) != nil, limiter(s.AddressRate, addressBurst) != nil}
+	want := []any{8, 9, 6 * time.Second, 3 * time.Second, 620 * time.Second, 2 * time.Second, true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

@@ -34,6 +34,7 @@ type serveCmd struct {
 	limitFlags
 	AnswerWait    time.Duration `default:"5s" help:"How long a claim may wait for its turn, then for the gate's decision, and then for the ledger, each, before it is answered 503, ask again (default: 5s)."`
 	DrainDelay    time.Duration `default:"0s" help:"How long to keep accepting requests after SIGTERM, while /readyz reports that the node is not ready, so that load balancers notice (default: 0s)."`
+	IdleTimeout   time.Duration `default:"120s" help:"How long an idle connection waits for its next request before it is closed: longer than your load balancer keeps it (default: 120s)."`
 	ShutdownGrace time.Duration `default:"30s" help:"How long requests in flight may take after --drain-delay (default: 30s)."`
 	LogLevel      string        `enum:"debug,info,warn,error" default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
 	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
@@ -198,7 +199,7 @@ func (c *serveCmd) queue() issue.Limits {
 
 // limits returns the limits on connections, and on the time that their requests may take.
 func (c *serveCmd) limits() httpd.Limits {
-	return httpd.Limits{MaxConnections: int(c.MaxConnections), Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)}
+	return httpd.Limits{MaxConnections: int(c.MaxConnections), Idle: c.IdleTimeout, Grace: c.ShutdownGrace, Wait: longerWait(c.AnswerWait)}
 }
 
 // limiter returns a limiter of rate, or nil if rate is 0. As many requests as in one second may come at once, and at least burst.

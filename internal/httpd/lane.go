@@ -192,15 +192,15 @@ func (l *lane) answer(t *turn) ending {
 	if _, err := c.Conn.Write(t.out); err != nil || t.reply.closes() {
 		return over
 	}
-	if l.began = (time.Time{}); isDue(&l.reads, now, l.Limits.Idle) && c.Conn.SetReadDeadline(now.Add(l.Limits.Idle)) != nil {
+	if l.began = (time.Time{}); isDue(&l.reads, now, l.Limits.Idle) && c.Conn.SetReadDeadline(now.Add(l.Limits.Idle+l.Limits.Idle/16)) != nil { // never too early: a proxy trusts it
 		return over
 	}
 	c.idle.Store(true)
 	return goesOn
 }
 
-// isDue reports whether a connection's deadline must be renewed, and if so notes in renewed that it is renewed now. A deadline lies long after its
-// renewal. It may be a sixteenth of long too early, because renewing it costs more than the handler's own code.
+// isDue reports whether a connection's deadline must be renewed, and if so notes in renewed that it is renewed now. A deadline that lies
+// long after its renewal may be a sixteenth of long too early, because renewing it costs more than the handler's own code.
 func isDue(renewed *time.Time, now time.Time, long time.Duration) bool {
 	if now.Sub(*renewed) < long/16 {
 		return false

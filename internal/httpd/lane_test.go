@@ -199,7 +199,7 @@ func TestAHandlerMayComeBeforeTheBody(t *testing.T) {
 	}
 }
 
-// TestF30SlowClientsAndIdlersAreCut checks that a lane cuts them no later than net/http alone.
+// TestF30SlowClientsAndIdlersAreCut checks that a lane cuts them no later than net/http alone, but an idler up to a sixteenth of its time later.
 func TestF30SlowClientsAndIdlersAreCut(t *testing.T) {
 	const claim = httpd.AClaim
 	for what, c := range map[string]struct {
@@ -209,7 +209,7 @@ func TestF30SlowClientsAndIdlersAreCut(t *testing.T) {
 	}{
 		"who sends nothing":         {0, nil, limits.Header},
 		"who sends half a claim":    {0, []string{claim[:60]}, limits.Header},
-		"an idler":                  {3, nil, limits.Idle},
+		"an idler":                  {3, nil, limits.Idle + limits.Idle/16},
 		"half a head":               {3, []string{claim[:60]}, limits.Header},
 		"half an empty line":        {3, []string{"\r"}, limits.Header},
 		"a head in pieces":          {3, []string{claim[:60], claim[60:70], claim[70:80]}, limits.Header},
@@ -319,4 +319,29 @@ func TestALargeAnswerIsWhole(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAnIdleConnectionIsKeptForItsWholeTime asks twice, the second time before a lane renews its deadline, and once more when a proxy that gives up
+// its connections a little earlier still uses one.
+func TestAnIdleConnectionIsKeptForItsWholeTime(t *testing.T) {
+	for what, short := range map[string][]httpd.Route{"in a lane": short, "at net/http": nil} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				in := config(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = []string{"text/plain"} })
+				in.Short, in.Limits.Idle = short, 620*time.Second
+				c := open(t, in).dial()
+				for _, later := range []time.Duration{0, 30 * time.Second, 619 * time.Second} {
+					time.Sleep(later) // synctest's time
+					ask(t, c, httpd.AClaim)
+				}
+				began := time.Now()
+				if _, err := c.Read(make([]byte, 1)); err == nil {
+					t.Error("it is not closed")
+				}
+				if idle := time.Since(began); idle < in.Limits.Idle || idle > in.Limits.Idle+in.Limits.Idle/16 {
+					t.Errorf("it is closed after %v", idle)
+				}
+			})
+		})
+	}
 }

@@ -47,7 +47,7 @@ type Limits struct {
 	// Wait is added to Read and Write if the handler may wait longer than they allow for. When they end, the connection is dropped, whatever was
 	// decided.
 	Wait  time.Duration
-	Idle  time.Duration // for the next request of a connection; default 2m
+	Idle  time.Duration // for the next request of a connection, at least; default 2m. A lane may wait a sixteenth longer
 	Grace time.Duration // for requests in flight when Serve must end; default 15s
 }
 
