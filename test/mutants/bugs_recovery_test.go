@@ -214,7 +214,7 @@ var recoveryBugs = []mutant{
 	},
 	{
 		bug:  "whoever looks does not see that an epoch has ended",
-		file: "internal/recovery/watch.go", old: "known && was != a.Epoch", new: "known && was > a.Epoch",
+		file: "internal/recovery/watch.go", old: "known && was.Epoch != a.Epoch", new: "known && was > a.Epoch",
 		pkg: "./internal/recovery", test: "TestF03AGateIsAskedASecondAfterItsEpochEnded",
 	},
 	{
