@@ -188,6 +188,11 @@ var recoveryBugs = []mutant{
 		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",
 	},
 	{
+		bug:  "a gate with older keys is never rebuilt",
+		file: "internal/recovery/verify.go", old: "case s.forgot():", new: "case false:",
+		pkg: "./test/sim", test: "TestTheInterleavingsOfALoggedLineKeepThePromises",
+	},
+	{
 		bug:  "no node has the time to say that it was told a later ticket",
 		file: "internal/recovery/verify.go", old: " || s.Line) {", new: ") {",
 		pkg: "./internal/recovery", test: "TestF04ANodeThatWasToldANumberWhichTheGateForgotHasItRebuilt",

@@ -151,6 +151,7 @@ func plays(name string) script { return slices.Concat(stands, interleavings[name
 var logBugs = []bug{
 	{name: "1: a place is told while it is appended", seed: 102, log: func(_ *town, l recovery.LineLogs) recovery.LineLogs { return mislaid{LineLogs: l, hasty: true} }},
 	{name: "1: a place is told though its epoch may have ended", script: plays("a node stands still between join and append"), gate: func(_ *wire, g gated) gated { return unminding{gated: g, decides: true} }},
+	{name: "older keys undo a change that the ledger has noted", script: plays("older keys are put back after a change that another node made"), deaf: true},
 	{name: "2: it is not known where an epoch begins", script: plays("a node stands still between join and append"), refills: knows(forgetful{history: func(h *recovery.LineHistory) { h.Epochs = nil }})},
 	{name: "2: an epoch that the ledger has forgotten does not count", kind: kind{putsBack: true}, script: plays("the ledger forgets an epoch"), log: func(t *town, l recovery.LineLogs) recovery.LineLogs {
 		return mislaid{LineLogs: l, read: func(r *line.Record) bool {

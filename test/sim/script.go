@@ -169,6 +169,24 @@ func loses(t *town) {
 	recovers(t)
 }
 
+// keeps makes a copy of the gate's keys, and restores puts it back while the server runs.
+func keeps(t *town) { t.copy = t.gate.copied() }
+
+func restores(t *town) {
+	t.say("older keys are put back at the gate's server")
+	t.gate.goesBack(t.copy.copied(), t.gate.run)
+	t.watch()
+	t.broken, t.outages = true, t.outages+1
+}
+
+// rebuilt waits until a rebuild has ended an epoch, and nodes have recovered the gate.
+func rebuilt(epoch int64) func(*town) {
+	return func(t *town) {
+		until(func(t *town) bool { return t.ledger.campaigns[campaign].epoch > epoch })(t)
+		recovers(t)
+	}
+}
+
 // recovers waits until nodes have recovered the gate.
 func recovers(t *town) {
 	until(func(t *town) bool { return t.stands() == nil && t.ledger.campaigns[campaign].rebuildingAt.IsZero() })(t)

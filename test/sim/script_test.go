@@ -63,6 +63,13 @@ var interleavings = map[string]script{
 		sets("no waitlist", func(terms *firstcome.Terms) { terms.Waitlist = false }), sets("a waitlist", func(terms *firstcome.Terms) { terms.Waitlist = true }),
 		joins("d", "n2"), hears("d"), frees("n1 asks the log: to append"), hears("c"), loses,
 	},
+	"older keys are put back after a place was told": {
+		keeps, joins("c", "n1"), hears("c"), restores, joins("d", "n1"), rebuilt(1), hears("d"), asksPlace("c", "n2"), hears("c"), joins("d", "n2"), hears("d"),
+	},
+	"older keys are put back after a change that another node made": {
+		keeps, sets("no waitlist", func(terms *firstcome.Terms) { terms.Waitlist = false }), passes(2 * time.Second),
+		restores, joins("c", "n1"), rebuilt(1), hears("c"), asksPlace("b", "n1"), hears("b"),
+	},
 	"two recoveries":              {loses, joins("c", "n2"), hears("c"), loses},
 	"the ledger forgets an epoch": {saves, loses, joins("c", "n2"), hears("c"), putsBack, loses},
 	"the ledger forgets an epoch in which all left": {
