@@ -117,6 +117,7 @@ var concludes = map[string][]any{
 	"Mismatched":       {stage.Secret()},
 	"OtherGates":       {},
 	"Pending":          {"c"},
+	"OldTransaction":   {time.Minute},
 	"Ping":             {},
 	"Place":            {"c", "b"},
 	"Record":           {record.Batch{Campaign: "c"}},
@@ -227,6 +228,9 @@ func TestF61WhereANameLeadsToAStandbyNothingIsConcluded(t *testing.T) {
 		p.proxy.Cut() // the next connections are new ones
 		p.proxy.Heal()
 		for name, arguments := range concludes {
+			if name == "OldTransaction" && kind == services.MariaDB {
+				continue // it asks nothing there
+			}
 			if err := overCut(t, l, name, arguments); err == nil || isAnswer(err) || !strings.Contains(err.Error(), "the server is a standby") {
 				t.Errorf("%s of a standby: %v", name, err)
 			}

@@ -96,3 +96,9 @@ func (rd *Reads) Counts(ctx context.Context) (Counts, error) {
 			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, rd.rows.Gate, rd.rows.Fingerprint).Scan(&c.Letters, &c.Pending)
 	return c, sqldb.Wrap(err, "count what waits in the ledger")
 }
+
+// OldTransaction returns the oldest transaction, of at least an age, that keeps PostgreSQL from removing old versions of
+// rows: who has it, and its age. who is empty if there is none, if this user may not see it, and on other databases.
+func (rd *Reads) OldTransaction(ctx context.Context, least time.Duration) (who string, age time.Duration, err error) {
+	return rd.db.OldTransaction(ctx, least)
+}

@@ -52,12 +52,21 @@ func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 			describe("firstcome_ledger_up", "Whether the ledger answered this scrape."),
 			describe("firstcome_open_dead_letters", "Dead letters in the ledger that nobody has replayed or voided."),
 			describe("firstcome_pending_changes", "Changes in the ledger that the gate lacks."),
+			describe("firstcome_ledger_old_transaction_seconds", "Age of the oldest transaction that keeps PostgreSQL from removing old rows, if it is above a minute and this user may see it."),
 		},
 		ask: func() ([]float64, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 			defer cancel()
 			counts, err := l.Reads.Counts(ctx)
-			return []float64{float64(counts.Letters), float64(counts.Pending)}, err
+			if err != nil {
+				return nil, err
+			}
+			who, age, err := l.Reads.OldTransaction(ctx, oldTransaction)
+			if who != "" {
+				m.Warn("an old transaction keeps PostgreSQL from removing old rows, and claims get slower", "who", who, "age", age,
+					"fix", "end it: firstcome doctor says how")
+			}
+			return []float64{float64(counts.Letters), float64(counts.Pending), age.Seconds()}, err
 		},
 	})
 }
@@ -72,6 +81,8 @@ type stock struct {
 const (
 	// maxSeries is how many campaigns have series of their own, for four metrics each. test/bench has as many campaigns on sale at once.
 	maxSeries = 1000
+	// oldTransaction is the age from which a transaction is reported. Those of firstcome itself take milliseconds, but for an audit's.
+	oldTransaction = time.Minute
 	// scrapePatience is how long a scrape waits for the ledger.
 	scrapePatience = 2 * time.Second
 )

@@ -96,7 +96,7 @@ func TestTheMetricsSayWhatIsOnSaleAndWhichFirstcomeThisIs(t *testing.T) {
 	stage.Must(t, stage.Err(w.ledger.Gate.Claim(t.Context(), "c", []firstcome.UserID{"mina"})))
 	stage.Must(t, stage.Err(w.ledger.Campaigns.Void(t.Context(), "test", "c", 1, "test")))
 	w.want(`firstcome_quantity_coupons{campaign="c"} 3`, `firstcome_in_force_coupons{campaign="c"} 0`, `firstcome_issued_coupons{campaign="c"} 1`,
-		`firstcome_issued_coupons{campaign="endless"} 0`, `firstcome_campaigns_without_series 0`, `firstcome_ledger_up 1`, `firstcome_commit_seconds_count `,
+		`firstcome_issued_coupons{campaign="endless"} 0`, `firstcome_campaigns_without_series 0`, `firstcome_ledger_up 1`, `firstcome_ledger_old_transaction_seconds 0`, `firstcome_commit_seconds_count `,
 		`firstcome_build_info{commit="abc",goversion="go`, `go_goroutines `, `go_memstats_heap_alloc_bytes `, `process_resident_memory_bytes `, `process_open_fds `)
 	w.wantNone(`firstcome_quantity_coupons{campaign="endless"}`, `firstcome_in_force_coupons{campaign="over"}`)
 }

@@ -47,6 +47,9 @@ type Dialect struct {
 	session func(patience) []setting
 	shown   string
 	schema  schema
+	// old is a query of transactions that keep the server from removing old versions of rows: who has it, and its age in
+	// seconds. Its argument is the least age, in seconds. It is empty if there is no such query.
+	old     string
 	examine func(*exam) // adds the findings of Examine that concern only this kind of database
 	backup  string      // the command that copies a snapshot of the ledger. Empty if Backup does that
 }

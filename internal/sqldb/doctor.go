@@ -233,3 +233,33 @@ func rightsTried() []right {
 	}
 	return all
 }
+
+// An oldTransaction keeps the server from removing old versions of rows.
+type oldTransaction struct {
+	who string
+	age time.Duration
+}
+
+// oldTransactions returns the transactions of at least an age that this user may see, the oldest first.
+func (d *Dialect) oldTransactions(ctx context.Context, db *sql.DB, least time.Duration) ([]oldTransaction, error) {
+	if d.old == "" {
+		return nil, nil
+	}
+	rows, err := db.QueryContext(ctx, d.Rebind(d.old), least.Seconds())
+	return AllRows(rows, err, func(take Scan) (o oldTransaction, err error) {
+		var seconds int64
+		err = take(&o.who, &seconds)
+		o.age = time.Duration(seconds) * time.Second
+		return o, err
+	})
+}
+
+// OldTransaction returns the oldest transaction, of at least an age, that keeps the server from removing old versions of
+// rows: who has it, and its age. who is empty if there is none, or if this user may not see it.
+func (d *DB) OldTransaction(ctx context.Context, least time.Duration) (who string, age time.Duration, err error) {
+	all, err := d.Dialect.oldTransactions(ctx, d.Conclude.DB, least)
+	if err != nil || len(all) == 0 {
+		return "", 0, Wrap(err, "look for old transactions")
+	}
+	return all[0].who, all[0].age, nil
+}

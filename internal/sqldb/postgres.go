@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +33,13 @@ var PostgreSQL = Dialect{
 	lockedCodes:  []string{"55P03"},          // lock_not_available, which is lock_timeout's
 	deniedCodes:  []string{"42501"},          // insufficient_privilege
 	session:      sessionPostgreSQL, shown: `SELECT lower(name), setting FROM pg_settings WHERE lower(name) IN (%s)`,
+	old: `WITH found AS (
+			SELECT concat_ws(', ', usename, 'process ' || pid, nullif(application_name, ''), state) AS who, xact_start AS began
+			FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+			AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
+			UNION ALL SELECT concat_ws(', ', owner, 'prepared transaction ' || gid), prepared FROM pg_prepared_xacts WHERE database = current_database())
+		SELECT who, extract(epoch FROM clock_timestamp() - began)::bigint FROM found
+		WHERE began <= clock_timestamp() - make_interval(secs => ?) ORDER BY began LIMIT 5`,
 	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
@@ -221,6 +229,7 @@ func examinePostgreSQL(e *exam) {
 		"leave it out of the ledger's name: else a coupon answered as recorded is lost", "%s", s["synchronous_commit"])
 	e.want(s, "full_page_writes", "on", doctor.Fail, "set it to on, unless the disk never tears a page of 8 KiB")
 	e.standby()
+	e.old()
 	e.isolation()
 	e.pooler()
 	most, _ := strconv.ParseInt(s["max_connections"], 10, 64)
@@ -231,6 +240,34 @@ func examinePostgreSQL(e *exam) {
 		most, fix = own, "ALTER ROLE NAME CONNECTION LIMIT, higher"
 	}
 	e.connections(most, used, fix)
+}
+
+// old looks for transactions that were left open. They make each claim of a busy campaign read more old versions of its
+// row.
+func (e *exam) old() {
+	const what = "old transactions"
+	found, err := e.d.oldTransactions(e.ctx, e.db, time.Minute)
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	var hidden int
+	err = e.db.QueryRowContext(e.ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename IS NOT NULL
+		AND xact_start IS NULL AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)`).Scan(&hidden)
+	if err != nil {
+		e.unknown(what, err)
+		return
+	}
+	if len(found) == 0 && hidden > 0 {
+		e.Add(doctor.Warn, what, "GRANT pg_monitor TO NAME", "how old the transactions of %d sessions of other users are is unknown", hidden)
+		return
+	}
+	var names []string
+	for _, o := range found {
+		names = append(names, fmt.Sprintf("%s, for %v", o.who, o.age))
+	}
+	e.Hold(len(found) == 0, doctor.Warn, what, "end them (SELECT pg_terminate_backend(PROCESS), ROLLBACK PREPARED): until then claims get slower, because vacuum removes no old versions",
+		"%d are open for more than a minute. %s", len(found), strings.Join(names, "; "))
 }
 
 // pooler checks that a session always uses the same server process. Behind a pooler that assigns a process per

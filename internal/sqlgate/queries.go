@@ -25,7 +25,7 @@ var queriesOf = map[*sqldb.Dialect]*queries{
 		lookTickets: lookTicketsMySQL, insertTickets: insertTicketsMySQL,
 	},
 	&sqldb.PostgreSQL: {
-		hasLine: `waiting > 0`, waiter: `user_id`, leaver: `user_id`,
+		hasLine: `has_line`, waiter: `user_id`, leaver: `user_id`,
 		lookTickets: lookTicketsPostgreSQL, insertTickets: insertTicketsPostgreSQL,
 	},
 }

@@ -8,6 +8,11 @@ var claimsBugs = []mutant{
 		pkg: "./internal/ledger", test: "TestF58NobodyReadsACouponBeforeTheStandbyHasIt",
 	},
 	{
+		bug:  "each batch of claims of a line writes every index of its campaign's row",
+		file: "internal/sqldb/migrations/postgres/00001_ledger.sql", old: "ON campaigns (gate, id) WHERE has_line", new: "ON campaigns (gate, id) WHERE waiting > 0",
+		pkg: "./internal/ledger", test: "TestClaimsWriteNoIndexOfTheirCampaignsRow",
+	},
+	{
 		bug:  "any number of commits wait for a standby",
 		file: "internal/sqldb/postgres_standby.go", old: "make(chan struct{}, serverWriters)", new: "make(chan struct{}, 100*serverWriters)",
 		pkg: "./internal/ledger", test: "TestF58CommitsThatWaitAreBounded",
