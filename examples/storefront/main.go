@@ -42,8 +42,8 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("--server %q is no URL like http://127.0.0.1:8080", *server)
 	}
 	shop := &storefront{server: upstream, direct: *direct, campaign: *campaign, secret: []byte(os.Getenv("FIRSTCOME_JWT_SECRET"))}
-	if len(shop.secret) == 0 {
-		shop.secret = []byte(rand.Text() + rand.Text()) // a server in development mode reads no tokens
+	if shop.open = len(shop.secret) == 0; shop.open {
+		shop.secret = []byte(rand.Text() + rand.Text())
 		if err := makeCampaign(ctx, *server, *campaign); err != nil {
 			return err
 		}
@@ -55,14 +55,14 @@ func run(ctx context.Context) error {
 func makeCampaign(ctx context.Context, server, id string) error {
 	calls := client.New(server, "")
 	defer calls.CloseIdle()
-	now, err := calls.Campaign(ctx, id)
+	now, err := answerOf(ctx, calls, id)
 	var told *client.Problem
 	switch {
 	case err == nil:
 		log.Printf("the campaign %s is %s", id, now.State)
 		return nil
 	case !errors.As(err, &told):
-		return fmt.Errorf("no answer of %s; is `firstcome serve` running? %w", server, err)
+		return err
 	case told.Status == http.StatusUnauthorized:
 		return errors.New("firstcome asks for tokens: set FIRSTCOME_JWT_SECRET to the secret that it has")
 	case told.Status != http.StatusNotFound:
@@ -75,6 +75,20 @@ func makeCampaign(ctx context.Context, server, id string) error {
 		Coupon:  client.CouponSpec{Benefit: json.RawMessage(`{"percent":20}`)},
 	})
 	return err
+}
+
+// answerOf reads a campaign, and waits for a server that does not answer yet: it may still be compiled.
+func answerOf(ctx context.Context, calls *client.Client, id string) (client.Campaign, error) {
+	for tries := 0; ; tries++ {
+		now, err := calls.Campaign(ctx, id)
+		if told := (*client.Problem)(nil); err == nil || errors.As(err, &told) || ctx.Err() != nil {
+			return now, err
+		}
+		if tries == 0 {
+			log.Printf("waiting for firstcome serve: %v", err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 func serve(ctx context.Context, address string, handler http.Handler) error {

@@ -23,6 +23,7 @@ type storefront struct {
 	direct   string // the page asks there; empty: this process passes its requests on
 	campaign string
 	secret   []byte // of the tokens, shared with firstcome
+	open     bool   // firstcome is in development mode, and reads no tokens
 }
 
 // tokenLife is how long a token is good for. The page fetches a new one when one is over.
@@ -60,9 +61,24 @@ func (s *storefront) handler() http.Handler {
 // passOn readies a page's request for firstcome: with the user's token and without the shop's cookies.
 func (s *storefront) passOn(r *httputil.ProxyRequest) {
 	r.SetURL(s.server)
-	r.SetXForwarded()
 	r.Out.Header.Del("Cookie")
+	if s.open {
+		asItCame(r)
+		return
+	}
+	r.SetXForwarded()
 	r.Out.Header.Del("Origin") // the page's origin is ours: firstcome needs to allow none
+}
+
+// asItCame leaves in a request what firstcome looks at in development mode. There it answers to this machine's own requests only, neither to a
+// proxy nor to another site's page.
+func asItCame(r *httputil.ProxyRequest) {
+	r.Out.Host = r.In.Host
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if came, ok := r.In.Header[name]; ok {
+			r.Out.Header[name] = came
+		}
+	}
 }
 
 // session tells the page who the user is and gives it a token of theirs.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -115,6 +116,53 @@ func TestOnlyWhatAPageAsksIsPassedOn(t *testing.T) {
 	}
 	if got := strings.Join(came, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("firstcome is asked\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// TestInDevelopmentModeRequestsGoOnAsTheyCame: firstcome then answers this machine's own requests, and refuses those of a proxy before the shop.
+func TestInDevelopmentModeRequestsGoOnAsTheyCame(t *testing.T) {
+	var came *http.Request
+	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { came = r }))
+	t.Cleanup(upstream.Close)
+	at, err := url.Parse(upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := httptest.NewServer((&storefront{server: at, campaign: "drop", secret: []byte(secret), open: true}).handler())
+	t.Cleanup(shop.Close)
+	proxy := []string{"X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "shop.example", "Forwarded", "for=203.0.113.7"}
+	for name, headers := range map[string][]string{"of this machine": nil, "of a proxy": proxy} {
+		ask(t, shop.Client(), http.MethodGet, shop.URL+"/v1/campaigns/drop", append(headers, "Origin", "https://other.example", "Cookie", "guest=a")...)
+		if "http://"+came.Host != shop.URL || came.Header.Get("Origin") != "https://other.example" || came.Header.Get("Cookie") != "" {
+			t.Errorf("a request %s is to %s, with %v", name, came.Host, came.Header)
+		}
+		for n := 0; n < len(proxy); n += 2 {
+			if got := came.Header.Get(proxy[n]); (got != "") != (headers != nil) || headers != nil && got != proxy[n+1] {
+				t.Errorf("a request %s comes with %s: %q", name, proxy[n], got)
+			}
+		}
+	}
+}
+
+// TestTheSampleWaitsForAServerThatDoesNotAnswerYet: the README starts both at once, and the server may still be compiled.
+func TestTheSampleWaitsForAServerThatDoesNotAnswerYet(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case asked.Add(1) <= 2:
+			panic(http.ErrAbortHandler) // the connection ends without an answer
+		case r.Method == http.MethodGet:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"status":404,"code":"not_found"}`)
+		default:
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	if err := makeCampaign(t.Context(), server.URL, "drop"); err != nil || asked.Load() != 4 {
+		t.Errorf("it asked %d times: %v", asked.Load(), err)
 	}
 }
 
