@@ -46,6 +46,9 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(body, "event: ") {
 		w.Header().Set("Content-Type", "text/event-stream")
 	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "4")
+	}
 	w.WriteHeader(status)
 	_, _ = fmt.Fprint(w, body)
 }

@@ -69,15 +69,15 @@ export const sleep = (ms, signal) => new Promise((done) => {
 });
 
 // follow waits in line, calls each with every place that it hears of, and returns the outcome: {outcome, coupon?}.
-// It listens to the stream of events, and looks at the line in turns when there is none or it breaks.
-export async function follow(place, each, signal) {
+// It listens to the stream of events, and looks at the line in turns when there is none or it breaks. A place that is stale it looks at first.
+export async function follow(place, each, signal, stale = false) {
   const heard = { id: "", place, end: null };
-  for (let streams = true; !signal.aborted;) {
+  if (stale) await lookOnce(heard, each);
+  for (let streams = true; !heard.end && !signal.aborted;) {
     if (streams) streams = await listen(heard, each, signal);
     if (!heard.end && !signal.aborted) await look(heard, each, signal);
-    if (heard.end) return heard.end;
   }
-  return null;
+  return heard.end;
 }
 
 const silence = 45_000; // ms without even a heartbeat: the stream is dead

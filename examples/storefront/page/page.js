@@ -30,8 +30,8 @@ async function begin() {
       await firstcome.sleep(firstcome.pause({ after: 0 }, tries));
     }
   }
-  await readCampaign(true);
-  if (!terms) return;
+  const answer = await known(readCampaign);
+  if (!terms) return show({ state: "mistake", code: answer.body.code ?? answer.status });
   const mine = await known(firstcome.readClaim);
   if (mine.body.outcome === "waiting") wait(mine.body);
   else if (mine.body.coupon) hold("issued", mine.body.coupon);
@@ -50,32 +50,50 @@ async function known(question) {
   }
 }
 
-// readCampaign reads the campaign, and reports whether it could.
-async function readCampaign(insist) {
+// readCampaign reads the campaign and the clock, if it gets them, and returns the answer.
+async function readCampaign() {
   const asked = performance.now();
-  const answer = insist ? await known(firstcome.readCampaign) : await firstcome.readCampaign();
-  if (answer.status !== 200) {
-    if (insist) show({ state: "mistake", code: answer.body.code ?? answer.status });
-    return false;
-  }
+  const answer = await firstcome.readCampaign();
+  earliest = performance.now() + answer.after;
+  if (answer.status !== 200) return answer;
   terms = answer.body;
   time.at = (asked + performance.now()) / 2;
   time.server = Date.parse(terms.server_time);
-  return true;
+  return answer;
 }
+
+let earliest = 0; // when the server wants to be asked for the campaign again
+const couldRead = async () => (await readCampaign()).status === 200;
 
 // settled are the states that no reading of the campaign changes.
 const settled = ["issued", "already_issued", "waiting", "closed", "left", "voided", "lost", "mistake", "loading", "asking"];
+const idle = () => !busy && !following && !settled.includes(view.state);
 
 // watch reads the campaign now and then while nothing else happens, so that a page left open tells what is.
 async function watch() {
   for (;;) {
     await firstcome.sleep(10_000 + 10_000 * Math.random());
-    const idle = () => !busy && !following && !settled.includes(view.state);
     if (document.hidden || !idle()) continue;
-    await readCampaign(false);
+    await readCampaign();
     if (idle()) showCampaign();
   }
+}
+
+// woken reads the clock and the campaign at once, and looks at the line. While a device sleeps, the page's timers and performance.now() may stand
+// still, and the network breaks streams without a word.
+let wakes = 0;
+async function woken() {
+  const mine = ++wakes;
+  await firstcome.sleep(Math.max(50, earliest - performance.now())); // several events may tell of one waking
+  if (mine !== wakes || document.hidden) return;
+  if (following) wait(view.place, view.first);
+  if (view.hasten && performance.now() >= view.earliest) view.hasten.abort();
+  for (let tries = 0; mine === wakes && (following || idle()); tries++) {
+    const answer = await readCampaign();
+    if (!firstcome.unknown(answer)) break;
+    await firstcome.sleep(firstcome.pause(answer, tries));
+  }
+  if (mine === wakes && idle()) showCampaign();
 }
 
 // opened says that it is time, and promises a coupon only once it has read the campaign: it may be paused, or all may be gone already. Users who
@@ -84,7 +102,7 @@ async function opened() {
   show({ state: "opening" });
   await firstcome.sleep(3000 * Math.random());
   const waits = () => !busy && view.state === "opening";
-  if (waits() && (await readCampaign(false)) && waits()) showCampaign();
+  if (waits() && (await couldRead()) && waits()) showCampaign();
 }
 
 function showCampaign() {
@@ -144,7 +162,7 @@ async function settle({ status, body }) {
   }
   if (!words[lang].tag[body.outcome]) return show({ state: "mistake", code: body.code ?? status });
   // A refusal. Since then stock may have come back, or an operator changed something: a refused user sees the campaign as it is now.
-  if ((await readCampaign(false)) && terms.state !== "unknown") return showCampaign();
+  if ((await couldRead()) && terms.state !== "unknown") return showCampaign();
   show({ state: body.outcome, at: body.opens_at });
 }
 
@@ -153,12 +171,13 @@ function hold(state, coupon) {
   readWallet();
 }
 
-async function wait(place) {
+// wait follows a place. again, if it is not 0, is how many people were ahead when the user joined, and the place may be of long ago.
+async function wait(place, again = 0) {
   following?.abort();
   const mine = (following = new AbortController());
-  const first = Math.max(place.ahead, 1);
+  const first = again || Math.max(place.ahead, 1);
   show({ state: "waiting", place, first });
-  const end = await firstcome.follow(place, (p) => { if (following === mine) show({ state: "waiting", place: p, first: Math.max(first, p.ahead) }); }, mine.signal);
+  const end = await firstcome.follow(place, (p) => { if (following === mine) show({ state: "waiting", place: p, first: Math.max(first, p.ahead) }); }, mine.signal, again > 0);
   if (following !== mine || !end) return;
   following = null;
   if (end.coupon) hold("issued", end.coupon);
@@ -336,7 +355,10 @@ function say(t, at_once = false) {
   setTimeout(() => { at("said").textContent = t; }, 50); // the same words again are told again
 }
 
+let ticked = Date.now();
 function tick() {
+  if (Date.now() - ticked > 2000) woken(); // no timer ran: the device slept, although nothing told the page
+  ticked = Date.now();
   if (view.state === "not_open" && now() >= opens()) opened();
   if (["not_open", "unknown", "waiting"].includes(view.state)) renderWords();
   if (["not_open", "waiting"].includes(view.state)) say(headline());
@@ -363,6 +385,10 @@ at("tongues").addEventListener("click", ({ target }) => {
   render();
   renderWallet();
 });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) woken(); });
+document.addEventListener("resume", woken);
+addEventListener("pageshow", ({ persisted }) => { if (persisted) woken(); });
+addEventListener("online", woken);
 setInterval(tick, 200);
 renderWallet();
 begin();
