@@ -84,15 +84,14 @@ func TestInTheBrowserThePageReadsTheClockHoweverItWakes(t *testing.T) {
 		"the network is back":         `window.dispatchEvent(new Event("online"))`,
 		"nothing but the clock moved": `(real => { Date.now = () => real() + 3_600_000; return true; })(Date.now)`,
 	} {
-		for _, g := range guests {
-			t.Log(way, g.look)
-			server.says(map[string]string{"GET ": anHourBefore})
-			g.Go(shop)
-			g.sees("남음", "to go")
-			server.says(map[string]string{"GET ": anHourLater})
-			browser.Eval[bool](g.Page, wakes)
-			g.sees("지금 받을 수 있어요", "Ready when you are")
-		}
+		t.Log(way)
+		g := guests[0]
+		server.says(map[string]string{"GET ": anHourBefore})
+		g.Go(shop)
+		g.sees("남음", "to go")
+		server.says(map[string]string{"GET ": anHourLater})
+		browser.Eval[bool](g.Page, wakes)
+		g.sees("지금 받을 수 있어요", "Ready when you are")
 	}
 }
 
