@@ -82,14 +82,16 @@ func TestResultsAreShownAgain(t *testing.T) {
 	stage.Must(t, err)
 	stage.Must(t, os.WriteFile(file("all.json"), text, 0o600))
 	var out, problems strings.Builder
-	args := []string{"--from", file("all.json"), "--table", file("table.md"), "--picture", file("all.svg"), "--report", file("all.html")}
-	if status := run(t.Context(), args, &out, &problems); status != exitOK {
-		t.Fatalf("exit %d: %s\n%s", status, problems.String(), out.String())
+	for _, args := range [][]string{{"--table", file("table.md"), "--picture", file("all.svg"), "--report", file("all.html")}, {"--table", file("table.ko.md")}} {
+		if status := run(t.Context(), append(args, "--from", file("all.json")), &out, &problems); status != exitOK {
+			t.Fatalf("exit %d: %s\n%s", status, problems.String(), out.String())
+		}
 	}
 	for name, wants := range map[string][]string{
-		"table.md": {"| `lua-list` | yes | kept | 0 | 30,000 | 0.0 ms | 1,162 told and not stored (killed) |\n", "| `row-lock` | yes | kept | 0 | 700 | 0.0 ms | exact |\n"},
-		"all.svg":  {`<rect class="no" x="190" y="37" width="400.0"`, `<rect class="ok" x="190" y="61" width="266.7"`, `class="f">firstcome-sqlite`, ">30,000</text>"},
-		"all.html": {"<th>lua-list</th>", "1,162 told and not stored"},
+		"table.md":    {"| `lua-list` | yes | kept | 0 | 30,000 | 0.0 ms | 1,162 told and not stored (killed) |\n", "| `row-lock` | yes | kept | 0 | 700 | 0.0 ms | exact |\n"},
+		"table.ko.md": {"| `lua-list` | 예 | 지켜짐 | 0 | 30,000 | 0.0 ms | 발급 안내 후 미저장 1,162명(killed) |\n"},
+		"all.svg":     {`<rect class="no" x="190" y="37" width="400.0"`, `<rect class="ok" x="190" y="61" width="266.7"`, `class="f">firstcome-sqlite`, ">30,000 ✗</text>", ">700 ✓</text>"},
+		"all.html":    {"<th>lua-list</th>", "1,162 told and not stored"},
 	} {
 		text, err := os.ReadFile(file(name))
 		stage.Must(t, err)

@@ -40,7 +40,7 @@ type options struct {
 	Kafka       string   `placeholder:"HOST:PORT" help:"Your Kafka (default: a Kafka is started, if a contestant needs it)."`
 	JSON        string   `name:"json" placeholder:"FILE" help:"Write all results as JSON."`
 	Report      string   `placeholder:"FILE" help:"Write a report, one HTML file that needs no network."`
-	Table       string   `placeholder:"FILE" help:"Write the table, as Markdown."`
+	Table       string   `placeholder:"FILE" help:"Write the table, as Markdown; in Korean if the name ends in .ko.md."`
 	Picture     string   `placeholder:"FILE" help:"Write a picture of how many winners a second each contestant stores, as SVG."`
 	From        string   `placeholder:"FILE" help:"Make no runs, and show the results in a file that --json wrote."`
 	Seed        uint64   `help:"Seed for the order of the contestants and of the users (default: random)."`

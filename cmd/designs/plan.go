@@ -322,10 +322,14 @@ func show(out io.Writer, to files, rep *report, picked []contestant) error {
 			return err
 		}
 	}
+	table := writeMarkdown
+	if to.table != nil && strings.HasSuffix(to.table.Name(), ".ko.md") {
+		table = writeKoreanMarkdown
+	}
 	for _, one := range []struct {
 		to    *os.File
 		write func(io.Writer, *report, []contestant) error
-	}{{to.report, writeReport}, {to.table, writeMarkdown}, {to.picture, writePicture}} {
+	}{{to.report, writeReport}, {to.table, table}, {to.picture, writePicture}} {
 		if one.to == nil {
 			continue
 		}
