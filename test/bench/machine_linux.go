@@ -11,6 +11,13 @@ import (
 // syncData has what was written to a file on the disk, without its times.
 func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
 
+// loadAverage returns the load average of the last minute, or 0 if it is unknown.
+func loadAverage() (load float64) {
+	text, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(text), &load)
+	return load
+}
+
 // processors reads what became of the processors' time since the machine was started.
 func processors() (ticks, error) {
 	text, err := os.ReadFile("/proc/stat")

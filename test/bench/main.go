@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,7 @@ func run(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	fmt.Print(busy(loadAverage(), runtime.NumCPU()))
 	fmt.Printf("An fdatasync of 64 KiB takes %v here (median of 200).\n\n| what | firstcome | reference | ratio | wanted |\n|---|---|---|---|---|\n", sync.Round(time.Microsecond))
 	before, err := processors()
 	if err != nil {

@@ -20,9 +20,9 @@ type bench struct {
 	capacity                float64 // winners a second at 64 connections, once measured
 }
 
-// print prints a row of the table.
+// print prints a row of the table, and names a target that was missed.
 func (b *bench) print(what, got, reference, ratio, want string) {
-	fmt.Printf("| %s | %s | %s | %s | %s |\n", what, got, reference, ratio, want)
+	fmt.Printf("| %s | %s | %s | %s | %s |\n", what, got, reference, ratio, judged(got, ratio, want))
 }
 
 // campaign makes a campaign of a quantity (-1: unlimited) whose claims are answered when

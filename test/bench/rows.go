@@ -85,7 +85,7 @@ const (
 	wantRefused   = "≥ 0.80"
 	wantCalls     = "≤ 5"
 	wantLanes     = "< 1"
-	wantLatency   = "≤ 10 ms"
+	wantLatency   = "p99 ≤ 10 ms"
 	wantCampaigns = "≥ 0.60"
 	wantConsoles  = "as the same twice"
 	wantGrowth    = "≥ 0.80"
