@@ -69,7 +69,7 @@ func TestInTheBrowserAPageThatSleptInLineLooksAtOnce(t *testing.T) {
 		g.sleepsWhile(func() { server.says(map[string]string{"GET /line": fmt.Sprintf(lineAt, 450, 900, 450, 900)}) })
 		g.sees("최대 450명", "At most 450")
 		if got := browser.Eval[float64](g.Page, `document.querySelector("#track").value`); got < .4 {
-			t.Errorf("the bar begins anew: %v", got)
+			t.Errorf("the bar begins again: %v", got)
 		}
 	}
 }

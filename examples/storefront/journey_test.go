@@ -352,7 +352,7 @@ func (f *firstcome) queueWinLose(winners, losers []*guest) {
 	for _, g := range losers {
 		g.looks("준비한 쿠폰이 모두 소진됐어요", "All coupons are gone")
 		g.Go(shop)
-		g.looks("에 처음 소진됐어요", "First sold out at")
+		g.looks("에 소진됐어요", "First sold out at")
 		g.keeps(0)
 	}
 }

@@ -141,7 +141,7 @@ func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
 	for _, test := range []struct{ place, koHead, enHead, koMore, enMore string }{
 		{
 			strings.ReplaceAll(first.Replace(fmt.Sprintf(inLine, false)), `"eta_seconds":2`, `"eta_seconds":null`), "대기열 맨 앞이에요", "You are first in line",
-			"지금대로라면 받지 못할 수 있어요. 쿠폰이 나오면 순서대로 드려요.", "As it stands, you may not get one. If a coupon comes back, it goes to the first in line.",
+			"지금대로라면 받지 못할 수 있어요. 쿠폰이 다시 생기면 순서대로 드려요.", "As it stands, you may not get one. If a coupon comes back, it goes to the first in line.",
 		},
 		{first.Replace(fmt.Sprintf(inLine, true)), "이제 내 차례예요", "It is your turn", "화면을 닫아도 순번이 유지돼요.", "Your place is kept, even if you close this page."},
 		{
@@ -162,7 +162,7 @@ func TestInTheBrowserTheFirstInLineIsTheNextOnlyIfOneIsLeft(t *testing.T) {
 	})
 	for _, g := range guests {
 		g.Go(shop)
-		g.sees("쿠폰이 나오면 순서대로 드려요.", "If a coupon comes back, it goes to the first in line.")
+		g.sees("쿠폰이 다시 생기면 순서대로 드려요.", "If a coupon comes back, it goes to the first in line.")
 		if words := browser.Eval[string](g.Page, `document.querySelector("#words").textContent`); !strings.Contains(words, "2") || strings.Contains(words, "약") || strings.Contains(words, "about") {
 			t.Errorf("nobody knows when a coupon comes back, and the page says %s", words)
 		}
@@ -176,7 +176,7 @@ func TestInTheBrowserWhoeverIsRefusedSeesHowItIsNow(t *testing.T) {
 	for what, test := range map[string]struct{ campaign, ko, en, word string }{
 		"970 more":     {state("open", 1000, 970, ""), "1,000장 중 970장 남았어요", "970 of 1,000 left", "open"},
 		"paused":       {state("paused", 30, 0, ""), "일시중지됐어요", "On hold", "paused"},
-		"still so":     {state("sold_out", 30, 0, `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`), "분에 처음 소진됐어요", "First sold out at", "sold_out"},
+		"still so":     {state("sold_out", 30, 0, `,"sold_out_at":"2031-05-05T00:59:00.000000Z"`), "분에 소진됐어요", "First sold out at", "sold_out"},
 		"nobody knows": {state("unknown", 30, 0, ""), "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone", "sold_out"},
 		"not read":     {`503 {"code":"busy"}`, "준비한 쿠폰이 모두 소진됐어요", "All coupons are gone", "sold_out"},
 	} {
@@ -222,7 +222,7 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 		"not open": {
 			strings.Replace(state("not_open", 30, 30, ""), `"opens_at":null`, `"opens_at":"2031-05-05T03:00:00.000000Z"`, 1), "not_open",
 			[2]string{"에 열려요", "Opens at"},
-			[2]string{"열리면 버튼이 켜져요.", "The button wakes up by itself."},
+			[2]string{"열리면 버튼을 누를 수 있어요.", "The button wakes up by itself."},
 			[2]string{"열리면 받기", "Get it when it opens"},
 		},
 		"open": {
@@ -240,7 +240,7 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 		"a line stands by": {
 			state("open", 30, 0, stands), "open",
 			[2]string{"지금은 남은 쿠폰이 없어요", "No coupon is left right now"},
-			[2]string{"쿠폰이 나올 때 순서대로 드려요.", "it goes to the first in line."},
+			[2]string{"쿠폰이 다시 생길 때 순서대로 드려요.", "it goes to the first in line."},
 			[2]string{"대기하기", "Join the line"},
 		},
 		"paused": {
@@ -252,7 +252,7 @@ func TestInTheBrowserEachStateHasItsWords(t *testing.T) {
 		"sold out": {
 			state("sold_out", 30, 0, soldOut), "sold_out",
 			[2]string{"준비한 쿠폰이 모두 소진됐어요", "All coupons are gone"},
-			[2]string{"에 처음 소진됐어요.", "First sold out at"},
+			[2]string{"에 소진됐어요.", "First sold out at"},
 			[2]string{},
 		},
 		"closed": {
@@ -314,7 +314,7 @@ func TestInTheBrowserTheOpeningIsReadBeforeACouponIsPromised(t *testing.T) {
 	server.says(map[string]string{"POST /claims": `410 {"code":"sold_out","outcome":"sold_out"}`})
 	opens(`503 {"code":"busy"}`)
 	for _, g := range guests {
-		g.looks("열릴 시각이 됐어요", "It is time")
+		g.looks("오픈 시각이 됐어요", "It is time")
 		g.Press("#act")
 		g.sees("준비한 쿠폰이 모두 소진됐어요", "All coupons are gone")
 	}

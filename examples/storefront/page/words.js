@@ -2,11 +2,12 @@
 
 const count = (n, lang) => new Intl.NumberFormat(lang).format(n);
 
-// hour says an instant of today as people do: 10시, 오후 8시 30분; of another day with its date.
+// koHour says an instant of today as people do: 오전 10시, 오후 8시 30분; of another day with its date.
 function koHour(at, now) {
   const h = at.getHours(), m = at.getMinutes(), s = at.getSeconds();
   const day = at.toDateString() === now.toDateString() ? "" : `${at.getMonth() + 1}월 ${at.getDate()}일 `;
-  return `${day}${h > 12 ? "오후 " : ""}${h > 12 ? h - 12 : h}시${m || s ? ` ${m}분` : ""}${s ? ` ${s}초` : ""}`;
+  const part = h < 12 ? `오전 ${h}` : h === 12 ? "낮 12" : `오후 ${h - 12}`;
+  return `${day}${part}시${m || s ? ` ${m}분` : ""}${s ? ` ${s}초` : ""}`;
 }
 
 function enHour(at, now) {
@@ -31,30 +32,30 @@ export const words = {
     count: (n) => count(n, "ko"),
     title: "선착순 쿠폰", shop: "오늘의 상점", tongues: "언어", kicker: "선착순 쿠폰",
     off: "할인", terms: (q) => (q === null ? "1인 1매" : `${count(q, "ko")}장 · 1인 1매`),
-    fair: "먼저 누른 순서대로 드려요. 시간은 서버 시계를 기준으로 해요.",
+    fair: "신청이 도착한 순서대로 드려요. 시간은 서버 시각 기준이에요.",
     tag: {
       loading: "불러오는 중", not_open: "곧 열려요", opening: "오픈 시각", open: "지금 열렸어요", asking: "확인 중", issued: "내 쿠폰", already_issued: "내 쿠폰",
       sold_out: "소진", closed: "종료", paused: "일시중지", waiting: "대기 중", unknown: "확인 중", left: "대기 취소", voided: "안내", lost: "안내", mistake: "안내",
     },
     loading: plain("불러오고 있어요"), asking: plain("확인하고 있어요"),
     opensAt: (at, now, left) => [["lead", `${koHour(at, now)}에 열려요`], ["sep", " · "], ["big", left], ["unit", " 남음"]],
-    wakes: "열리면 버튼이 켜져요. 새로고침하지 않아도 돼요.",
-    opening: plain("열릴 시각이 됐어요"), openingMore: "버튼을 누르면 바로 신청해요.", ask: "쿠폰 신청하기",
-    none: plain("지금은 남은 쿠폰이 없어요"), noneMore: "대기하면 쿠폰이 나올 때 순서대로 드려요.",
+    wakes: "열리면 버튼을 누를 수 있어요. 새로고침하지 않아도 돼요.",
+    opening: plain("오픈 시각이 됐어요"), openingMore: "버튼을 누르면 바로 신청해요.", ask: "쿠폰 신청하기",
+    none: plain("지금은 남은 쿠폰이 없어요"), noneMore: "대기하면 쿠폰이 다시 생길 때 순서대로 드려요.",
     open: plain("지금 받을 수 있어요"), remaining: (n, q) => `${count(q, "ko")}장 중 ${count(n, "ko")}장 남았어요`,
     issued: (n) => [["lead", "쿠폰을 받았어요!"], ["sep", " "], ["unit", "번호 "], ["big", count(n, "ko")]], already_issued: plain("이미 받은 쿠폰이에요"),
     number: (n) => `번호 ${count(n, "ko")}`, kept: "쿠폰함에 넣어 두었어요.", recording: "곧 쿠폰함에 보여요.",
-    sold_out: plain("준비한 쿠폰이 모두 소진됐어요"), soldOutAt: (at, now) => `${koHour(at, now)}에 처음 소진됐어요.`,
+    sold_out: plain("준비한 쿠폰이 모두 소진됐어요"), soldOutAt: (at, now) => `${koHour(at, now)}에 소진됐어요.`,
     closed: plain("이벤트가 끝났어요"), closedMore: "다음에 또 만나요.",
-    paused: plain("일시중지됐어요"), pausedMore: "다시 시작될 때까지 기다려 주세요.",
+    paused: plain("쿠폰 발급이 일시중지됐어요"), pausedMore: "다시 시작될 때까지 기다려 주세요.",
     waiting: (ahead, seconds, turn) => (ahead > 0 ? [["lead", "내 앞에 최대 "], ["big", count(ahead, "ko")], ["unit", "명"], ...koWait(seconds)] : plain(turn ? "이제 내 차례예요" : "대기열 맨 앞이에요")),
     waitingMore: "화면을 닫아도 순번이 유지돼요.", unlikely: "지금대로라면 받지 못할 수 있어요. 앞사람이 취소하면 받을 수도 있어요.",
-    standing: "지금대로라면 받지 못할 수 있어요. 쿠폰이 나오면 순서대로 드려요.",
-    held: "일시중지됐어요. 순번은 유지돼요.", early: (at, now, left) => `${koHour(at, now)}에 시작해요 · ${left} 남음. 순번은 유지돼요.`, ticket: (n) => `순번 ${count(n, "ko")}`,
+    standing: "지금대로라면 받지 못할 수 있어요. 쿠폰이 다시 생기면 순서대로 드려요.",
+    held: "쿠폰 발급이 일시중지됐어요. 순번은 유지돼요.", early: (at, now, left) => `${koHour(at, now)}에 시작해요 · ${left} 남음. 순번은 유지돼요.`, ticket: (n) => `순번 ${count(n, "ko")}`,
     unknown: plain("아직 확인 중이에요. 다시 눌러도 한 장만 받아요."), again: (s) => `${s}초 뒤에 자동으로 다시 확인해요.`,
     left: plain("대기를 취소했어요"), leftMore: "다시 대기하면 맨 뒤부터예요.",
-    voided: plain("쿠폰이 회수됐어요"), voidedMore: "차례가 되어 받은 쿠폰이 회수됐어요. 궁금한 점은 고객센터에 문의해 주세요.",
-    lost: plain("순번이 더 이상 없어요"), lostMore: "번거롭지만 다시 대기해 주세요.",
+    voided: plain("쿠폰이 회수됐어요"), voidedMore: "차례가 되어 받은 쿠폰이 회수됐어요. 자세한 내용은 고객센터에 문의해 주세요.",
+    lost: plain("순번이 사라졌어요"), lostMore: "불편을 드려 죄송해요. 다시 대기해 주세요.",
     mistake: plain("지금은 이 쿠폰을 보여 드릴 수 없어요"), mistakeMore: (code) => `고객센터에 문의해 주세요. (${code})`,
     get: "쿠폰 받기", queue: "대기하기", wait: "열리면 받기", join: "다시 대기하기", retry: "다시 확인하기", leave: "대기 취소하기",
     copy: "코드 복사", copied: "복사했어요", code: "쿠폰 코드",
@@ -65,7 +66,7 @@ export const words = {
     count: (n) => count(n, "en"),
     title: "First come, first served", shop: "Today’s shop", tongues: "Language", kicker: "First come, first served",
     off: "off", terms: (q) => (q === null ? "One each" : `${count(q, "en")} coupons · one each`),
-    fair: "In the order of your taps. All times are by the server’s clock.",
+    fair: "In the order in which requests reach us. All times are by the server’s clock.",
     tag: {
       loading: "Loading", not_open: "Opening soon", opening: "Opening", open: "Open now", asking: "Checking", issued: "Your coupon", already_issued: "Your coupon",
       sold_out: "All gone", closed: "Over", paused: "On hold", waiting: "In line", unknown: "Checking", left: "Left the line", voided: "Notice", lost: "Notice", mistake: "Notice",
