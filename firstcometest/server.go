@@ -6,6 +6,13 @@
 // The server is firstcome's own: the same HTTP API, the same decisions, a ledger in SQLite. It needs no binary and no
 // other process, listens on 127.0.0.1, and forgets everything at its end. It has no console and no metrics, takes no
 // users' tokens, and limits no rates.
+//
+// There is no release yet. A module of yours takes the package from a clone of firstcome, here beside it:
+//
+//	go mod edit -require github.com/firstcome/firstcome@v0.0.0 -replace github.com/firstcome/firstcome=../firstcome
+//	go mod tidy
+//
+// The first test compiles SQLite too, and takes a few minutes.
 package firstcometest
 
 import (
