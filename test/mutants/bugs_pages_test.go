@@ -3,6 +3,16 @@ package mutants_test
 // pagesBugs are bugs in what operators do, and in what they and callers are shown.
 var pagesBugs = []mutant{
 	{
+		bug:  "the drop page asks a firstcome in development mode as a proxy does",
+		file: "examples/storefront/storefront.go", old: "	if s.open {\n", new: "	if false {\n",
+		pkg: "./examples/storefront", test: "TestInDevelopmentModeRequestsGoOnAsTheyCame",
+	},
+	{
+		bug:  "a drop page that wakes goes on with its old countdown",
+		file: "examples/storefront/page/page.js", old: "if (mine !== wakes || document.hidden) return;", new: "return;",
+		pkg: "./examples/storefront", test: "TestInTheBrowserAPageThatSleptOverTheOpeningOffersTheCoupon",
+	},
+	{
 		bug:  "the live page shows an unknown figure as a number",
 		file: "internal/console/assets/live.js", old: "n == null ? dash : whole.format(n)", new: "whole.format(n)",
 		pkg: "./internal/console", test: "TestInTheBrowserAnOperatorsDay",
