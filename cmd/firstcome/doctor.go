@@ -100,6 +100,9 @@ func (c *doctorCmd) configuration(t terminal, found *doctor.Findings) {
 	if len(errs) == 0 {
 		found.Add(doctor.OK, what, "", "the flags and variables of serve fit together")
 	}
+	for _, warning := range c.warnings() {
+		found.Add(doctor.Warn, what, "", "%s", warning)
+	}
 	for _, err := range errs {
 		found.Add(doctor.Fail, what, "see firstcome serve --help", "%s", mask(err.Error(), secretsIn(t.env)))
 	}

@@ -148,6 +148,16 @@ func (c *serveCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
+// warnings returns what an operator may not have intended in flags that fit together.
+func (f *limitFlags) warnings() (all []string) {
+	for _, p := range f.TrustedProxy {
+		if p.Bits() == 0 {
+			all = append(all, "--trusted-proxy "+p.String()+" trusts every client: each can name any address in X-Forwarded-For, so --address-rate limits none of them. Name only your proxies")
+		}
+	}
+	return all
+}
+
 // announce logs where the node serves, and warns of settings that an operator may not have intended.
 func (c *serveCmd) announce(n *node) {
 	log := n.log
@@ -155,6 +165,9 @@ func (c *serveCmd) announce(n *node) {
 		"ops", n.opsAddress(), "console", n.consoleURL(), "gate", c.Gate.String(), "role", c.Role, "journal", c.Journal.String(), "facts", c.Facts.String(), "ledger", sqldb.Masked(c.Ledger.path()), "development", n.development)
 	if n.development {
 		log.Warn("development mode: there is no key and no token configuration, so every caller is admin")
+	}
+	for _, warning := range c.warnings() {
+		log.Warn(warning)
 	}
 	if n.ops != nil && !listenAddress(c.Ops.beside(c.Listen)).isLoopback() {
 		log.Warn("metrics and profiles require no key, and other machines can reach them", "ops", n.opsAddress())

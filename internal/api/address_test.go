@@ -55,3 +55,19 @@ func TestAddressesThatAreLimitedAsOne(t *testing.T) {
 		}
 	}
 }
+
+// TestARequestWithoutARouteCountsForItsAddress has each kind of request that no route answers.
+func TestARequestWithoutARouteCountsForItsAddress(t *testing.T) {
+	for path, want := range map[string]int{"/v1/nowhere": 404, "/nowhere": 404, "/v1//campaigns": 400, "/v1/../x": 400, "/v1/campaigns/c/pause": 405} {
+		s := open(t, func(_ *shop, c *api.Config) { c.AddressLimit = auth.NewLimiter(0.0001, 1, 100) })
+		handler := s.server.Handler()
+		for _, status := range []int{want, 429} {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Host = "localhost"
+			w := httptest.NewRecorder()
+			if handler.ServeHTTP(w, r); w.Code != status || (w.Header().Get("Retry-After") != "") != (status == 429) {
+				t.Errorf("%s answers %d, want %d: %s", path, w.Code, status, w.Body)
+			}
+		}
+	}
+}

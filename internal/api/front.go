@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/firstcome/firstcome/client"
 )
 
 // Handler returns the handler of the whole API.
 func (s *Server) Handler() http.Handler {
-	f := &front{mux: http.NewServeMux()}
+	f := &front{core: s.core, mux: http.NewServeMux()}
 	for _, r := range s.routes() {
 		f.mux.Handle(r.method+" "+r.path, &guard{core: s.core, route: r})
 		if !slices.Contains(f.methods, r.method) {
@@ -30,14 +32,14 @@ func (s *Server) Handler() http.Handler {
 
 // A front refuses paths that ServeMux would redirect, and answers paths without a route.
 type front struct {
+	*core
 	mux     *http.ServeMux
 	methods []string
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path := r.URL.EscapedPath(); strings.Contains(path, "/.") && hasDots(path) || strings.Contains(path, "//") {
-		setCommonHeaders(w)
-		writeProblem(w, malformed("the path has a segment that is empty, . or .."))
+		f.refuse(w, r, malformed("the path has a segment that is empty, . or .."))
 		return
 	}
 	f.mux.ServeHTTP(w, slashed(r))
@@ -78,7 +80,6 @@ func hasDots(path string) bool {
 
 // lost answers a request without a route: 405 if its path has other methods, otherwise 404.
 func (f *front) lost(w http.ResponseWriter, r *http.Request) {
-	setCommonHeaders(w)
 	var allowed []string
 	for _, method := range f.methods {
 		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
@@ -87,11 +88,20 @@ func (f *front) lost(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		writeProblem(w, notFound())
+		f.refuse(w, r, notFound())
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeProblem(w, newProblem(methodNotAllowed, "this path does not support "+r.Method))
+	f.refuse(w, r, newProblem(methodNotAllowed, "this path does not support "+r.Method))
+}
+
+// refuse answers a request that reaches no guard, and counts it for its address.
+func (f *front) refuse(w http.ResponseWriter, r *http.Request, p *client.Problem) {
+	setCommonHeaders(w)
+	if wait, ok := f.AllowAddress(r); !ok {
+		p = problemOf(tooOften(wait))
+	}
+	writeProblem(w, p)
 }
 
 func setCommonHeaders(w http.ResponseWriter) {
