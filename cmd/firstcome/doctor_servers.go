@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -92,6 +93,8 @@ func gateCampaigns(ctx context.Context, at gateName, l *ledger.Ledger, all []led
 		"%d campaigns are not decided until a node has checked them against the ledger")
 	tell(wrong[outlived], doctor.Fail, "make sure that all nodes reach the same Redis; if it is this one: "+orders("rebuild", wrong[outlived])+"; see docs/runbooks/FirstcomeStaleEpoch.md",
 		"the epoch of %d campaigns on this Redis has ended, because another Redis replaced it, so no claim on them is decided here")
+	tell(wrong[creating], doctor.Warn, "nothing, if a node runs: it brings them there within seconds, if Redis takes changes. If the finding stays, see docs/runbooks/FirstcomeChangesPending.md",
+		"the creation of %d campaigns has not reached Redis, and no claim on them is decided until then")
 	found = append(found, lostNumbers(ctx, l, all)...)
 	tell(wrong[ahead], doctor.Fail, "restore the newer ledger, or copy the data of Redis into this one: "+orders("reconcile", wrong[ahead])+"; see docs/runbooks/FirstcomeLedgerRolledBack.md",
 		"Redis is ahead of the ledger "+l.Identity()+" in %d campaigns, so the ledger is older than it was")
@@ -157,6 +160,7 @@ const (
 	unverified           // its server is another run than the one that decided last, or its keys are older than the ledger
 	ahead                // Redis is ahead of the ledger
 	outlived             // its epoch on Redis has ended
+	creating             // its creation has not reached Redis
 )
 
 // An examinedGate is a gate whose campaigns doctor examines.
@@ -181,8 +185,8 @@ func conditionOf(ctx context.Context, l *ledger.Ledger, far examinedGate, master
 	}
 	at, err := far.State(ctx, c.ID)
 	switch none := errors.Is(err, firstcome.ErrNoCampaign); {
-	case none && c.Applied == 0: // it is being created
-		return fine, "", nil
+	case none && c.Creating():
+		return creating, "created at " + c.CreatedAt.Format(time.RFC3339), nil
 	case none, far.spoiled(err):
 		return lost, err.Error(), nil
 	case err != nil:

@@ -3,11 +3,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
+	"github.com/firstcome/firstcome/internal/operate"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -61,5 +68,26 @@ func TestNodesThatStartAtOnceAgreeOnTheNameOfARedis(t *testing.T) {
 				t.Errorf("Redis is %v", named)
 			}
 		})
+	}
+}
+
+// TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName empties Redis under a running node.
+func TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName(t *testing.T) {
+	d := newDesk(t, services.Redis.Database(t), t.TempDir()+"/firstcome.db", nil, "c")
+	over := &gate.Router{Gate: d.remote.gate, Retired: d.ledger.Gate, Kept: d.ledger.Recorder}
+	issuer := issue.NewIssuer(over, issue.Limits{})
+	t.Cleanup(func() { stage.Must(t, issuer.Stop(context.Background())) })
+	machine := d.rebuilder()
+	operator := operate.NewRemote(operate.Ledger{Campaigns: d.ledger.Campaigns, Letters: d.ledger.Recorder, Reads: d.ledger.Reads}, issuer, nil, gate.NewChanger(d.ledger.Campaigns, over, nil), over, machine)
+	d.do("FLUSHALL")
+	if _, err := operator.Create(t.Context(), "op", "d", stage.Terms(5)); !errors.Is(err, gate.ErrUnnamed) || errors.Is(err, gate.ErrUnfinished) || !strings.Contains(err.Error(), "firstcome gate rebuild --all") {
+		t.Errorf("the creation is answered %v", err)
+	}
+	if _, err := d.ledger.Reads.Campaign(t.Context(), "d"); !errors.Is(err, firstcome.ErrNoCampaign) {
+		t.Errorf("the ledger has the campaign: %v", err)
+	}
+	d.rebuilt(machine) // as the error says
+	if s, err := operator.Create(t.Context(), "op", "d", stage.Terms(5)); err != nil || s.Creating() {
+		t.Errorf("then it is created as %+v, %v", s, err)
 	}
 }

@@ -16,7 +16,7 @@ const (
 	gateLost       = "lost"       // see gate.ErrLost
 	gateUnverified = "unverified" // see gate.ErrUnverified
 	gateMismatch   = "mismatch"   // see firstcome.ErrGateMismatch
-	gateUnknown    = "unknown"    // the gate did not answer
+	gateUnknown    = "unknown"    // the gate did not answer, or the campaign's creation has not reached it
 	gateAhead      = "ahead"      // see gate.LedgerRolledBackError
 	gateBehind     = "behind"     // see gate.StaleEpochError
 )
@@ -69,13 +69,15 @@ func (s *campaigns) counted(ctx context.Context, c ledger.Status) (told, error) 
 
 // atGate reports whether the gate has a campaign's counters.
 func (s *campaigns) atGate(c *ledger.Status) bool {
-	return s.Gate != nil && s.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
+	return s.Gate != nil && s.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && !c.Creating()
 }
 
 // withoutGate returns the state of a campaign's gate as far as the node knows it without asking the gate.
 func (s *campaigns) withoutGate(c *ledger.Status) string {
 	here := s.Ledger.Decides(c)
 	switch {
+	case here == nil && c.RetiredAt.IsZero() && c.Creating():
+		return gateUnknown
 	case !c.RetiredAt.IsZero() || here == nil:
 		return gateOK
 	case errors.Is(here, gate.ErrLost):

@@ -300,6 +300,35 @@ func TestAListWhileTheGateIsAwayTellsNoFigureOfTheGateAndAsksItOnce(t *testing.T
 	f.call("GET", "/v1/campaigns/a", "").want(t, 503, "")
 }
 
+// TestF20ACampaignThatHasNotReachedItsGateIsUnknown creates a campaign while the gate takes no changes, and reads it until the gate has it.
+func TestF20ACampaignThatHasNotReachedItsGateIsUnknown(t *testing.T) {
+	f := openFar(t)
+	f.create(`{"id":"a","name":"n","quantity":5}`)
+	f.away(errAway)
+	f.call("POST", "/v1/campaigns", `{"id":"b","name":"n","quantity":5}`).want(t, 503, "")
+	is := func(want string) {
+		t.Helper()
+		one := f.call("GET", "/v1/campaigns/b", "").want(t, 200, "")
+		if got := fmt.Sprint(one.json("state"), " ", one.json("gate_state"), " ", one.json("in_force"), " ", one.json("waiting"), " ", one.json("recorded")); got != want {
+			t.Errorf("the campaign is %q, want %q", got, want)
+		}
+		both := f.call("GET", "/v1/campaigns", "").want(t, 200, "").items()
+		if got := seen(both[0]); got != "open ok 0" {
+			t.Errorf("the other in the list is %q", got)
+		}
+		if got := seen(both[1]); !strings.HasPrefix(want, got) {
+			t.Errorf("in the list it is %q", got)
+		}
+		if got := f.call("GET", "/v1/campaigns/b/ledger", "").text("gate_state"); !strings.HasPrefix(want, "unknown "+got) && !strings.HasPrefix(want, "paused "+got) {
+			t.Errorf("of the ledger it is %q", got)
+		}
+	}
+	is("unknown unknown <nil> <nil> 0")
+	f.away(nil)
+	f.call("POST", "/v1/campaigns/b/pause", "").want(t, 200, "") // the creation must reach the gate first
+	is("paused ok 0 0 0")
+}
+
 // seen returns the parts of a campaign that matter here. If all counts of the gate are known, or none is, it has one count for them.
 func seen(campaign any) string {
 	c, _ := campaign.(map[string]any)

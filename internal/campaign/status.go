@@ -43,8 +43,8 @@ type Status struct {
 // Remote reports whether a gate beside the ledger decides the campaign's claims.
 func (s *Status) Remote() bool { return s.Gate != OwnGate }
 
-// Creating reports whether the campaign is still being created at its gate, as far as the ledger knows. If a node created it there and died before it
-// noted that, Creating is true until a number is recorded.
+// Creating reports whether the campaign is still being created at its gate, as far as the ledger knows: claims may be undecided. If a node created it
+// there and died before it noted that, Creating is true until a number is recorded.
 func (s *Status) Creating() bool { return IsCreating(s.Applied, s.LastNumber, s.Drained) }
 
 // IsCreating is Status.Creating for the three numbers of a row.

@@ -350,6 +350,7 @@ var stopWords = map[string]sentence{
 	"lost":       {"‘%s’ 쿠폰을 결정하는 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
 	"older":      {"‘%s’ 쿠폰을 결정하는 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
 	"behind":     {"‘%s’ 쿠폰을 결정하는 서버에 문제가 있습니다.", "What decides “%s” is out of order."},
+	"creating":   {"‘%s’ 쿠폰은 아직 준비되지 않았습니다.", "“%s” is not ready yet."},
 	"mismatch":   {"저희가 보고 있는 서버는 ‘%s’ 쿠폰을 결정하지 않습니다.", "The server that we look at does not decide “%s”."},
 }
 

@@ -192,6 +192,7 @@ var whyWords = map[string]sentence{
 	"mismatch":   {"이 노드의 게이트나 코드 시크릿은 이 캠페인의 것이 아닙니다.", "This node has another gate or code secret than the campaign."},
 	"older":      {"원장이 게이트보다 오래되었습니다. 백업을 되돌린 것 같습니다.", "The ledger is older than the gate, as after a restored backup."},
 	"behind":     {"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
+	"creating":   {"캠페인 생성이 아직 게이트에 반영되지 않았습니다.", "Its creation has not reached the gate yet."},
 }
 
 // why returns the sentence for a word of figures.Whys. It panics on a word without one, so that tests find it.

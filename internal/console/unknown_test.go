@@ -101,3 +101,26 @@ func TestANodeOfAnotherGateSaysSo(t *testing.T) {
 		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page}, "You have no coupon", "It is closed.")
 	}
 }
+
+// TestACampaignThatHasNotReachedItsGateIsUnknown creates a campaign while its gate does not answer: claims are 503 until the gate has it.
+func TestACampaignThatHasNotReachedItsGateIsUnknown(t *testing.T) {
+	h := openFar(t)
+	stage.Must(t, h.ledger.Campaigns.Create(t.Context(), "test", "spring", stage.Terms(10)))
+	if _, err := h.issuer.Claim(t.Context(), "spring", "mina"); err == nil {
+		t.Error("a claim is decided")
+	}
+	b := h.browser()
+	const why = "Its creation has not reached the gate yet."
+	for _, path := range []string{"", "/campaigns/spring", "/campaigns/spring/coupons"} {
+		got := b.get("/console" + path)
+		found := badge.FindStringSubmatch(got.body)
+		if got.status != http.StatusOK || !strings.Contains(got.text(), why) || found == nil || found[2] != "unknown" {
+			t.Errorf("%q: %d %q %s", path, got.status, found, got.text())
+		}
+	}
+	b.finds("campaign=spring&user_id=mina", 200, []string{"“n” is not ready yet.", why}, "You may claim", "It is open")
+	stage.Must(t, gate.NewChanger(h.ledger.Campaigns, h.over, nil).Finish(t.Context(), "spring", 0))
+	if found := badge.FindStringSubmatch(b.get("/console").body); found == nil || found[2] != "open" {
+		t.Errorf("at the gate the list says %q", found)
+	}
+}

@@ -234,10 +234,11 @@ func TestAPacedCampaignIsSoldOutByItsPaceWhileItIsOpen(t *testing.T) {
 		"closed":      {func(b *board) { b.status.Closed = true }, -1},
 		"not open":    {func(b *board) { b.status.OpensAt = now.Add(time.Second) }, -1},
 		"no ledger":   {func(b *board) { b.fails = errors.New("no route to the database") }, -1},
+		"creating":    {func(b *board) { b.status.Gate = "redis:test" }, -1},
 		"no gate":     {func(b *board) { b.status.Gate, b.status.Applied = "redis:test", 1 }, -1},
 	} {
 		b := &board{}
-		b.status.Quantity, b.status.InForce, b.status.Now, b.status.Pace = 100, 40, now, &firstcome.Pace{PerSecond: 10}
+		b.status.Quantity, b.status.InForce, b.status.Now, b.status.Pace, b.status.Gate = 100, 40, now, &firstcome.Pace{PerSecond: 10}, "ledger"
 		b.status.Line.Waiting = 5
 		test.change(b)
 		w := figures.NewWatcher(b, noGate{}, b)

@@ -16,7 +16,7 @@ type Ledger interface {
 	Decides(c *ledger.Status) error
 }
 
-// Whys are the words of Sample.Why. Nothing of a campaign is decided while its gate is lost, unverified, rebuilding, older or behind.
+// Whys are the words of Sample.Why. Nothing of a campaign is decided while its gate is lost, unverified, rebuilding, older or behind, or while it is being created.
 var Whys = []string{
 	"silent",     // the gate does not answer
 	"lost",       // see gate.ErrLost
@@ -25,6 +25,7 @@ var Whys = []string{
 	"mismatch",   // this node has another gate or secret than the campaign
 	"older",      // the ledger is older than the gate: see gate.ErrLedgerRolledBack
 	"behind",     // the gate is older than the ledger: see gate.ErrStaleEpoch
+	"creating",   // its creation has not reached the gate
 }
 
 // whyNot returns the word for why a campaign's gate decides nothing, by its answer, or "" if it decides.
@@ -52,6 +53,8 @@ func whyNot(g gate.StateOf) string {
 // notHere returns the word for why this node does not decide a campaign, or "" if this node or the ledger decides it.
 func (w *Watcher) notHere(c *ledger.Status) string {
 	switch err := w.Ledger.Decides(c); {
+	case err == nil && w.Gate != nil && c.Remote() && c.RetiredAt.IsZero() && c.Creating():
+		return "creating"
 	case err == nil || !c.RetiredAt.IsZero():
 		return ""
 	case errors.Is(err, gate.ErrLost): // its Redis may have been emptied
@@ -115,7 +118,7 @@ func (w *Watcher) Of(ctx context.Context, found []ledger.Status) []Sample {
 
 // atGate reports whether the gate has a campaign's counters.
 func (w *Watcher) atGate(c *ledger.Status) bool {
-	return w.Gate != nil && c.Remote() && w.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && c.Applied > 0
+	return w.Gate != nil && c.Remote() && w.Ledger.Decides(c) == nil && c.RetiredAt.IsZero() && !c.Creating()
 }
 
 // told returns the sample of a campaign. g is the gate's answer, if the gate has the campaign's counters.

@@ -66,5 +66,5 @@ func (e *StaleEpochError) Is(target error) bool {
 }
 
 // ErrUnnamed means that nothing was done, because this node's gate has no name under which a campaign could be
-// stored.
-var ErrUnnamed = errors.New("this node's Redis has no name as a gate, so nothing was made. Its log says what to do")
+// stored: it had none when the node started, or has lost it since.
+var ErrUnnamed = errors.New("this node's Redis has no name as a gate, because it was emptied or is another one, so nothing was made. Bring its data back. Or, if it should decide, type firstcome gate rebuild --all, or start the nodes once with --new-gate")

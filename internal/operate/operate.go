@@ -148,13 +148,17 @@ func (o *Operator) create(ctx context.Context, actor string, id firstcome.Campai
 	})
 }
 
-// forgotten returns gate.ErrForgotten if the gate once had a campaign that the ledger does not have. It asks the ledger after the gate, because
-// another node may just be creating the campaign. If the gate does not answer, the creation itself will return its error.
+// forgotten returns gate.ErrForgotten if the gate once had a campaign that the ledger does not have, and gate.ErrUnnamed if the gate has lost its name,
+// so that the creation could never reach it. It asks the ledger after the gate, because another node may just be creating the campaign. If the gate
+// does not answer, the creation itself will return its error.
 func (o *Operator) forgotten(ctx context.Context, id firstcome.CampaignID) error {
 	if o.rebuild == nil {
 		return nil
 	}
-	if made, err := o.rebuild.Created(ctx, id); err != nil || !made {
+	switch made, err := o.rebuild.Created(ctx, id); {
+	case errors.Is(err, gate.ErrUnnamed):
+		return err
+	case err != nil || !made:
 		return nil
 	}
 	_, err := o.ledger.Campaign(ctx, id)

@@ -11,10 +11,17 @@ import (
 )
 
 // Created reports whether the gate's ledger ever created a campaign with this id at the gate. If the ledger does not have the campaign, it was rolled
-// back.
+// back. gate.ErrUnnamed means that the gate's server has lost its name, so that no campaign can be created there.
 func (r *Machine) Created(ctx context.Context, id firstcome.CampaignID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, newestTime)
 	defer cancel()
+	named, err := r.gate.Named(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case !named:
+		return false, gate.ErrUnnamed
+	}
 	return r.gate.Created(ctx, id)
 }
 

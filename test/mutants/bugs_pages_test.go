@@ -182,4 +182,14 @@ var pagesBugs = []mutant{
 		file: "internal/figures/watcher.go", old: "took.Add(heard.took)", new: "took = heard.took",
 		pkg: "./internal/figures", test: "TestPercentilesAreOverTheClaimsOfAllNodes",
 	},
+	{
+		bug:  "a campaign whose creation has not reached the gate reads as open",
+		file: "internal/api/counted.go", old: "		return gateUnknown\n", new: "		return gateOK\n",
+		pkg: "./internal/api", test: "TestF20ACampaignThatHasNotReachedItsGateIsUnknown",
+	},
+	{
+		bug:  "the console shows a campaign as open whose creation has not reached the gate",
+		file: "internal/figures/reading.go", old: `return "creating"`, new: `return ""`,
+		pkg: "./internal/console", test: "TestACampaignThatHasNotReachedItsGateIsUnknown",
+	},
 }

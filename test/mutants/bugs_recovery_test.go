@@ -247,4 +247,9 @@ var recoveryBugs = []mutant{
 		file: "internal/recovery/machine.go", old: "case errors.Is(err, errCreating), errors.Is(err, gate.ErrLedgerRolledBack):", new: "case errors.Is(err, errCreating), refuses(err):",
 		pkg: whole, test: "TestF03AnOperatorMakesAnOlderGateTheGate",
 	},
+	{
+		bug:  "a campaign is created in the ledger although Redis has lost its name",
+		file: "internal/recovery/reconcile.go", old: "	case !named:", new: "	case !named && false:",
+		pkg: whole, test: "TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName",
+	},
 }
