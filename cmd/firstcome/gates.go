@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
@@ -10,6 +12,7 @@ import (
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/record"
 	"github.com/firstcome/firstcome/internal/recovery"
+	"github.com/firstcome/firstcome/internal/wait"
 )
 
 // gateKinds has the kinds of gates beside the ledger, by the scheme of their URLs. Each kind has a file of its own, the only one that imports its package.
@@ -29,6 +32,28 @@ type gateKind interface {
 
 // A markerOf returns the ledger's permanent name for a campaign: see firstcome.Change.
 type markerOf = func(context.Context, firstcome.CampaignID) (string, error)
+
+// gateStart is how long a start waits for a gate that is away or loads its data, and gateRetry how long between two tries at most. It is long enough
+// for a gate that starts on the same machine. Whoever supervises the node starts it again after that.
+const (
+	gateStart = time.Minute
+	gateRetry = 5 * time.Second
+)
+
+// reach opens the gate. If the gate cannot be reached, or loads its data, it tries again for gateStart. Any other error needs an operator.
+func (r *remoteGate) reach(ctx context.Context, kind gateKind, named []ledger.OtherGate) (far servingGate, err error) {
+	waits, end := wait.NewBackoff(wait.First, gateRetry), time.Now().Add(gateStart)
+	for {
+		far, err = kind.open(ctx, r, named)
+		if !errors.Is(err, firstcome.ErrBusy) || time.Now().After(end) {
+			return far, err
+		}
+		r.log.Warn("the gate is away or loads its data, so this start waits for it", "err", err, "until", end.UTC().Format(time.RFC3339))
+		if stopped := waits.Pause(ctx); stopped != nil {
+			return far, errors.Join(err, stopped)
+		}
+	}
+}
 
 // A servingGate is the gate of a node. Each part of the node has a field with the methods that it needs.
 type servingGate struct {

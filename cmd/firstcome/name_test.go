@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
@@ -89,5 +92,83 @@ func TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName(t *testing.T) {
 	d.rebuilt(machine) // as the error says
 	if s, err := operator.Create(t.Context(), "op", "d", stage.Terms(5)); err != nil || s.Creating() {
 		t.Errorf("then it is created as %+v, %v", s, err)
+	}
+}
+
+// TestF01ANodeThatStartsWhileRedisIsAwayWaitsForIt starts the gate of a node while its Redis is killed, and brings Redis back once the node says that it
+// waits. Then Redis reads its file slowly, so the node hears LOADING, too.
+func TestF01ANodeThatStartsWhileRedisIsAwayWaitsForIt(t *testing.T) {
+	server := services.Redis.Server(t, "--appendfsync", "always", "--key-load-delay", "300")
+	d := newDesk(t, server.URL(), t.TempDir()+"/firstcome.db", nil, "c")
+	d.do("EVAL", "for i = 1, 10000 do redis.call('SET', 'filler:' .. i, i) end return 1", "0")
+	stage.Must(t, server.Kill())
+	var told atomic.Int64
+	waits := make(chan struct{})
+	log := slog.New(onLog(func(text string) {
+		if strings.Contains(text, "this start waits for it") && told.Add(1) == 1 {
+			close(waits)
+		}
+	}))
+	r := &remoteGate{base: &base{ledger: d.ledger, secret: stage.Secret(), flags: &serveCmd{gateFlags: gateFlags{Gate: gateName(server.URL())}}, log: log}}
+	back := make(chan error, 1)
+	go func() {
+		<-waits
+		back <- server.Restart(context.Background())
+	}()
+	err := r.dial(t.Context(), gateName(server.URL()).kind())
+	stage.Must(t, err)
+	defer r.gate.Close()
+	stage.Must(t, <-back)
+	stage.Same(t, "the gate's name", d.far.Name(), r.gate.Name())
+}
+
+// onLog is a handler that passes each message on.
+type onLog func(text string)
+
+func (onLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l onLog) Handle(_ context.Context, r slog.Record) error {
+	l(r.Message)
+	return nil
+}
+func (l onLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l onLog) WithGroup(string) slog.Handler      { return l }
+
+// A lateGate cannot be opened for a time.
+type lateGate struct {
+	redisKind
+	until time.Time
+	fails error
+	tries int
+}
+
+func (g *lateGate) open(context.Context, *remoteGate, []ledger.OtherGate) (servingGate, error) {
+	if g.tries++; time.Now().Before(g.until) {
+		return servingGate{}, g.fails
+	}
+	return servingGate{}, nil
+}
+
+// TestAStartWaitsForItsGateForAMinute opens gates that are away for a time, for too long, or need an operator.
+func TestAStartWaitsForItsGateForAMinute(t *testing.T) {
+	wrong := errors.New("a wrong password")
+	for what, row := range map[string]struct {
+		fails      error
+		away, took time.Duration // took: at most
+		want       error
+	}{
+		"away":             {firstcome.ErrBusy, 40 * time.Second, 50 * time.Second, nil},
+		"away for ever":    {firstcome.ErrBusy, time.Hour, 70 * time.Second, firstcome.ErrBusy},
+		"needs a password": {wrong, time.Hour, 0, wrong},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, began := &remoteGate{base: &base{log: slog.New(slog.DiscardHandler)}}, time.Now()
+				g := &lateGate{until: began.Add(row.away), fails: row.fails}
+				_, err := r.reach(t.Context(), g, nil)
+				if took := time.Since(began); !errors.Is(err, row.want) || took > row.took || g.tries > 40 {
+					t.Errorf("after %v and %d tries: %v", took, g.tries, err)
+				}
+			})
+		})
 	}
 }

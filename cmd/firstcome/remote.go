@@ -133,7 +133,7 @@ func (r *remoteGate) dial(ctx context.Context, kind gateKind) error {
 	if err != nil {
 		return err
 	}
-	far, err := kind.open(ctx, r, named)
+	far, err := r.reach(ctx, kind, named)
 	if err != nil {
 		return fmt.Errorf("--gate: %w", err)
 	}

@@ -33,7 +33,7 @@ var findingWords = map[string]struct{ name, advice string }{
 	"innodb_flush_method":                {"innodb_flush_method", "fsync나 O_DIRECT로 하세요. 지금은 아무것도 디스크에 확실히 남지 않습니다."},
 	"binary log":                         {"바이너리 로그", "설정을 확인하세요."},
 	"sync_binlog":                        {"sync_binlog", "1로 하세요. 아니면 기록되었다고 안내한 쿠폰이 유실될 수 있습니다."},
-	"gate":                               {"게이트", "Redis가 응답하지 않거나 느립니다. 주소와 로그인 정보, 서버 상태를 확인하고, 느리다면 노드 가까이에 두세요."},
+	"gate":                               {"게이트", "Redis가 응답하지 않거나 느립니다. 주소와 로그인 정보, 서버 상태를 확인하고, 느리다면 노드 가까이에 두세요. 연결은 되는데 응답이 없다면 스왑, AOF 디스크의 남은 공간, 느린 명령(SLOWLOG), 멈춘 프로세스를 확인하세요."},
 	"the gate's server":                  {"게이트의 서버", "버전을 읽을 수 없거나 쓸 수 없는 서버입니다. Redis 6.2 이상이나 Valkey여야 하고, Sentinel에는 주 서버의 이름을 적어야 합니다."},
 	"role":                               {"Redis의 역할", "복제 서버는 아무것도 결정하지 못합니다. 주 서버의 주소를 쓰세요."},
 	"eviction":                           {"maxmemory-policy", "noeviction으로 하세요. 아니면 가득 찼을 때 데이터가 지워져 쿠폰이 두 번 나갈 수 있습니다."},

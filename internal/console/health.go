@@ -81,7 +81,7 @@ func (c *healthHandlers) show(v *view) error {
 	if c.Journal != nil && c.Journal.Troubles != nil {
 		page.Stopped, page.Gates = int64(len(c.Journal.Troubles())), c.stopped(v, "")
 	}
-	page.Edges = c.edges(ctx, v, rates)
+	page.Edges = c.edges(ctx, v, rates, page.Stopped)
 	return v.render(http.StatusOK, "health", v.say("상태", "Health"), page)
 }
 
@@ -162,8 +162,8 @@ func (u *checkup) last() (doctor.Findings, time.Time) {
 	return u.findings, u.examined
 }
 
-// edges returns the flow, from the claims to the facts.
-func (c *healthHandlers) edges(ctx context.Context, v *view, rates map[string]float64) []edge {
+// edges returns the flow, from the claims to the facts. The gate decides nothing of the stopped campaigns.
+func (c *healthHandlers) edges(ctx context.Context, v *view, rates map[string]float64, stopped int64) []edge {
 	var claims, issued *float64
 	lost, undecided := 0.0, 0.0
 	if rates != nil {
@@ -230,5 +230,9 @@ func (c *healthHandlers) edges(ctx context.Context, v *view, rates map[string]fl
 	if err != nil {
 		recorded.State, kept.State, recorded.Note = "bad", "bad", v.say("원장이 응답하지 않습니다", "the ledger does not answer")
 	}
-	return []edge{claimed, {Words: []string{"node"}, Rate: claims, State: journal.State}, journal, recorded, kept, {Words: []string{"fact"}}}
+	decided := edge{Words: []string{"node"}, Rate: claims, State: journal.State}
+	if stopped > 0 {
+		decided.State, decided.Note = "bad", v.say("발급이 중단된 캠페인 %s", "campaigns not decided: %s", v.lang.number(stopped))
+	}
+	return []edge{claimed, decided, journal, recorded, kept, {Words: []string{"fact"}}}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/doctor"
 	"github.com/firstcome/firstcome/internal/figures"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/record"
 )
 
@@ -30,6 +31,33 @@ func (f fleet) Nodes(context.Context) ([]figures.Node, error) {
 func somethingFound(context.Context) (found doctor.Findings) {
 	found.Add(doctor.Warn, "the disk", "free some", "it is 93 %% full")
 	return found
+}
+
+// TestTheArrowIntoTheGateIsBadWhileItDecidesNothingOfACampaign loses one campaign of two, and gets it back.
+func TestTheArrowIntoTheGateIsBadWhileItDecidesNothingOfACampaign(t *testing.T) {
+	h := openFar(t)
+	h.campaign("spring", 5)
+	h.campaign("summer", 5)
+	arrow := func(want string) {
+		t.Helper()
+		for _, lang := range []string{"ko", "en"} {
+			b := h.browser()
+			b.lang = lang
+			got := b.get("/console/health")
+			arrows := strings.Split(got.body, `<span class="arrow `) // the first leaves the claims, the second the nodes
+			if len(arrows) < 3 || !strings.HasPrefix(arrows[2], want+`"`) {
+				t.Errorf("the arrow into the gate is not %s: %s", want, got.text())
+			}
+			if note := state(b.lang == "ko", "발급이 중단된 캠페인 1", "campaigns not decided: 1"); strings.Contains(got.text(), note) != (want == "bad") {
+				t.Errorf("its note is another one: %s", got.text())
+			}
+		}
+	}
+	arrow("ok")
+	h.mender.breaks("summer", gate.ErrLost)
+	arrow("bad")
+	h.mender.breaks("summer", nil)
+	arrow("ok")
 }
 
 func TestHealthShowsNodesAndWhatDoctorFound(t *testing.T) {

@@ -51,7 +51,7 @@ func (w *walk) health(step walked, b *visitor, say func(ko, en string) string) {
 	if w.dark {
 		gate = none
 	}
-	want := map[string]string{say("노드", "nodes"): gate, say("게이트", "gate"): gate, say("저널", "journal"): journal, say("원장", "ledger"): kept, say("원장 = 게이트", "ledger = gate"): gate}
+	want := map[string]string{say("노드", "nodes"): state(len(w.mender.all()) > 0, "bad", gate), say("게이트", "gate"): gate, say("저널", "journal"): journal, say("원장", "ledger"): kept, say("원장 = 게이트", "ledger = gate"): gate}
 	for from, want := range want {
 		_, rest, is := strings.Cut(flow.body, "<strong>"+from+"</strong><span class=\"arrow ")
 		if got, _, _ := strings.Cut(rest, "\""); is && got != want {

@@ -147,7 +147,9 @@ func (m *Monitor) WatchGate(g Gate) {
 	// These labels are the same on the nodes that fill a journal and on those that drain it. They distinguish the journals of two fleets in one
 	// Prometheus, whatever their jobs are called.
 	journal := prometheus.Labels{"ledger": m.ledger.Identity(), "gate": g.Name}
-	m.Health.pingGate = g.Ping
+	if m.Health.pingGate = g.Ping; g.Recovery != nil {
+		m.Health.troubles = g.Recovery.Troubles
+	}
 	m.registry.MustRegister(m.failures)
 	m.watchChanger(g.Changer)
 	m.watchRetirer(g.Retirer)

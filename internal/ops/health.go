@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/auth"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
@@ -66,10 +69,11 @@ func (m *Monitor) Serve(ctx context.Context, ln net.Listener) error {
 type Health struct {
 	version   string
 	warn      func(text string, args ...any)
-	ledger    *ledger.Ledger              // nil until Monitor.WatchLedger
-	pingGate  func(context.Context) error // nil: the ledger decides
-	unwritten atomic.Bool                 // the last transaction failed
-	moved     atomic.Bool                 // SQLite's file was moved or deleted
+	ledger    *ledger.Ledger                        // nil until Monitor.WatchLedger
+	pingGate  func(context.Context) error           // nil: the ledger decides
+	troubles  func() map[firstcome.CampaignID]error // see recovery.Watch.Troubles; nil: the ledger decides
+	unwritten atomic.Bool                           // the last transaction failed
+	moved     atomic.Bool                           // SQLite's file was moved or deleted
 	draining  atomic.Bool
 	foreigns  struct {
 		mu    sync.Mutex // guards what follows
@@ -167,8 +171,45 @@ func (h *Health) ledgerState(ctx context.Context) string {
 	return "ok"
 }
 
-// gateState reports whether the gate beside the ledger answers, and whether another gate than this node's decides campaigns.
+// gateState reports whether the gate beside the ledger answers, whether another gate than this node's decides campaigns, and which campaigns this
+// node's gate does not decide.
 func (h *Health) gateState(ctx context.Context) string {
+	about := h.wholeGate(ctx)
+	if stopped := h.stopped(); stopped != "" && about != "" {
+		return about + "; " + stopped
+	} else if stopped != "" {
+		return stopped
+	}
+	return about
+}
+
+// named is how many campaigns a verbose answer names.
+const named = 10
+
+// stopped names the campaigns of which the gate decides nothing, as far as this node knows. It returns an empty string if there are none.
+func (h *Health) stopped() string {
+	if h.troubles == nil {
+		return ""
+	}
+	ids := slices.Sorted(maps.Keys(h.troubles()))
+	if len(ids) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("decides nothing of %d campaigns: ", len(ids))
+	for n, id := range ids[:min(named, len(ids))] {
+		if n > 0 {
+			text += ", "
+		}
+		text += string(id)
+	}
+	if more := len(ids) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + ". The console's page Recording and firstcome doctor say why"
+}
+
+// wholeGate is gateState without the state of single campaigns.
+func (h *Health) wholeGate(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
 	if h.pingGate != nil {

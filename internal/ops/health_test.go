@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ops"
+	"github.com/firstcome/firstcome/internal/recovery"
 	"github.com/firstcome/firstcome/test/services"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -81,6 +84,33 @@ func TestVerboseReadinessAsksTheGate(t *testing.T) {
 		if status != http.StatusOK || strings.Contains(body, `"gate":"does not answer: the log says why"`) != (away != nil) {
 			t.Errorf("the gate answers %v: %d %s", away, status, body)
 		}
+	}
+}
+
+// TestVerboseReadinessNamesTheCampaignsThatTheGateDoesNotDecide names some of many, and stays ready.
+func TestVerboseReadinessNamesTheCampaignsThatTheGateDoesNotDecide(t *testing.T) {
+	w, away := watch(t, "redis:one"), error(nil)
+	machine := recovery.New(nil, nil, nil, recovery.Events{})
+	w.WatchGate(ops.Gate{Name: "redis:one", Recovery: machine, Ping: func(context.Context) error { return away }})
+	said := func(want string) {
+		t.Helper()
+		if status, body := w.get("/readyz?verbose"); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("it says %d %s, want %s", status, body, want)
+		}
+	}
+	said(`"ledger":"ok"}`)
+	for n := range 12 {
+		id := firstcome.CampaignID(fmt.Sprintf("c-%02d", n))
+		machine.Refuse(id, &gate.StaleEpochError{Campaign: id})
+		if n == 0 {
+			said(`"gate":"decides nothing of 1 campaigns: c-00. `)
+		}
+	}
+	said(`"gate":"decides nothing of 12 campaigns: c-00, c-01, c-02, c-03, c-04, c-05, c-06, c-07, c-08, c-09 and 2 more. `)
+	away = errors.New("connection refused")
+	said(`"gate":"does not answer: the log says why; decides nothing of 12 campaigns: `)
+	if _, body := w.get("/readyz"); strings.Contains(body, "c-00") {
+		t.Errorf("a short answer says %s", body)
 	}
 }
 

@@ -103,11 +103,10 @@ func codeOf(code string) (Class, string) {
 // client that speaks TLS to a port without TLS, or the reverse, is seldom told so.
 func greeting(err error, secured bool) error {
 	var e *Error
-	var network net.Error
 	err = classify(err)
 	switch {
 	case !errors.As(err, &e) || e.Advice != "" || e.Code != "" || e.Class == Safe:
-	case errors.Is(e.err, context.DeadlineExceeded) || errors.As(e.err, &network) && network.Timeout():
+	case hangs(err):
 		e.Advice = "it takes connections and does not answer"
 		if secured {
 			e.Advice += "; if this port does not speak TLS, name the one that does"
@@ -118,6 +117,14 @@ func greeting(err error, secured bool) error {
 		e.Advice = "if Redis asks for a certificate, name one with " + trust.CertOption + " and " + trust.KeyOption
 	}
 	return err
+}
+
+// hangs reports whether a server took a connection and did not answer in time.
+func hangs(err error) bool {
+	var e *Error
+	var network net.Error
+	return errors.As(err, &e) && e.Class == Unknown && e.Code == "" &&
+		(errors.Is(e.err, context.DeadlineExceeded) || errors.As(e.err, &network) && network.Timeout())
 }
 
 // maxClients begins Redis's answer to a connection above its limit; the answer has no code.

@@ -27,7 +27,7 @@ func Examine(ctx context.Context, options Options) doctor.Findings {
 	e := &exam{ctx: ctx}
 	client, err := connect(options)
 	if err != nil {
-		e.Add(doctor.Fail, "gate", "check host, port, user, password and TLS, and that the server runs", "%v", err)
+		e.Add(doctor.Fail, "gate", fixOf(err, "check host, port, user, password and TLS, and that the server runs"), "%v", err)
 		return e.Findings
 	}
 	defer client.Close()
@@ -43,6 +43,14 @@ func Examine(ctx context.Context, options Options) doctor.Findings {
 	return e.Findings
 }
 
+// fixOf returns what to do about a server that does not answer: fix, unless it hangs.
+func fixOf(err error, fix string) string {
+	if !hangs(err) {
+		return fix
+	}
+	return "see why the server hangs: swap, a full disk of the append-only file, a slow command (SLOWLOG GET 10 once it answers), a stopped process"
+}
+
 // An exam looks at one Redis, of one server or of several.
 type exam struct {
 	doctor.Findings
@@ -55,7 +63,7 @@ func (e *exam) latency() {
 	const what = "gate"
 	took, err := doctor.Median(func() error { return e.conn.Ping(e.ctx) })
 	if err != nil {
-		e.Add(doctor.Fail, what, "do what the message says", "it does not answer: %v", err)
+		e.Add(doctor.Fail, what, fixOf(err, "do what the message says"), "it does not answer: %v", err)
 		return
 	}
 	e.Hold(took <= slowTrip, doctor.Warn, what, "bring nodes and Redis closer together: each claim waits for it",

@@ -71,6 +71,20 @@ func TestWhatARedisWouldLoseIsFound(t *testing.T) {
 	examine(t, unsynced.URL()).Want(t, doctor.Fail, "gate")
 }
 
+// TestARedisThatHangsIsNamedWithItsCauses stops the server's process. Its connections are taken, and nothing is answered.
+func TestARedisThatHangsIsNamedWithItsCauses(t *testing.T) {
+	server := services.Redis.Server(t)
+	stage.Must(t, server.Freeze())
+	hangs := examine(t, server.URL())["gate"]
+	stage.Must(t, server.Continue())
+	stage.Must(t, server.Kill())
+	away := examine(t, server.URL())["gate"]
+	const causes = "a slow command (SLOWLOG"
+	if hangs.Grade != doctor.Fail || !strings.Contains(hangs.Found, "it takes connections and does not answer") || !strings.Contains(hangs.Fix, causes) || strings.Contains(away.Fix, causes) {
+		t.Errorf("of a server that hangs it says %+v, and of one that is away %+v", hangs, away)
+	}
+}
+
 func TestAReplicaIsNoGateAndAPrimaryShouldWaitForOne(t *testing.T) {
 	primary := services.Redis.Server(t)
 	host, port, _ := strings.Cut(primary.Address(), ":")

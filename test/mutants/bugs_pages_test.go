@@ -192,4 +192,14 @@ var pagesBugs = []mutant{
 		file: "internal/figures/reading.go", old: `return "creating"`, new: `return ""`,
 		pkg: "./internal/console", test: "TestACampaignThatHasNotReachedItsGateIsUnknown",
 	},
+	{
+		bug:  "Health's arrow into the gate is fine while campaigns are lost",
+		file: "internal/console/health.go", old: "	if stopped > 0 {", new: "	if false {",
+		pkg: "./internal/console", test: "TestTheArrowIntoTheGateIsBadWhileItDecidesNothingOfACampaign",
+	},
+	{
+		bug:  "a verbose readiness says nothing of lost campaigns",
+		file: "internal/ops/health.go", old: "	if len(ids) == 0 {", new: "	if len(ids) >= 0 {",
+		pkg: "./internal/ops", test: "TestVerboseReadinessNamesTheCampaignsThatTheGateDoesNotDecide",
+	},
 }

@@ -252,4 +252,14 @@ var recoveryBugs = []mutant{
 		file: "internal/recovery/reconcile.go", old: "	case !named:", new: "	case !named && false:",
 		pkg: whole, test: "TestF05NoCampaignIsCreatedAtARedisThatHasLostItsName",
 	},
+	{
+		bug:  "a node that starts while Redis is away ends at once",
+		file: "cmd/firstcome/gates.go", old: "if !errors.Is(err, firstcome.ErrBusy) || time.Now().After(end) {", new: "if true {",
+		pkg: whole, test: "TestAStartWaitsForItsGateForAMinute",
+	},
+	{
+		bug:  "a node that starts waits for ever for a Redis that is away",
+		file: "cmd/firstcome/gates.go", old: "|| time.Now().After(end) {", new: "{",
+		pkg: whole, test: "TestAStartWaitsForItsGateForAMinute",
+	},
 }
