@@ -40,8 +40,37 @@ type Places interface {
 	// firstcome.ErrNoTicket that they never joined. After any other error, asking again is safe.
 	Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (left firstcome.Place, err error)
 
+	// Stays returns when a user was in line, in the order of the tickets, as far as the gate knows. Nothing that it returns may decide anything: the
+	// gate may have forgotten earlier stays.
+	Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) ([]Stay, error)
+
 	// LineOf returns a campaign's line, or firstcome.ErrNoCampaign.
 	LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error)
+}
+
+// A Stay is one time that a user was in line. A zero time is unknown.
+type Stay struct {
+	firstcome.Ticket
+	JoinedAt, EndedAt time.Time
+	// Ended is how it ended: issued, already_issued (the user got a coupon without the line), left, or the reason of a firstcome.PastLine. It is empty
+	// while the user is in line, and StayOver if the gate does not know how.
+	Ended string
+}
+
+// StayOver is Stay.Ended of a ticket that ended before its line did: its user left, or got a coupon that may have been voided since.
+const StayOver = "over"
+
+// MaxStays is the most stays that a gate returns: the last ones.
+const MaxStays = 16
+
+// Stay returns the stay of a user who was sent away with a generation, if it is among the last ones that ended.
+func (s *LineState) Stay(at firstcome.Ticket) Stay {
+	for _, p := range s.Past {
+		if p.Generation == at.Generation {
+			return Stay{Ticket: at, Ended: p.Reason, EndedAt: p.EndedAt}
+		}
+	}
+	return Stay{Ticket: at, Ended: StayOver}
 }
 
 // An Order is the actor and the reason of a direct issue.

@@ -169,6 +169,13 @@ func (r *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user
 	return err
 }
 
+// Stays implements Places. The ledger does not know who was in line of a retired campaign.
+func (r *Router) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) ([]Stay, error) {
+	return route(ctx, r, id, whole,
+		func() ([]Stay, error) { return r.Gate.Stays(ctx, id, user) },
+		func() ([]Stay, error) { return nil, nil })
+}
+
 // LineOf implements Places. If the gate lost a closed campaign, the ledger reports how its line ended.
 func (r *Router) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
 	return route(ctx, r, id, whole,

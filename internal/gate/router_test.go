@@ -58,6 +58,10 @@ func (f far) Leave(context.Context, firstcome.CampaignID, firstcome.UserID) (fir
 	return firstcome.Place{}, f.call()
 }
 
+func (f far) Stays(context.Context, firstcome.CampaignID, firstcome.UserID) ([]gate.Stay, error) {
+	return nil, f.call()
+}
+
 func (f far) Decides(context.Context, firstcome.CampaignID, int64) error { return f.call() }
 
 func (f far) LineOf(context.Context, firstcome.CampaignID) (gate.LineState, error) {
@@ -166,6 +170,9 @@ var calls = map[string]call{
 	"Decides": {stops: "all", do: func(ctx context.Context, r *gate.Router) error { return r.Decides(ctx, one, 1) }},
 	"Apply": {stops: "all", closed: " lose", do: func(ctx context.Context, r *gate.Router) error {
 		return stage.Err(r.Apply(ctx, firstcome.Change{Campaign: one, Kind: firstcome.ChangeClose}))
+	}},
+	"Stays": {stops: "all", do: func(ctx context.Context, r *gate.Router) error {
+		return stage.Err(r.Stays(ctx, one, "u"))
 	}},
 	"Leave": {stops: "stale", retired: " coupon", do: func(ctx context.Context, r *gate.Router) error {
 		if err := stage.Err(r.Leave(ctx, one, "u")); !errors.Is(err, firstcome.ErrServed) {

@@ -51,6 +51,10 @@ func (l *logged) Leave(context.Context, firstcome.CampaignID, firstcome.UserID) 
 	return l.place, nil
 }
 
+func (l *logged) Stays(context.Context, firstcome.CampaignID, firstcome.UserID) ([]gate.Stay, error) {
+	return nil, nil
+}
+
 func (l *logged) LineOf(context.Context, firstcome.CampaignID) (gate.LineState, error) {
 	return gate.LineState{}, nil
 }

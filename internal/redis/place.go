@@ -16,13 +16,14 @@ type sight struct {
 	line
 	past   string
 	holder string           // the entry of the coupon that the user holds, or empty
+	own    string           // the user's entry in tickets, or empty
 	ticket int64            // with which the user is in line, or 0
 	last   firstcome.Ticket // the user's last ticket of this epoch, ended or not; only if the line has a log
 	// campaign is as claims see it at now, the gate's time.
 	campaign firstcome.Campaign
 	inForce  int64
 	now      time.Time
-	joined   time.Time // when who is next in line joined; only where no user is asked for
+	joined   time.Time // when the user joined who is in line; where no user is asked for, when who is next in line joined
 	epoch    int64
 	witness  gate.Witness      // what the answer tells this node
 	logged   *firstcome.Logged // nil: the line has no log
@@ -61,7 +62,7 @@ func readSight(a *answer) (s sight) {
 		s.line, err = readLine(field)
 		a.fail("line", err)
 	}
-	s.past, s.holder, s.ticket, s.joined = a.text("past"), a.text("holder"), a.whole("ticket"), a.instant("joined")
+	s.past, s.holder, s.own, s.ticket, s.joined = a.text("past"), a.text("holder"), a.text("own"), a.whole("ticket"), a.instant("joined")
 	s.last = firstcome.Ticket{Generation: a.whole("last_generation"), Number: a.whole("last_ticket")}
 	clock := a.instant("clock")
 	s.epoch = a.whole("epoch")
@@ -129,12 +130,53 @@ func (s *sight) ended() firstcome.Place {
 	return firstcome.Place{Generation: s.last.Generation, Ticket: s.last.Number, Log: s.logged}
 }
 
+// Stays returns when a user was in line: see gate.Places. Redis has only the last ticket of a user, and none of a user who was served and holds the
+// coupon.
+func (l *Line) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (stays []gate.Stay, err error) {
+	s, err := l.conn.see(ctx, id, user)
+	if err == nil && s.own != "" {
+		stays, err = s.stays()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read who was in the line of %s: %w", id, err)
+	}
+	return stays, nil
+}
+
+// stays returns the user's last stay.
+func (s *sight) stays() ([]gate.Stay, error) {
+	if n := len(s.own) - ticketBytes; n != 0 && n != 1 {
+		return nil, fmt.Errorf("%w: a ticket has %d bytes instead of %d", errHolder, len(s.own), ticketBytes)
+	}
+	state, err := s.state()
+	generation, number := readTicket(s.own)
+	at := firstcome.Ticket{Generation: generation, Number: number}
+	stay := gate.Stay{Ticket: at, JoinedAt: s.joined}
+	if s.ticket == 0 || s.sendsAway() != 0 {
+		stay = state.Stay(at)
+		stay.JoinedAt = s.joined
+	}
+	if len(s.own) > ticketBytes {
+		stay = gate.Stay{Ticket: at, Ended: gate.StayOver}
+	}
+	return []gate.Stay{stay}, err
+}
+
 // LineOf returns a campaign's line: see gate.Places.
 func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineState, error) {
 	s, err := l.conn.see(ctx, id)
+	var state gate.LineState
+	if err == nil {
+		state, err = s.state()
+	}
 	if err != nil {
 		return gate.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
 	}
+	return state, nil
+}
+
+// state returns what the script read of the line.
+func (s *sight) state() (gate.LineState, error) {
 	state := gate.LineState{Campaign: s.campaign, Line: s.Line, InForce: s.inForce, Now: s.now, Joined: s.joined}
 	state.Campaign.Pace = s.pace
 	if why := s.sendsAway(); why != 0 {
@@ -149,7 +191,7 @@ func (l *Line) LineOf(ctx context.Context, id firstcome.CampaignID) (gate.LineSt
 	for text := range strings.Lines(s.past) {
 		p, err := readPast(strings.TrimSpace(text))
 		if err != nil {
-			return gate.LineState{}, fmt.Errorf("read the line of %s: %w", id, err)
+			return gate.LineState{}, err
 		}
 		if len(state.Past) < gate.MaxPastLines {
 			state.Past = append(state.Past, p)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -50,6 +51,45 @@ func (g *Gate) Place(ctx context.Context, id firstcome.CampaignID, user firstcom
 		return nil
 	})
 	return place, coupon, sqldb.Wrap(err, "read a place in the line of %s", id)
+}
+
+// Stays returns when a user was in line: see gate.Places.
+func (g *Gate) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (stays []gate.Stay, err error) {
+	err = g.db.Conclude.AtOnce(ctx, func(at *sqldb.Snapshot) error {
+		s, now, err := g.rows.See(ctx, at, id)
+		if err != nil {
+			return err
+		}
+		var args []any
+		for range 4 {
+			args = append(args, string(user), string(id))
+		}
+		rows, err := at.QueryContext(ctx, staysQuery(g), append(args, string(id), gate.MaxStays)...)
+		stays, err = sqldb.AllRows(rows, err, func(take sqldb.Scan) (stay gate.Stay, err error) {
+			err = take(&stay.Generation, &stay.Number, sqldb.Time(&stay.JoinedAt), sqldb.Time(&stay.EndedAt), &stay.Ended)
+			if why := s.SendsAway(now); stay.Ended == "" && why != 0 { // the window has passed, and no write has ended the generation yet
+				stay.Ended, stay.EndedAt = why.String(), s.EndedAt(why, now)
+			}
+			return stay, err
+		})
+		slices.Reverse(stays)
+		return err
+	})
+	return stays, sqldb.Wrap(err, "read who was in the line of %s", id)
+}
+
+// staysQuery returns the query of Stays. Its arguments are four times user and campaign, then the campaign and the most rows. It finds tickets that
+// have not ended or were sent away, those that ended without a coupon of their own, and those of the user's coupons, voided ones too.
+func staysQuery(g *Gate) string {
+	const columns = `t.campaign_id, t.generation, t.ticket, t.joined_at, t.ended_at, t.outcome`
+	const ofCoupons = ` FROM coupons c JOIN tickets t ON t.campaign_id = c.campaign_id AND t.generation = c.generation AND t.ticket = c.ticket WHERE `
+	return `SELECT t.generation, t.ticket, t.joined_at, COALESCE(t.ended_at, p.ended_at), COALESCE(t.outcome, p.reason, '') FROM (
+		SELECT ` + columns + ` FROM tickets t WHERE t.` + g.queries.waiter + ` = ? AND t.campaign_id = ? AND t.ended_at IS NULL
+		UNION ALL SELECT ` + columns + ` FROM tickets t WHERE t.` + g.queries.leaver + ` = ? AND t.campaign_id = ? AND t.outcome IN ('left', 'already_issued')
+		UNION ALL SELECT ` + columns + ofCoupons + `c.` + g.rows.HolderColumn() + ` = ? AND c.campaign_id = ? AND c.voided_at IS NULL
+		UNION ALL SELECT ` + columns + ofCoupons + `c.number IN (` + campaign.VoidsOf + `) AND c.campaign_id = ?
+	) t LEFT JOIN past_lines p ON p.campaign_id = t.campaign_id AND p.generation = t.generation AND t.ended_at IS NULL
+	ORDER BY t.generation DESC, t.ticket DESC LIMIT ?`
 }
 
 // LineOf returns a campaign's line: see gate.Places.

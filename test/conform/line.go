@@ -38,6 +38,7 @@ func Line(t *testing.T, fresh func(t *testing.T) Subject) {
 		runVectors(t, s, lineVectors, "testdata/line/quarantine", runQuarantineVector)
 	}
 	t.Run("who is next when who was before has left", func(t *testing.T) { nextJoins(t, s) })
+	t.Run("who was in line, and how it ended", func(t *testing.T) { staysAreKnown(t, s) })
 	t.Run("the rule and the gate agree at every step", func(t *testing.T) { linesAgree(t, s) })
 }
 
@@ -64,6 +65,73 @@ func nextJoins(t *testing.T, s Liner) {
 	if want := start.Add(time.Second); !state.Joined.Equal(want) || state.Line.Waiting != 2 {
 		t.Errorf("who is next of %d joined at %v, want %v", state.Line.Waiting, state.Joined, want)
 	}
+}
+
+// staysAreKnown has users join at each second who are served, leave, get a coupon directly, wait, and are sent away. A gate may know less: not when a
+// ticket was given or ended, nor how, nor a ticket whose user holds the coupon.
+func staysAreKnown(t *testing.T, s Liner) {
+	ctx, start := t.Context(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	knows := func(user string, number int64, joined, ended time.Time, how string, vague bool) {
+		t.Helper()
+		stays, err := s.Stays(ctx, "stays", firstcome.UserID(user))
+		if err == nil && vague && len(stays) == 0 {
+			return
+		}
+		if err != nil || len(stays) != 1 {
+			t.Errorf("%s was in line %+v, %v", user, stays, err)
+			return
+		}
+		got, over := stays[0], vague && stays[0].Ended == gate.StayOver
+		if got.Ticket != (firstcome.Ticket{Generation: 1, Number: number}) || !over && (got.Ended != how || !got.EndedAt.Equal(ended)) || !got.JoinedAt.IsZero() && !got.JoinedAt.Equal(joined) {
+			t.Errorf("%s was in line %+v, want ticket %d from %v to %v, %q", user, got, number, joined, ended, how)
+		}
+		if how == "" && got.JoinedAt.IsZero() {
+			t.Errorf("it is not known when %s joined, who is in line", user)
+		}
+	}
+	s.SetClock(start)
+	must(s.Create(ctx, "stays", firstcome.Terms{Name: "stays", Quantity: 9, Answer: firstcome.Recorded, Benefit: []byte(`{}`), Pace: &firstcome.Pace{PerSecond: 1}}))
+	for n, user := range []firstcome.UserID{"served", "direct", "left", "waits", "last"} {
+		s.SetClock(second(n))
+		_, err := s.Claim(ctx, "stays", []firstcome.UserID{user})
+		must(err)
+	}
+	s.SetClock(second(10))
+	_, err := s.Serve(ctx, "stays", 1)
+	must(err)
+	_, err = s.Issue(ctx, gate.Order{Actor: "test"}, "stays", []firstcome.UserID{"direct"})
+	must(err)
+	_, err = s.Leave(ctx, "stays", "left")
+	must(err)
+	ended := func() {
+		t.Helper()
+		knows("served", 1, second(0), second(10), "issued", true)
+		knows("direct", 2, second(1), second(10), "already_issued", true)
+		knows("left", 3, second(2), second(10), "left", true)
+		if stays, err := s.Stays(ctx, "stays", "nobody"); err != nil || len(stays) > 0 {
+			t.Errorf("nobody was in line %+v, %v", stays, err)
+		}
+	}
+	ended()
+	knows("waits", 4, second(3), time.Time{}, "", false)
+	s.SetClock(second(20))
+	must(s.SetTerms(ctx, "stays", func(t *firstcome.Terms) { t.ClosesAt = second(30) }))
+	s.SetClock(second(40)) // the window has passed, and nobody has written how the line ended
+	knows("waits", 4, second(3), second(30), "closed", false)
+	_, err = s.Claim(ctx, "stays", []firstcome.UserID{"late"})
+	must(err)
+	knows("waits", 4, second(3), second(30), "closed", false)
+	knows("last", 5, second(4), second(30), "closed", false)
+	ended()
+	must(s.Void(ctx, "stays", 1))
+	ended()
 }
 
 // A patientLine is a patient subject with lines.

@@ -69,6 +69,15 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return left, err
 }
 
+// Stays is gate.Places'.
+func (g *Gate) Stays(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (stays []gate.Stay, err error) {
+	err = g.asks(id, func(c *course) error {
+		stays = c.StaysOf(g.Rules, g.Clock(), user)
+		return nil
+	})
+	return stays, err
+}
+
 // Decides implements gate.Gate.
 func (g *Gate) Decides(_ context.Context, id firstcome.CampaignID, epoch int64) error {
 	if g.knows(id).Epoch > epoch {

@@ -126,6 +126,9 @@ func (c *Course) decide(user firstcome.UserID, now time.Time, direct bool) (d fi
 	switch d.Outcome {
 	case firstcome.Issued:
 		held = c.Issue(user, now, 0, 0, direct)
+		if ticket := c.TicketOf(user); ticket > 0 {
+			c.stayed(InLine{user, ticket, c.joinedAt(user)}, "already_issued", now)
+		}
 		c.Stop(user, true)
 	case firstcome.Waiting:
 		joins := c.TicketOf(user) == 0

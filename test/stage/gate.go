@@ -320,6 +320,12 @@ func (g *Gate) Leave(_ context.Context, id firstcome.CampaignID, user firstcome.
 	return left, cmp.Or(known, err)
 }
 
+// Stays is gate.Places'.
+func (g *Gate) Stays(_ context.Context, id firstcome.CampaignID, user firstcome.UserID) (stays []gate.Stay, err error) {
+	err = g.of(id, func(c *Drop) { stays = c.StaysOf(g.Rules, g.Clock(), user) })
+	return stays, err
+}
+
 // LineOf is gate.Places'.
 func (g *Gate) LineOf(_ context.Context, id firstcome.CampaignID) (state gate.LineState, err error) {
 	err = g.of(id, func(c *Drop) { state = c.LineOf(g.Rules, g.Clock()) })

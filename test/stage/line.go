@@ -12,10 +12,11 @@ import (
 // A Queue is the waiting line of a course.
 type Queue struct {
 	Line   firstcome.Line
-	People []InLine                        // in the order of their tickets
-	Joined map[firstcome.UserID]bool       // who had a ticket that has ended
-	Left   map[firstcome.UserID]TicketName // of the epoch, that they gave back last, or were sent away with
-	Past   []firstcome.PastLine            // newest first
+	People []InLine                         // in the order of their tickets
+	Joined map[firstcome.UserID]bool        // who had a ticket that has ended
+	Left   map[firstcome.UserID]TicketName  // of the epoch, that they gave back last, or were sent away with
+	Past   []firstcome.PastLine             // newest first
+	Stays  map[firstcome.UserID][]gate.Stay // in the order of tickets, without those of people who are in line
 }
 
 // A TicketName is a unique name of a ticket.
@@ -29,7 +30,15 @@ type InLine struct {
 }
 
 func newQueue() Queue {
-	return Queue{Line: firstcome.Line{Generation: 1}, Joined: map[firstcome.UserID]bool{}, Left: map[firstcome.UserID]TicketName{}}
+	return Queue{Line: firstcome.Line{Generation: 1}, Joined: map[firstcome.UserID]bool{}, Left: map[firstcome.UserID]TicketName{}, Stays: map[firstcome.UserID][]gate.Stay{}}
+}
+
+// stayed notes that a ticket has ended.
+func (q *Queue) stayed(p InLine, how string, at time.Time) {
+	if q.Stays == nil {
+		q.Stays = map[firstcome.UserID][]gate.Stay{}
+	}
+	q.Stays[p.User] = append(q.Stays[p.User], gate.Stay{Ticket: firstcome.Ticket{Generation: q.Line.Generation, Number: p.Ticket}, JoinedAt: p.At, EndedAt: at, Ended: how})
 }
 
 // TicketOf returns the ticket with which a user is in line, or 0.
@@ -122,6 +131,7 @@ func (c *Course) sendAway(now time.Time, changed bool) (ended []firstcome.PastLi
 	c.Past = append(slices.Clone(ended), c.Past...)
 	for _, p := range c.People {
 		c.Joined[p.User] = true
+		c.stayed(p, why.String(), at)
 		c.Left[p.User] = TicketName{c.Line.Generation, p.Ticket}
 	}
 	c.People, c.Line = nil, c.Line.Next()
@@ -141,6 +151,7 @@ func (c *Course) report(ended []firstcome.PastLine) (r gate.LineReport) {
 func (c *Course) serveNext(now time.Time) firstcome.Coupon {
 	next := c.People[0]
 	issued := c.Issue(next.User, now, c.Line.Generation, next.Ticket, false)
+	c.stayed(next, "issued", now)
 	c.Line.ServedThrough = next.Ticket
 	c.Stop(next.User, true)
 	return issued
@@ -246,6 +257,7 @@ func (c *Course) Leave(r Rules, at time.Time, user firstcome.UserID) (left first
 	switch ticket := c.TicketOf(user); {
 	case ticket > 0 && seen.Away(now) == 0:
 		c.Release(clock, r.Quarantine)
+		c.stayed(InLine{user, ticket, c.joinedAt(user)}, "left", now)
 		c.Stop(user, false)
 		c.Left[user] = TicketName{c.Line.Generation, ticket}
 		c.Seen = now
@@ -259,6 +271,30 @@ func (c *Course) Leave(r Rules, at time.Time, user firstcome.UserID) (left first
 		left = firstcome.Place{Generation: gone.Generation, Ticket: gone.Number, Log: c.logged(now)}
 	}
 	return left, err
+}
+
+// joinedAt returns when a user joined who is in line.
+func (q *Queue) joinedAt(user firstcome.UserID) (at time.Time) {
+	for _, p := range q.People {
+		if p.User == user {
+			at = p.At
+		}
+	}
+	return at
+}
+
+// StaysOf returns when a user was in line.
+func (c *Course) StaysOf(r Rules, at time.Time, user firstcome.UserID) []gate.Stay {
+	seen, _, now := c.looked(r, at)
+	all := slices.Clone(seen.Stays[user])
+	if ticket := seen.TicketOf(user); ticket > 0 {
+		stay := gate.Stay{Ticket: firstcome.Ticket{Generation: seen.Line.Generation, Number: ticket}, JoinedAt: seen.joinedAt(user)}
+		if why := seen.Away(now); why != 0 {
+			stay.Ended, stay.EndedAt = why.String(), seen.since(why)
+		}
+		all = append(all, stay)
+	}
+	return all
 }
 
 // LineOf returns the state of the line.

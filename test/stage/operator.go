@@ -114,6 +114,11 @@ func (o *Operator) Place(ctx context.Context, id firstcome.CampaignID, user firs
 	return o.Gates[0].Place(ctx, id, user)
 }
 
+// Stays is gate.Places'.
+func (o *Operator) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) ([]gate.Stay, error) {
+	return o.Gates[0].Stays(ctx, id, user)
+}
+
 // Leave is gate.Places'.
 func (o *Operator) Leave(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (firstcome.Place, error) {
 	return o.Gates[0].Leave(ctx, id, user)

@@ -14,7 +14,8 @@
 --     ticket  the user's ticket that has not ended, or ''
 --     last_generation, last_ticket
 --             the user's last ticket, ended or not; '' if there is none, the line has no log, or the ticket is older than the epoch
---     joined  if no user is named: when the next user in line joined, or ''
+--     own     the user's entry in tickets, or ''
+--     joined  when the user joined who is named and in line; if no user is named, when the next user in line joined; or ''
 --     The other values are fields of the campaign's hash
 
 local FIELDS = {'epoch', 'version', 'last_number', 'quantity', 'opens_at', 'closes_at', 'paused', 'closed', 'closed_at', 'in_force', 'decided_at', 'quarantined_until',
@@ -28,20 +29,21 @@ if why then return {why} end
 local forgotten = older(c, line, a.witness)
 if forgotten then return forgotten end
 if lost(c, line) then return {'lost'} end
-local user, holder, ticket, joined = ARGV[first + 1], '', '', ''
+local user, holder, own, ticket, joined = ARGV[first + 1], '', '', '', ''
 local last_generation, last_ticket
 if user then
-  holder = redis.call('HGET', holders_key, user) or ''
-  local own = line and redis.call('HGET', tickets_key, user)
-  if own then
+  holder, own = redis.call('HGET', holders_key, user) or '', line and redis.call('HGET', tickets_key, user) or ''
+  if own ~= '' then
     ticket = line.live(own) or ''
     last_generation, last_ticket = line.last_of(own)
   end
-elseif line and line.waiting > 0 then
-  local next = redis.call('XRANGE', line_key, line.id(line.through + 1), whole(line.generation), 'COUNT', '1')[1]
+end
+if line and line.waiting > 0 and (ticket ~= '' or not user) then
+  local from, to = line.id(ticket ~= '' and ticket or line.through + 1), ticket ~= '' and line.id(ticket) or whole(line.generation)
+  local next = redis.call('XRANGE', line_key, from, to, 'COUNT', '1')[1]
   joined = next and next[2][4] or ''
 end
-local there = {'there', 'line', c.line or '', 'past', c.past or '', 'holder', holder, 'ticket', ticket,
+local there = {'there', 'line', c.line or '', 'past', c.past or '', 'holder', holder, 'own', own, 'ticket', ticket,
   'last_generation', last_generation or '', 'last_ticket', last_ticket or '', 'joined', joined, 'clock', tonumber(a.clock) or server_time()}
 for _, name in ipairs(FIELDS) do
   there[#there + 1] = name
