@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -118,4 +119,33 @@ func TestAReportCountsWhatBecameOfTheNumbers(t *testing.T) {
 	g.must(`UPDATE changes SET payload = REPLACE(payload, '"recorded"', '"decided"') WHERE campaign_id = 'summer' AND version = 1`)
 	want.Missing, want.LostTold = 3, 2
 	stage.Same(t, "the report then", want, report())
+}
+
+// TestAnImpossibleNumberEndsNoAudit plants numbers that a database cannot add up, in one campaign, and a breach in a campaign after it and in a row
+// without a campaign.
+func TestAnImpossibleNumberEndsNoAudit(t *testing.T) {
+	const huge = "9223372036854775807"
+	for _, kind := range kinds(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			g := gardenOn(t, kind)
+			g.must(`UPDATE facts SET count = ` + huge + ` WHERE campaign_id = 'spring'`)
+			g.must(`UPDATE campaigns SET quantity = 11 WHERE id = 'winter'`)
+			g.must(`UPDATE api_keys SET created_at = created_at + 1`)
+			report := &auditReport{}
+			c := auditCmd{Ledger: g.url()}
+			stage.Must(t, c.auditTables(t.Context(), terminal{err: new(bytes.Buffer)}, g.ledger, report, &plantSecret))
+			lines := linesOf(report)
+			for _, want := range []string{"unreadable issued: the check was not made", "changes terms:", "keys key_log:"} {
+				if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
+					t.Errorf("the audit does not say %q: %q", want, lines)
+				}
+			}
+			for _, r := range report.Campaigns {
+				if held := slices.Contains(r.Held, "P5"); held == (r.Campaign == "spring") {
+					t.Errorf("%s: it is said that %q were checked", r.Campaign, r.Held)
+				}
+			}
+		})
+	}
 }

@@ -273,6 +273,7 @@ var plants = []plant{
 	{column: "audit_log.action", where: "campaign_id = 'spring' AND action = 'campaign.pause'", to: "'campaign.close'", found: "log log_changes:"},
 	{column: "audit_log.action", where: "action = 'key.revoke'", to: "'key.keep'", found: "keys key_log:"},
 	{column: "audit_log.campaign_id", where: "campaign_id = 'spring' AND action = 'campaign.pause'", to: "'autumn'", found: "log log_changes:"},
+	{column: "audit_log.campaign_id", where: "campaign_id = 'spring' AND action = 'campaign.pause'", to: "'nowhere'", found: "log log_of_none:"},
 	{column: "audit_log.user_id", where: "campaign_id = 'spring' AND action = 'coupon.void'", to: "'zed'", found: "log log_voids:"},
 	{column: "audit_log.number", where: "campaign_id = 'spring' AND action = 'coupon.void'", to: "3", found: "log log_voids:"},
 	{column: "audit_log.detail", where: "campaign_id = 'spring' AND action = 'campaign.create'", to: `REPLACE(detail, '"quantity":10', '"quantity":11')`, once: "all but the time, the action, the campaign, the user and the number"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -26,7 +27,7 @@ type Report struct {
 	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
 	Missing  int64                `json:"missing,omitempty"`      // numbers above the drained number, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
-	// Held are the promises that this audit checks. Only clients' answers show whether the others were kept: see Answers.
+	// Held are the promises that this audit checked, and not those of which a check could not be made. Only clients' answers show whether the others were kept: see Answers.
 	Held []string `json:"held"`
 }
 
@@ -47,21 +48,23 @@ func Ledger(ctx context.Context, source Source, id firstcome.CampaignID, secret 
 	var checks []check
 	switch {
 	case err == nil:
-		checks = []check{a.coupons, a.changes, a.numbers}
+		checks = []check{{"P5", "", a.coupons}, {"P1", "", a.changes}, {"P5", "", a.numbers}}
 	case !gone:
-		checks = []check{func(context.Context, *Breaches) error { return err }}
+		checks = []check{{"", "", func(context.Context, *Breaches) error { return err }}}
 	}
-	breaches, err := all(ctx, append(checks, asChecks(Queries(), source, id)...))
+	breaches, open, err := all(ctx, append(checks, asChecks(Queries(), source, id)...))
 	if err != nil {
 		return Report{}, fmt.Errorf("audit %s: %w", id, err)
 	}
-	return a.report(breaches), nil
+	report := a.report(breaches)
+	report.Held = slices.DeleteFunc(report.Held, func(promise string) bool { return slices.Contains(open, promise) })
+	return report, nil
 }
 
 // Other audits rows that belong to no campaign: each key was created and revoked as the audit log says, and each dead letter was resolved so.
 func Other(ctx context.Context, source Source) (Breaches, error) {
 	letters := func(ctx context.Context, b *Breaches) error { return source.OtherLetters(ctx, b.letter) }
-	b, err := all(ctx, append(asChecks(OfNone(), source, ""), letters))
+	b, _, err := all(ctx, append(asChecks(OfNone(), source, ""), check{run: letters}))
 	if err != nil {
 		return Breaches{}, fmt.Errorf("audit the rows that belong to no campaign: %w", err)
 	}
@@ -69,34 +72,47 @@ func Other(ctx context.Context, source Source) (Breaches, error) {
 }
 
 // A check adds breaches.
-type check func(context.Context, *Breaches) error
+type check struct {
+	of    string // the promise that is not checked without it
+	query string // its name; empty if it is no query
+	run   func(context.Context, *Breaches) error
+}
 
 func asChecks(queries []Query, source Source, id firstcome.CampaignID) (checks []check) {
 	for _, q := range queries {
-		checks = append(checks, func(ctx context.Context, b *Breaches) error { return q.run(ctx, source, id, b) })
+		checks = append(checks, check{q.of, q.Name, func(ctx context.Context, b *Breaches) error { return q.run(ctx, source, id, b) }})
 	}
 	return checks
 }
 
-// all runs checks, and returns their breaches in order. A row that cannot be read is a breach.
-func all(ctx context.Context, checks []check) (b Breaches, err error) {
-	found := make([]Breaches, len(checks))
+// all runs checks, and returns their breaches in order. A row that cannot be read is a breach, and so is a check that the database does not make. open
+// are the promises that were not checked because of that.
+func all(ctx context.Context, checks []check) (b Breaches, open []string, err error) {
+	found, failed := make([]Breaches, len(checks)), make([]bool, len(checks))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atATime)
 	for n, check := range checks {
 		group.Go(func() error {
-			err := check(ctx, &found[n])
-			if errors.Is(err, ErrUnreadable) {
+			err := check.run(ctx, &found[n])
+			switch failed[n] = true; {
+			case errors.Is(err, ErrNotMade):
+				found[n].addBy(check.query, "unreadable", "%v", err)
+			case errors.Is(err, ErrUnreadable):
 				found[n].add("unreadable", "%v", err)
-				return nil
+			default:
+				failed[n] = false
+				return err
 			}
-			return err
+			return nil
 		})
 	}
 	err = group.Wait()
 	unreadable := map[string]bool{} // several checks may meet the same damaged page
 	for n := range found {
-		if shown := found[n].Shown; found[n].Count["unreadable"] == 1 && len(shown) == 1 {
+		if failed[n] {
+			open = append(open, checks[n].of)
+		}
+		if shown := found[n].Shown; found[n].Count["unreadable"] == 1 && len(shown) == 1 && shown[0].Query == "" {
 			if unreadable[shown[0].Text] {
 				continue
 			}
@@ -104,7 +120,7 @@ func all(ctx context.Context, checks []check) (b Breaches, err error) {
 		}
 		b.take(&found[n])
 	}
-	return b, err
+	return b, open, err
 }
 
 // ledgerAudit checks what SQL cannot.

@@ -22,6 +22,7 @@ type Query struct {
 	// SQL has :campaign in place of the campaign's id. Columns named at, or with names ending in _at, are microseconds since 1970.
 	SQL string
 
+	of   string // the promise of its file, which is not checked without it
 	says string // the text of a breach, with names of columns in braces
 }
 
@@ -48,7 +49,7 @@ func queriesOf(promise, file string) (all []Query) {
 		panic(err) // it is embedded
 	}
 	for _, part := range strings.Split(string(text), "-- name: ")[1:] {
-		q := Query{Breaks: promise}
+		q := Query{Breaks: promise, of: promise}
 		name, rest, _ := strings.Cut(part, "\n")
 		q.Name = name
 		for line := range strings.Lines(rest) {

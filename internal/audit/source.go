@@ -11,6 +11,9 @@ import (
 // ErrUnreadable means that a row of a campaign exists and cannot be read. It is a breach of that campaign and ends its audit, but not that of others.
 var ErrUnreadable = errors.New("it cannot be read")
 
+// ErrNotMade means that the database answered a check with an error, such as of a number that is too large to add. The other checks go on.
+var ErrNotMade = errors.New("the check was not made")
+
 // A Source reads a ledger that is audited. [Gate] calls only some of its functions.
 type Source struct {
 	// Each calls each with every row of a query's result: its columns, and their values as text, "" for NULL. It may be called from two goroutines.

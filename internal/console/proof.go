@@ -366,6 +366,9 @@ func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 		all[n].Broken = v.lang.broken(all[n].ID)
 		all[n].Breaches, all[n].Shown = p.of(all[n].ID)
 		all[n].Held = slices.Contains(r.Held, all[n].ID)
+		if !all[n].Held && r.Held != nil && r.Breaches.Count["unreadable"] > 0 && all[n].Checked != answers {
+			all[n].Checked = v.say("확인하지 못했습니다: 아래의 오류를 보십시오.", "This could not be checked: see the errors below.")
+		}
 	}
 	parts := []audit.Breaches{r.Breaches}
 	if p.Gate != nil {

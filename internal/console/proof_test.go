@@ -166,6 +166,26 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 	}
 }
 
+// TestAPromiseWhoseCheckWasNotMadeIsNotSaidToBeChecked has a campaign with a line, of which the database could check P5 alone.
+func TestAPromiseWhoseCheckWasNotMadeIsNotSaidToBeChecked(t *testing.T) {
+	notMade := audit.Breaches{Total: 1, Count: map[string]int64{"unreadable": 1}, Shown: []audit.Breach{{Promise: "unreadable", Query: "over", Text: "the check was not made"}}}
+	h := openHouse(t, func(h *house) {
+		h.config.Prove = func(context.Context, firstcome.CampaignID, *atomic.Int64) (console.Proof, error) {
+			return console.Proof{Ledger: audit.Report{Coupons: 9, Held: []string{"P5"}, Breaches: notMade}}, nil
+		}
+	})
+	b := h.browser()
+	page := "/console/campaigns/" + string(h.campaign("spring", 3)) + "/proof"
+	b.post(page, url.Values{})
+	got := b.await(page, "Verify again").text()
+	if n := strings.Count(got, "This could not be checked: see the errors below."); n != 4 || strings.Contains(got, "This campaign had no line") {
+		t.Errorf("of P1, P3, P4 and P9, %d could not be checked: %s", n, got)
+	}
+	if !strings.Contains(got, "the check was not made") {
+		t.Errorf("the page does not say which check: %s", got)
+	}
+}
+
 func TestOneProofRunsAtATimeAndCanBeStopped(t *testing.T) {
 	begun, stopped := make(chan struct{}, 2), make(chan struct{}, 2)
 	h := openHouse(t, func(h *house) {

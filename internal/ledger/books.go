@@ -45,8 +45,11 @@ func (b *Books) each(ctx context.Context, query string, args []any, each func(co
 		defer rows.Close()
 		err = b.texts(rows, each)
 	}
-	if b.dialect.Damaged(err) {
+	switch {
+	case b.dialect.Damaged(err):
 		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
+	case ctx.Err() == nil && b.dialect.Declined(err):
+		return fmt.Errorf("%w: %w", audit.ErrNotMade, err)
 	}
 	return sqldb.Wrap(err, "run a check of the audit")
 }
@@ -116,7 +119,7 @@ func (b *Books) idsIn(ctx context.Context, table string) (ids []firstcome.Campai
 }
 
 // every reads each row of a query with read, and calls each with the result. It returns audit.ErrUnreadable if read fails, for example
-// because a value does not fit its variable, or if the database reports damage.
+// because a value does not fit its variable, or if the database answers with an error.
 func every[V any](ctx context.Context, b *Books, what string, each func(V), read func(sqldb.Scan) (V, error), query string, args ...any) error {
 	rows, err := b.db.QueryContext(ctx, query, args...)
 	err = sqldb.EachRow(rows, err, func(take sqldb.Scan) error {
@@ -129,7 +132,7 @@ func every[V any](ctx context.Context, b *Books, what string, each func(V), read
 		}
 		return err
 	})
-	if b.dialect.Damaged(err) && !errors.Is(err, audit.ErrUnreadable) {
+	if ctx.Err() == nil && b.dialect.Declined(err) && !errors.Is(err, audit.ErrUnreadable) {
 		err = fmt.Errorf("%w: %w", audit.ErrUnreadable, err)
 	}
 	return sqldb.Wrap(err, "read %s", what)

@@ -49,9 +49,11 @@ type Dialect struct {
 	schema  schema
 	// old is a query of transactions that keep the server from removing old versions of rows: who has it, and its age in
 	// seconds. Its argument is the least age, in seconds. It is empty if there is no such query.
-	old     string
-	examine func(*exam) // adds the findings of Examine that concern only this kind of database
-	backup  string      // the command that copies a snapshot of the ledger. Empty if Backup does that
+	old string
+	// mayMakeTables is a query for whether this user may make tables.
+	mayMakeTables string
+	examine       func(*exam) // adds the findings of Examine that concern only this kind of database
+	backup        string      // the command that copies a snapshot of the ledger. Empty if Backup does that
 }
 
 // open returns connections to the database that a URL names, which open when first used.
@@ -73,7 +75,13 @@ func (d *Dialect) advised(err error) error {
 
 func (d *Dialect) Damaged(err error) bool   { return slices.Contains(d.damagedCodes, d.code(err)) }
 func (d *Dialect) RowLocked(err error) bool { return slices.Contains(d.lockedCodes, d.code(err)) }
-func (d *Dialect) denied(err error) bool    { return slices.Contains(d.deniedCodes, d.code(err)) }
+
+// Declined reports whether the database answered a query with an error, so that other queries may succeed.
+func (d *Dialect) Declined(err error) bool {
+	return d.code(err) != "" && (!d.Shared || d.Classify(err) != unreachable)
+}
+
+func (d *Dialect) denied(err error) bool { return slices.Contains(d.deniedCodes, d.code(err)) }
 
 func (d *Dialect) advice(err error) string { return cmp.Or(trust.Advice(err), d.advise(err)) }
 

@@ -41,3 +41,16 @@ FROM (
 GROUP BY at, action
 HAVING SUM(resolved) <> SUM(logged)
 ORDER BY at, action;
+
+-- name: log_of_none
+-- breaks: log
+-- The audit log names only campaigns that have a row. If another table or the line about its creation names such a campaign, no_campaign finds it. A dead letter that was resolved
+-- may name a campaign that never was.
+-- says: {log_lines} lines of the audit log, the first at {at}, name the campaign "{campaign}", which has no row
+SELECT l.campaign_id AS campaign, COUNT(*) AS log_lines, MIN(l.at) AS at
+FROM audit_log l
+WHERE l.campaign_id IS NOT NULL AND l.action NOT IN ('dead_letter.void', 'dead_letter.replay')
+  AND NOT EXISTS (SELECT 1 FROM campaigns k WHERE k.id = l.campaign_id)
+  AND NOT EXISTS (SELECT 1 FROM audit_log c WHERE c.campaign_id = l.campaign_id AND c.action = 'campaign.create')
+GROUP BY l.campaign_id
+ORDER BY l.campaign_id;
