@@ -16,8 +16,8 @@ import (
 
 func (c *doctorCmd) Help() string {
 	return `doctor reads the flags and the environment of serve. It checks this machine, the ledger's database, Redis and the
-Kafka topics, and needs no more rights there than serve. It disturbs no running server. A FAIL means that serve would
-not start or would break a promise; the exit status is then 1.`
+Kafka topics, and needs no more rights there than serve. It disturbs no running server. A FAIL is to be
+corrected: serve would not start, or claims would be answered 503 or not be safe. The exit status is then 1.`
 }
 
 type doctorCmd struct {
@@ -39,7 +39,7 @@ func (c *doctorCmd) Run(ctx context.Context, t terminal) error {
 		}
 	})
 	if err == nil && findings.Failed() {
-		err = errors.New("serve would not work here: see FAIL above")
+		err = errors.New("there is something to correct: see FAIL above")
 	}
 	return err
 }

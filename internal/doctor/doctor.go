@@ -14,7 +14,7 @@ type Grade string
 const (
 	OK   Grade = "OK"
 	Warn Grade = "WARN" // it works, but something is not as it should be, or could not be read
-	Fail Grade = "FAIL" // serve would not start, or would not keep a promise
+	Fail Grade = "FAIL" // to be corrected: serve would not start, or claims would be answered 503 or not be safe
 )
 
 // A Finding says what was found about one thing, and how to fix it. firstcome doctor prints it as JSON.

@@ -156,7 +156,11 @@ func (e *exam) clock() {
 // schema adds whether there are tables, whether they have this binary's version, and whether they compare ids
 // byte by byte.
 func (e *exam) schema() (there bool) {
-	const what, migrate = "tables", "firstcome migrate, as a user who may make tables"
+	const what = "tables"
+	grade, migrate := doctor.Fail, "firstcome migrate, as a user who may make tables"
+	if e.mayMakeTables() {
+		grade, migrate = doctor.Warn, "nothing: this user may make tables, so the first start of serve does it, or firstcome migrate"
+	}
 	found, err := tablesOf(e.ctx, e.d, e.db)
 	if err != nil {
 		e.unknown(what, err)
@@ -166,19 +170,19 @@ func (e *exam) schema() (there bool) {
 		if foreign := foreigners(found); len(foreign) > 0 {
 			e.Add(doctor.Fail, what, "create database firstcome, for the ledger alone", "the database has tables of something else: %s", strings.Join(foreign, ", "))
 		} else {
-			e.Add(doctor.Fail, what, migrate, "there are none yet")
+			e.Add(grade, what, migrate, "there are none yet")
 		}
 		return false
 	}
 	if err := checkVersion(e.ctx, e.d, e.db); err != nil {
-		fix := "run the newer firstcome"
+		fix := migrate
 		switch {
-		case errors.Is(err, errOlderSchema):
-			fix = migrate
 		case errors.Is(err, errDevelopment):
-			fix, err = adviceDevelopment, errDevelopment
+			grade, fix, err = doctor.Fail, adviceDevelopment, errDevelopment
+		case !errors.Is(err, errOlderSchema):
+			grade, fix = doctor.Fail, "run the newer firstcome"
 		}
-		e.Add(doctor.Fail, what, fix, "%v", err)
+		e.Add(grade, what, fix, "%v", err)
 		return true
 	}
 	if !slices.Contains(found, "identity") {
@@ -193,6 +197,12 @@ func (e *exam) schema() (there bool) {
 		e.Add(doctor.OK, "ids", "", "the columns and the database keep them byte by byte")
 	}
 	return true
+}
+
+// mayMakeTables reports whether the user surely has the right to make tables.
+func (e *exam) mayMakeTables() (may bool) {
+	err := e.db.QueryRowContext(e.ctx, e.d.mayMakeTables).Scan(&may)
+	return err == nil && may
 }
 
 // rights tries statements that need the rights and touch no row.

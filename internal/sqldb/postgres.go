@@ -40,7 +40,8 @@ var PostgreSQL = Dialect{
 			UNION ALL SELECT concat_ws(', ', owner, 'prepared transaction ' || gid), prepared FROM pg_prepared_xacts WHERE database = current_database())
 		SELECT who, extract(epoch FROM clock_timestamp() - began)::bigint FROM found
 		WHERE began <= clock_timestamp() - make_interval(secs => ?) ORDER BY began LIMIT 5`,
-	connector: connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
+	mayMakeTables: `SELECT has_schema_privilege(current_schema(), 'CREATE')`,
+	connector:     connectorPostgreSQL, examine: examinePostgreSQL, backup: "pg_dump --format=custom DATABASE",
 	schema: schema{
 		goose: goose.DialectPostgres, tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`,
 		locker: lockPostgreSQL, check: checkPostgreSQL,
