@@ -64,7 +64,7 @@ func TestTheFileOfTheTokensPublicKeysIsReadAgain(t *testing.T) {
 	stage.Must(t, errors.Join(err1, err2, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600)))
 	check, err := (&tokenFlags{JWTPublicKey: file}).jwt(terminal{})
 	stage.Must(t, err)
-	stage.Must(t, os.WriteFile(file, make([]byte, maxPublicKeys+1), 0o600))
+	stage.Must(t, os.WriteFile(file, make([]byte, 1<<20+1), 0o600))
 	logged := make(stage.Log, 10)
 	stage.Run(t, auth.New(auth.Config{JWT: check, Log: slog.New(slog.NewTextHandler(logged, nil))}).Run)
 	if line := stage.Next(t, "a line of the log", logged); !strings.Contains(line, "the last ones stand") {

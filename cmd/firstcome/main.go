@@ -31,16 +31,24 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends. The second signal ends the process.
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends. The second SIGINT or SIGTERM ends the process. A terminal that is closed
+// may send SIGHUP twice. nohup has SIGHUP ignored, and then it stays so.
 func untilSignal() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	hangUp := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(hangUp, syscall.SIGHUP)
+	}
 	go func() {
-		<-signals
+		select {
+		case <-signals:
+		case <-hangUp:
+		}
 		cancel()
 		<-signals
-		fmt.Fprintln(os.Stderr, "firstcome: a second signal: exit at once")
+		say(func() { fmt.Fprintln(os.Stderr, "firstcome: a second signal: exit at once") })
 		os.Exit(exitFailed)
 	}()
 	return ctx, cancel
@@ -61,7 +69,7 @@ func run(ctx context.Context, args []string, t terminal) int {
 	if err == nil {
 		return exitOK
 	}
-	report(t.err, err, secretsIn(t.env))
+	say(func() { report(t.err, err, secretsIn(t.env)) })
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return exitUsage
 	}
@@ -69,6 +77,16 @@ func run(ctx context.Context, args []string, t terminal) int {
 		return exitMissed
 	}
 	return exitFailed
+}
+
+// say writes the last words of a process, whose reader may be gone.
+func say(write func()) {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		write()
+	}()
+	await(written)
 }
 
 // obey runs one command.

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/sqldb"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 // secretText returns the code secret's text from the environment or from a file: file, or, if that is empty, the file beside the ledger. It returns
@@ -30,7 +30,7 @@ func secretText(t terminal, file, ledgerPath string) ([]byte, error) {
 	case beside:
 		file = secretBeside(ledgerPath)
 	}
-	text, err := os.ReadFile(file)
+	text, err := trust.ReadFile(file)
 	switch {
 	case beside && errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -5,9 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/firstcome/firstcome"
@@ -16,6 +17,7 @@ import (
 	"github.com/firstcome/firstcome/internal/issue"
 	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/internal/sqldb"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 type serveCmd struct {
@@ -39,7 +41,8 @@ type serveCmd struct {
 	LogLevel      string        `enum:"debug,info,warn,error" default:"info" placeholder:"info" help:"Log debug, info, warn or error and above (default: info)."`
 	LogFormat     string        `enum:"text,json" default:"text" placeholder:"text" help:"Log text or json (default: text)."`
 
-	files files
+	files   files
+	dropped func() int64 // how many lines of the log were dropped; nil if there is no log
 }
 
 // files has the contents of the files that the flags name. check reads each file once, because it may be a pipe, as with <(…).
@@ -132,7 +135,10 @@ func (c *serveCmd) checkConsole() []error {
 }
 
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
-	log := newLog(t, c.LogLevel, c.LogFormat)
+	signal.Ignore(syscall.SIGPIPE) // a log that nobody reads any more ends no node
+	log, lines := newLog(t.err, c.LogLevel, c.LogFormat)
+	defer lines.Close()
+	c.dropped = lines.dropped.Load
 	n, err := newNode(ctx, c, log, func(ctx context.Context, l *ledger.Ledger) (bool, error) { return c.mode(ctx, t, l) })
 	if err != nil {
 		return err
@@ -269,19 +275,9 @@ func (c *serveCmd) tls() (*tls.Config, error) {
 	if c.TLSCert == "" || c.TLSKey == "" {
 		return nil, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	certificate, err := trust.Certificate(c.TLSCert, c.TLSKey)
 	if err != nil {
 		return nil, fmt.Errorf("read --tls-cert and --tls-key: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
-}
-
-func newLog(t terminal, word, format string) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(word)) // each word that the flag accepts is a level
-	options := &slog.HandlerOptions{Level: level}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(t.err, options))
-	}
-	return slog.New(slog.NewTextHandler(t.err, options))
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/firstcome/firstcome/internal/auth"
+	"github.com/firstcome/firstcome/internal/trust"
 )
 
 // hasTokens reports whether users' tokens are configured.
@@ -30,41 +30,24 @@ func (c *tokenFlags) jwt(t terminal) (*auth.JWT, error) {
 			errs = append(errs, errors.New("FIRSTCOME_JWT_SECRET and --jwt-secret-file are both set: which secret is meant? Unset one"))
 		}
 		var err error
-		text, err = os.ReadFile(c.JWTSecretFile)
+		text, err = trust.ReadFile(c.JWTSecretFile)
 		errs = append(errs, err)
 	}
 	var err error
 	config.Secret, err = auth.ParseSecret(text)
 	errs = append(errs, err)
 	if c.JWTPublicKey != "" {
-		text, err := readPublicKeys(c.JWTPublicKey)
+		text, err := trust.ReadFile(c.JWTPublicKey)
 		errs = append(errs, err)
 		config.PublicKey = text
 		if file, err := os.Stat(c.JWTPublicKey); err == nil && file.Mode().IsRegular() { // a pipe is read once
-			config.Again = func() ([]byte, error) { return readPublicKeys(c.JWTPublicKey) }
+			config.Again = trust.Again(c.JWTPublicKey)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return auth.NewJWT(config)
-}
-
-// maxPublicKeys limits the size in bytes of the file with the tokens' public keys, which is read every second. A set of 32 keys with their certificates
-// has a tenth of it.
-const maxPublicKeys = 1 << 20
-
-func readPublicKeys(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPublicKeys+1))
-	if err == nil && len(text) > maxPublicKeys {
-		err = fmt.Errorf("%s has more than %d bytes: is it the tokens' public keys?", file, maxPublicKeys)
-	}
-	return text, err
 }
 
 // refuseOrphans refuses settings of tokens if no tokens are configured: an

@@ -92,6 +92,9 @@ func (n *node) open(ctx context.Context, admit admission) error {
 	if err := n.compareSecret(ctx); err != nil {
 		return err
 	}
+	if n.flags.dropped != nil {
+		n.monitor.WatchLog(n.flags.dropped)
+	}
 	n.monitor.WatchLedger(n.ledger)
 	if err := n.openFacts(); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -141,7 +140,7 @@ func (t *topic) logIn(text string, options url.Values, secured bool) error {
 	case has && file != "":
 		return fmt.Errorf("the password is in the URL and in %s: name it once", passwordOption)
 	case file != "":
-		read, err := os.ReadFile(file)
+		read, err := trust.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("%s: %w", passwordOption, err)
 		}

@@ -59,6 +59,11 @@ func (m *Monitor) Warn(text string, args ...any) {
 	m.log.Warn(text, args...)
 }
 
+// WatchLog adds the metric of the log's lines that were dropped.
+func (m *Monitor) WatchLog(dropped func() int64) {
+	m.registry.MustRegister(counterFunc("firstcome_log_dropped_lines_total", "Lines of the log that were dropped because nobody read it.", dropped))
+}
+
 // latencies are the buckets of durations, in seconds: from a claim answered from memory to twice the time-out of a gate call.
 var latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 )
 
 // The options of a server's URL, by libpq's names for them. Each names a PEM file.
@@ -38,7 +37,7 @@ func (f Files) Apply(c *tls.Config) error {
 		return fmt.Errorf("%s and %s go together: name both or neither", CertOption, KeyOption)
 	}
 	if f.Root != "" {
-		text, err := os.ReadFile(f.Root)
+		text, err := ReadFile(f.Root)
 		if err != nil {
 			return fmt.Errorf("%s: %w", RootOption, err)
 		}
@@ -48,13 +47,26 @@ func (f Files) Apply(c *tls.Config) error {
 		}
 	}
 	if f.Cert != "" {
-		own, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		own, err := Certificate(f.Cert, f.Key)
 		if err != nil {
 			return fmt.Errorf("%s and %s: %w", CertOption, KeyOption, err)
 		}
 		c.Certificates = []tls.Certificate{own}
 	}
 	return nil
+}
+
+// Certificate reads a certificate with its chain, and its private key, from PEM files.
+func Certificate(cert, key string) (tls.Certificate, error) {
+	chain, err := ReadFile(cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	private, err := ReadFile(key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, private)
 }
 
 // Advice returns what to do about an error of a connection that failed because of TLS, or "" for any other error.
