@@ -24,7 +24,7 @@ type buffer struct {
 	stopped chan struct{}
 }
 
-// newLog returns a log to w, and its buffer. Close the buffer when nothing is to be logged any more.
+// newLog returns a log to w, and its buffer. Close the buffer after the last line.
 func newLog(w io.Writer, word, format string) (*slog.Logger, *buffer) {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(word)) // each word that the flag accepts is a level

@@ -135,7 +135,7 @@ func (c *serveCmd) checkConsole() []error {
 }
 
 func (c *serveCmd) Run(ctx context.Context, t terminal) error {
-	signal.Ignore(syscall.SIGPIPE) // a log that nobody reads any more ends no node
+	signal.Ignore(syscall.SIGPIPE) // a log whose reader is gone ends no node
 	log, lines := newLog(t.err, c.LogLevel, c.LogFormat)
 	defer lines.Close()
 	c.dropped = lines.dropped.Load

@@ -27,7 +27,7 @@ type Report struct {
 	Lines    int64                `json:"lost_lines,omitempty"`   // generations of its waiting line that its gate lost
 	Missing  int64                `json:"missing,omitempty"`      // numbers above the drained number, on their way to the ledger
 	Breaches Breaches             `json:"breaches"`
-	// Held are the promises that this audit checked, and not those of which a check could not be made. Only clients' answers show whether the others were kept: see Answers.
+	// Held are the promises that this audit checked, and not a promise whose check could not be made. Only clients' answers show whether the others were kept: see Answers.
 	Held []string `json:"held"`
 }
 

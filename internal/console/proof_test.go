@@ -166,7 +166,7 @@ func TestABreachIsNeverShownAsKept(t *testing.T) {
 	}
 }
 
-// TestAPromiseWhoseCheckWasNotMadeIsNotSaidToBeChecked has a campaign with a line, of which the database could check P5 alone.
+// TestAPromiseWhoseCheckWasNotMadeIsNotSaidToBeChecked has a campaign with a line. The database could check only P5.
 func TestAPromiseWhoseCheckWasNotMadeIsNotSaidToBeChecked(t *testing.T) {
 	notMade := audit.Breaches{Total: 1, Count: map[string]int64{"unreadable": 1}, Shown: []audit.Breach{{Promise: "unreadable", Query: "over", Text: "the check was not made"}}}
 	h := openHouse(t, func(h *house) {

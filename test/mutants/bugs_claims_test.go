@@ -133,6 +133,11 @@ var claimsBugs = []mutant{
 		pkg: "./internal/record", test: "TestF53",
 	},
 	{
+		bug:  "a claim is answered whose file was moved before its commit",
+		file: "internal/sqldb/sqlite_tx.go", old: "		err = w.db.files.look() //", new: "		_ = w.db.files.look() //",
+		pkg: "./internal/ledger", test: "TestF67AFileThatMovesDuringATransactionIsNoAnswer",
+	},
+	{
 		bug:  "SQLite's gate ignores a new closing time",
 		file: "internal/campaign/stock.go", old: "sqldb.Time(&s.OpensAt), sqldb.Time(&s.ClosesAt), &s.Paused", new: "sqldb.Time(&s.OpensAt), sqldb.Time(new(time.Time)), &s.Paused",
 		pkg: "./internal/ledger", test: "TestTheSQLiteGateConforms",
