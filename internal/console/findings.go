@@ -93,7 +93,7 @@ var breachWords = map[string]sentence{
 	"P9":         {"대기열의 순번이 지켜지지 않았거나, 대기열의 합이 맞지 않습니다.", "Places in line were not kept, or the line does not add up."},
 	"changes":    {"변경 이력과 캠페인의 지금 상태가 맞지 않습니다.", "The campaign does not match its changes."},
 	"counters":   {"캠페인에 적힌 수나 시각이 쿠폰과 맞지 않습니다.", "The campaign's counters or times do not agree with its coupons."},
-	"facts":      {"이벤트 기록이 쿠폰과 맞지 않습니다.", "The facts do not agree with the coupons."},
+	"facts":      {"발급 기록이 쿠폰과 맞지 않습니다.", "The facts do not agree with the coupons."},
 	"identity":   {"ID나 쿠폰 코드가 이 캠페인의 것이 아닙니다.", "An id or a code is not of this campaign."},
 	"letters":    {"기록 실패 건의 내용이 서로 맞지 않습니다.", "A dead letter contradicts itself."},
 	"log":        {"감사 로그가 변경이나 발급과 맞지 않습니다.", "The audit log does not agree with the changes or issues."},

@@ -201,7 +201,7 @@ func (d *day) provesAndReports() {
 	d.Go(d.url + "/console/campaigns/autumn/proof")
 	d.looks("아직 검증하지 않았습니다.", "It has not been verified yet.")
 	d.Press("form[action$='/proof'] button")
-	d.looks("확인한 약속을 모두 준수했습니다", "Every promise that was checked was kept")
+	d.looks("확인한 약속을 모두 지켰습니다", "Every promise that was checked was kept")
 	d.Press("a[href$='/report']")
 	d.looks("발급한 번호 4", "Numbers issued 4")
 	d.Go(d.url + "/console/campaigns/autumn/changes")

@@ -138,7 +138,7 @@ func TestWhatIsFoundIsSaidInKorean(t *testing.T) {
 	}
 	runs.lang, sees.lang = "ko", "ko"
 	for path, wants := range map[string][]string{
-		health: {"문제 디스크 공간 공간이 모자라거나 읽을 수 없습니다.", "문제 Redis 메모리 "}, proof: {"한 사람이 유효한 쿠폰을 두 장 가진 적이 있습니다.", "facts 이벤트 기록이 쿠폰과 맞지 않습니다."},
+		health: {"문제 디스크 공간 공간이 모자라거나 읽을 수 없습니다.", "문제 Redis 메모리 "}, proof: {"한 사람이 유효한 쿠폰을 두 장 가진 적이 있습니다.", "facts 발급 기록이 쿠폰과 맞지 않습니다."},
 		unproved: {"검증하지 못했습니다. 원장이나 게이트를 끝까지 읽지 못했습니다."},
 	} {
 		for _, want := range wants {

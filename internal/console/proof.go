@@ -341,21 +341,21 @@ func (c *proofHandlers) stop(v *view) error {
 // promises returns the result for each promise, and for the records that the checks rely on.
 func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 	r := &p.Ledger
-	numbers := v.say("1부터 빠진 번호가 없는지 봤습니다.", "Is each number from 1 up a coupon, a dead letter, lost or on its way?")
+	numbers := v.say("1부터 빠진 번호가 없는지 확인했습니다.", "Is each number from 1 up a coupon, a dead letter, lost or on its way?")
 	if p.Gate != nil {
-		numbers += " " + v.say("게이트가 가진 쿠폰이 원장에 있거나 오는 중인지 봤습니다.", "Is each coupon that the gate has in the ledger, or on its way?")
+		numbers += " " + v.say("게이트가 가진 쿠폰이 원장에 있거나 오는 중인지 확인했습니다.", "Is each coupon that the gate has in the ledger, or on its way?")
 	}
-	answers := v.say("답을 받은 쪽의 기록이 있어야 볼 수 있습니다: firstcome load", "This takes the answers that clients got: firstcome load")
+	answers := v.say("클라이언트가 받은 응답 기록이 필요합니다(firstcome load로 확인).", "This needs the answers that clients got: firstcome load checks it.")
 	all := []promiseRow{
-		{ID: "P1", Promise: v.say("초과 발급 없음", "Never more"), Checked: v.say("유효한 쿠폰이 어느 순간에도 수량을 넘지 않았는지, 번호마다 셌습니다.", "At every number: were more coupons in force than the quantity at that time?"), Rows: r.Coupons},
+		{ID: "P1", Promise: v.say("초과 발급 없음", "Never more"), Checked: v.say("유효한 쿠폰이 한 번이라도 수량을 넘었는지 번호마다 확인했습니다.", "At every number: were more coupons in force than the quantity at that time?"), Rows: r.Coupons},
 		{ID: "P2", Promise: v.say("조기 마감 없음", "Never fewer"), Checked: answers},
-		{ID: "P3", Promise: v.say("1인 1매", "One per user"), Checked: v.say("유효한 쿠폰을 두 장 가진 사람을 찾았습니다.", "Does any user hold two coupons in force?"), Rows: r.Coupons},
-		{ID: "P4", Promise: v.say("선착순", "First come, first served"), Checked: v.say("번호의 순서와 발급 시각의 순서를 맞췄습니다.", "Do numbers and times rise together?"), Rows: r.Coupons},
+		{ID: "P3", Promise: v.say("1인 1매", "One per user"), Checked: v.say("유효한 쿠폰을 두 장 가진 사람이 있는지 확인했습니다.", "Does any user hold two coupons in force?"), Rows: r.Coupons},
+		{ID: "P4", Promise: v.say("선착순", "First come, first served"), Checked: v.say("번호 순서와 발급 시각 순서가 같은지 확인했습니다.", "Do numbers and times rise together?"), Rows: r.Coupons},
 		{ID: "P5", Promise: v.say("유실 없음", "Kept"), Checked: numbers, Rows: r.Coupons + r.Letters + r.Lost},
 		{ID: "P6", Promise: v.say("안전한 재시도", "Asking again is safe"), Checked: answers},
 		{ID: "P7", Promise: v.say("거절 사유", "A refusal says why"), Checked: answers},
 		{ID: "P8", Promise: v.say("불확실하면 503", "An error means unknown"), Checked: answers},
-		{ID: "P9", Promise: v.say("순번 유지", "A place is kept"), Checked: v.say("순번의 순서와 번호의 순서가 같은지, 발급·취소·종료의 합이 맞는지 확인했습니다.", "Do tickets and numbers rise together, and do served, left and ended add up?"), Rows: r.Coupons},
+		{ID: "P9", Promise: v.say("순번 유지", "A place is kept"), Checked: v.say("순번 순서와 번호 순서가 같은지, 발급·취소·종료의 합이 맞는지 확인했습니다.", "Do tickets and numbers rise together, and do served, left and ended add up?"), Rows: r.Coupons},
 	}
 	if len(r.Held) > 0 && !slices.Contains(r.Held, "P9") { // the proof of an older version does not say what it checked
 		all[8].Checked = v.say("이 캠페인에는 대기열이 없었습니다.", "This campaign had no line.")
