@@ -21,6 +21,7 @@ var findingWords = map[string]struct{ name, advice string }{
 	"read_only":                          {"read_only", "쓸 수 없는 서버입니다. 주 서버의 주소를 쓰세요."},
 	"settings":                           {"세션 설정", "세션에 정한 설정이 적용되지 않거나 읽을 수 없습니다. 중간의 풀러나 프록시가 SET을 버리거나 바꾸지 않게 하세요."},
 	"cluster":                            {"Galera 클러스터", "모든 노드가 클러스터의 한 서버에만 연결하게 하세요. 그 서버는 Primary이고 Synced여야 합니다."},
+	"semi-synchronous replication":       {"반동기 복제", "확인 응답을 보내는 복제 서버가 없거나, 응답 없이 커밋하게 되는 설정입니다. 복제 서버를 다시 연결하고 rpl_semi_sync_master_timeout을 하루 이상으로 하세요. 아니면 장애 조치 때 기록되었다고 안내한 쿠폰이 유실될 수 있습니다."},
 	"max_allowed_packet":                 {"max_allowed_packet", "16M로 하세요. 너무 작으면 쿠폰을 한꺼번에 기록할 수 없습니다."},
 	"sessions":                           {"세션", "세션마다 서버 프로세스가 따로 있지 않습니다. 풀러가 트랜잭션이 아니라 세션을 나누게 하세요: pool_mode = session"},
 	"isolation":                          {"격리 수준", "READ COMMITTED로 실행되지 않거나 읽을 수 없습니다. 풀러와 binlog_format 설정을 확인하세요."},

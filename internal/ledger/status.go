@@ -81,10 +81,12 @@ func (rd *Reads) List(ctx context.Context, f Listing) ([]Status, error) {
 // likeEscaped escapes the wildcards of LIKE.
 var likeEscaped = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
-// Counts are the numbers of dead letters and changes that wait for an operator or for the gate.
+// Counts are the numbers of dead letters and changes that wait for an operator or for the gate, and whether commits are replicated.
 type Counts struct {
 	Letters int64 // open dead letters
 	Pending int64 // changes that this node's gate lacks
+	// Unreplicated is true if the ledger's server commits without a replica although it is set to wait for one.
+	Unreplicated bool
 }
 
 // Counts returns the current counts.
@@ -94,6 +96,9 @@ func (rd *Reads) Counts(ctx context.Context) (Counts, error) {
 		(SELECT count(*) FROM dead_letters WHERE resolved_at IS NULL),
 		(SELECT count(*) FROM campaigns c JOIN changes h ON h.campaign_id = c.id AND h.version > c.applied
 			WHERE c.applied < c.version AND c.gate = ? AND c.secret = ?)`, rd.rows.Gate, rd.rows.Fingerprint).Scan(&c.Letters, &c.Pending)
+	if err == nil {
+		c.Unreplicated, err = rd.db.Lapsed(ctx)
+	}
 	return c, sqldb.Wrap(err, "count what waits in the ledger")
 }
 

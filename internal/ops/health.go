@@ -168,6 +168,9 @@ func (h *Health) ledgerState(ctx context.Context) string {
 	if h.unwritten.Load() {
 		return "did not take the last write: the log says why"
 	}
+	if counts, err := h.ledger.Reads.Counts(ctx); err == nil && counts.Unreplicated {
+		return "commits without the replica that it should wait for: firstcome doctor says what to do"
+	}
 	return "ok"
 }
 

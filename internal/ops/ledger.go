@@ -53,6 +53,7 @@ func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 			describe("firstcome_open_dead_letters", "Dead letters in the ledger that nobody has replayed or voided."),
 			describe("firstcome_pending_changes", "Changes in the ledger that the gate lacks."),
 			describe("firstcome_ledger_old_transaction_seconds", "Age of the oldest transaction that keeps PostgreSQL from removing old rows, if it is above a minute and this user may see it."),
+			describe("firstcome_ledger_unreplicated", "1 if the ledger's server commits without a replica although it is set to wait for one."),
 		},
 		ask: func() ([]float64, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
@@ -66,7 +67,11 @@ func (m *Monitor) WatchLedger(l *ledger.Ledger) {
 				m.Warn("an old transaction keeps PostgreSQL from removing old rows, and claims get slower", "who", who, "age", age,
 					"fix", "end it: firstcome doctor says how")
 			}
-			return []float64{float64(counts.Letters), float64(counts.Pending), age.Seconds()}, err
+			unreplicated := 0.0
+			if counts.Unreplicated {
+				unreplicated = 1
+			}
+			return []float64{float64(counts.Letters), float64(counts.Pending), age.Seconds(), unreplicated}, err
 		},
 	})
 }

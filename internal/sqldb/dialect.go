@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
@@ -50,6 +51,8 @@ type Dialect struct {
 	// old is a query of transactions that keep the server from removing old versions of rows: who has it, and its age in
 	// seconds. Its argument is the least age, in seconds. It is empty if there is no such query.
 	old string
+	// lapsed reports whether the server commits without the replica that it is set to wait for. It is nil if no server does.
+	lapsed func(context.Context, *sql.DB) (bool, error)
 	// mayMakeTables is a query for whether this user may make tables.
 	mayMakeTables string
 	examine       func(*exam) // adds the findings of Examine that concern only this kind of database

@@ -108,7 +108,12 @@ func (e *exam) reach(name string) bool {
 
 // settings returns the rows of a query as a map from name to value.
 func (e *exam) settings(query string) (map[string]string, error) {
-	rows, err := e.db.QueryContext(e.ctx, query)
+	return namedValues(e.ctx, e.db, query)
+}
+
+// namedValues returns the rows of a query as a map from name to value. Names are in lower case.
+func namedValues(ctx context.Context, db *sql.DB, query string) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, query)
 	all := map[string]string{}
 	return all, EachRow(rows, err, func(take Scan) error {
 		var name, value string

@@ -30,7 +30,7 @@ var MySQL = Dialect{
 	lockedCodes:  []string{"1205"},                                         // ER_LOCK_WAIT_TIMEOUT
 	deniedCodes:  []string{"1044", "1045", "1142", "1143", "1227", "1370"}, // for a database, at all, for a table, a column, a privilege, a routine
 	session:      sessionMySQL, shown: `SHOW SESSION VARIABLES WHERE Variable_name IN (%s)`,
-	connector: connectorMySQL,
+	connector: connectorMySQL, lapsed: lapsedMySQL,
 	mayMakeTables: `SELECT count(*) > 0 FROM (SELECT privilege_type FROM information_schema.user_privileges
 		UNION ALL SELECT privilege_type FROM information_schema.schema_privileges WHERE database() LIKE table_schema) AS own WHERE privilege_type = 'CREATE'`,
 	examine: examineMySQL, backup: "mariadb-dump --single-transaction DATABASE, or mysqldump",
@@ -228,6 +228,7 @@ func examineMySQL(e *exam) {
 		e.Hold(packet >= leastPacket, doctor.Fail, "max_allowed_packet", "set it to 16M: else a batch of coupons is refused", "%d bytes", packet)
 	}
 	e.binlog(s)
+	e.semisync()
 	if s["wsrep_on"] == "ON" {
 		e.galera()
 	}

@@ -227,4 +227,9 @@ var claimsBugs = []mutant{
 		file: "internal/sqldb/session.go", old: `there && !equal(value, s.value)`, new: "there && false",
 		pkg: "./internal/ledger", test: "TestASettingThatASessionDoesNotKeepIsFound",
 	},
+	{
+		bug:  "semi-synchronous replication that has lapsed is taken for replication",
+		file: "internal/sqldb/semisync.go", old: `s["rpl_semi_sync_master_status"] != "ON" ||`, new: "",
+		pkg: "./internal/ops", test: "TestF59ALapsedSemiSynchronousReplicationIsShown",
+	},
 }
