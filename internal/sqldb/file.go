@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,8 +57,8 @@ func checkNames(path string) error {
 }
 
 // SQLite goes on with an open file that was moved or deleted: it reads and writes what the next start will not find.
-// So each transaction, before it begins and before it is answered, makes sure that the names of the ledger still lead
-// to its open files, and reads go by what the last such look found. The log counts too, because it has the latest
+// So each transaction, before it is answered, makes sure that the names of the ledger still lead to its open files. While
+// they do not, no transaction begins. Reads go by what the last such look found. The log counts too, because it has the latest
 // coupons, and so does the log's index, by which SQLite finds other processes.
 
 // lookEvery is how often the names are looked at while no transaction runs.
@@ -104,7 +105,7 @@ func (d *DB) openFiles(ctx context.Context, called string) (*openFiles, error) {
 			}
 		}
 	}
-	f := &openFiles{names: []string{called, d.path, d.path + "-wal", d.path + "-shm"}}
+	f := &openFiles{names: slices.Compact([]string{called, d.path, d.path + "-wal", d.path + "-shm"})}
 	for _, name := range f.names {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -117,7 +118,7 @@ func (d *DB) openFiles(ctx context.Context, called string) (*openFiles, error) {
 }
 
 // look compares the names with the open files. A file that is back under its name is accepted: it is the same file,
-// this process kept its locks, and nothing was written while it was away.
+// and this process kept its locks. What it wrote before it noticed is in the file, and was not answered.
 func (f *openFiles) look() error {
 	if f == nil {
 		return nil

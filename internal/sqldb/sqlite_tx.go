@@ -45,7 +45,11 @@ func (w *writer) transaction(jobs int, do func(*Tx) error) error {
 
 func (w *writer) Begin() error {
 	w.tx.Begin()
-	if err := w.db.files.look(); err != nil { // before a connection would make a new file
+	err := w.db.files.last()
+	if err != nil || w.conn == nil { // a new connection would make a new file under the name
+		err = w.db.files.look()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", errDriver, err)
 	}
 	if w.conn == nil {
@@ -56,7 +60,7 @@ func (w *writer) Begin() error {
 		w.conn = &connection{conn: conn, prepared: map[string]*sql.Stmt{}}
 		w.tx.Statements = w.conn
 	}
-	_, err := w.conn.Exec(`BEGIN IMMEDIATE`)
+	_, err = w.conn.Exec(`BEGIN IMMEDIATE`)
 	return err
 }
 
