@@ -18,14 +18,15 @@ import (
 
 // A steerPage has everything that changes a campaign.
 type steerPage struct {
-	Row     campaignRow
-	Version int64
-	Paused  bool
-	Closed  bool
-	Pace    *firstcome.Pace
-	Logged  bool   // places are also kept in Kafka
-	Ask     *asked // a change that must be confirmed by typing the campaign's name; nil if none
-	Wrong   string
+	Row      campaignRow
+	Version  int64
+	Paused   bool
+	Closed   bool
+	Pace     *firstcome.Pace
+	Logged   bool              // places are also kept in Kafka
+	Ask      *asked            // a change that must be confirmed by typing the campaign's name; nil if none
+	Wrong    map[string]string // by field
+	Quantity string            // as typed, if it is wrong
 }
 
 // PerSecond returns the pace as the form shows it, or "" if there is no pace or no limit.
@@ -59,9 +60,10 @@ type asked struct {
 // steerHandlers change a running campaign.
 type steerHandlers struct{ *core }
 
-func (c *steerHandlers) show(v *view) error { return c.render(v, http.StatusOK, nil, "") }
+func (c *steerHandlers) show(v *view) error { return c.render(v, http.StatusOK, nil, "", "") }
 
-func (c *steerHandlers) render(v *view, status int, ask *asked, wrong string) error {
+// render shows the page, with what is wrong with a field if it is not empty.
+func (c *steerHandlers) render(v *view, status int, ask *asked, field, wrong string) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -70,7 +72,10 @@ func (c *steerHandlers) render(v *view, status int, ask *asked, wrong string) er
 	if err != nil {
 		return err
 	}
-	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Logged: s.Log != nil && (s.Pace != nil || waits(now)), Ask: ask, Wrong: wrong}
+	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Logged: s.Log != nil && (s.Pace != nil || waits(now)), Ask: ask}
+	if wrong != "" {
+		page.Wrong, page.Quantity = map[string]string{field: wrong}, v.form.Get("quantity")
+	}
 	return v.renderOf(tabsOf(&s, "steer"), status, "steer", v.say("진행 관리", "Operate"), page)
 }
 
@@ -96,6 +101,30 @@ func (v *view) doneAt(id firstcome.CampaignID, what string) error {
 	return v.redirectDone(Root+"/campaigns/"+string(id), nil, what)
 }
 
+// saidAt is doneAt for an act that has words of its own.
+func (v *view) saidAt(id firstcome.CampaignID, done sentence) error {
+	return v.redirectSaid(Root+"/campaigns/"+string(id), nil, done)
+}
+
+// quantitySet returns the sentence about a new quantity.
+func quantitySet(n int64) sentence {
+	if n == firstcome.Unlimited {
+		return sentence{"수량을 무제한으로 변경했습니다.", "The quantity is now unlimited."}
+	}
+	return inBoth("수량을 %s장으로 변경했습니다.", "The quantity is now %s.", english.number(n))
+}
+
+// paceSet returns the sentence about a new pace.
+func paceSet(p *firstcome.Pace) sentence {
+	switch {
+	case p == nil:
+		return sentence{"대기열을 사용하지 않도록 변경했습니다.", "There is no line now."}
+	case p.PerSecond == 0:
+		return sentence{"대기열에 최대한 빠르게 발급하도록 변경했습니다.", "The line is now served as fast as possible."}
+	}
+	return inBoth("대기열 속도를 초당 %s장으로 변경했습니다.", "The pace of the line is now %s coupons a second.", english.number(p.PerSecond))
+}
+
 // switchTo pauses, resumes or closes a campaign. To close it, a person must type its name or ID.
 func (c *steerHandlers) switchTo(v *view) error {
 	s, version, err := v.shownStatus()
@@ -108,7 +137,7 @@ func (c *steerHandlers) switchTo(v *view) error {
 		return errLost
 	}
 	if to == ledger.Close && version == s.Version && !v.typed(&s) {
-		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "close"}, v.notTyped())
+		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "close"}, "typed", v.notTyped())
 	}
 	if _, err := c.Operator.Switch(v.r.Context(), v.who.Actor, s.ID, version, to); err != nil {
 		return err
@@ -127,7 +156,7 @@ func (v *view) notTyped() string {
 	if v.form.Get("typed") == "" {
 		return ""
 	}
-	return v.say("이름이나 ID가 다릅니다. 아무것도 바뀌지 않았습니다.", "That is neither the name nor the id. Nothing was changed.")
+	return v.say("이름이나 ID가 일치하지 않습니다. 아무것도 변경되지 않았습니다.", "That is neither the name nor the id. Nothing was changed.")
 }
 
 // changeQuantity raises or lowers the quantity if the campaign's name or ID was typed.
@@ -142,17 +171,17 @@ func (c *steerHandlers) changeQuantity(v *view) error {
 		quantity, err = firstcome.Unlimited, nil
 	}
 	if err != nil || quantity < 0 {
-		return c.render(v, http.StatusUnprocessableEntity, nil, v.say("수량은 0 이상의 정수입니다.", "A quantity is a whole number from 0 up."))
+		return c.render(v, http.StatusUnprocessableEntity, nil, "quantity", v.say("수량은 0 이상의 정수로 입력하세요.", "A quantity is a whole number from 0 up."))
 	}
 	if quantity != s.Quantity && version == s.Version && !v.typed(&s) {
 		ask := asked{Do: "quantity", More: quantity > s.Quantity, Unlimited: quantity == firstcome.Unlimited, From: v.lang.quantity(s.Quantity), To: v.lang.quantity(quantity), Value: text}
-		return c.render(v, http.StatusUnprocessableEntity, &ask, v.notTyped())
+		return c.render(v, http.StatusUnprocessableEntity, &ask, "typed", v.notTyped())
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, s.ID, version, func(t *firstcome.Terms) { t.Quantity = quantity })
 	if err != nil {
 		return err
 	}
-	return v.doneAt(s.ID, "changed")
+	return v.saidAt(s.ID, quantitySet(quantity))
 }
 
 // changePace changes the pace of the line, adds a line or removes it.
@@ -167,7 +196,7 @@ func (c *steerHandlers) changePace(v *view) error {
 	}
 	pace, wrong := v.formPace()
 	if wrong != "" {
-		return c.render(v, http.StatusUnprocessableEntity, nil, wrong)
+		return c.render(v, http.StatusUnprocessableEntity, nil, "per_second", wrong)
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, id, version, func(t *firstcome.Terms) {
 		if t.Pace = pace; pace == nil {
@@ -177,7 +206,7 @@ func (c *steerHandlers) changePace(v *view) error {
 	if err != nil {
 		return err
 	}
-	return v.doneAt(id, "changed")
+	return v.saidAt(id, paceSet(pace))
 }
 
 // formPace parses the pace of a form. If it is invalid, formPace returns an error message.
@@ -190,7 +219,7 @@ func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(v.form.Get("per_second")), 10, 64)
 	if err != nil || n < 1 || n > firstcome.MaxPace {
-		return nil, v.say("속도는 초당 1장부터 %s장까지입니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
+		return nil, v.say("속도는 초당 1장에서 %s장까지 지정할 수 있습니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
 	}
 	return &firstcome.Pace{PerSecond: n}, ""
 }
@@ -263,7 +292,7 @@ func (c *steerHandlers) rebuild(v *view) error {
 		return firstcome.ErrStale
 	}
 	if !v.typed(&s) {
-		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.lang.mostLost(&s)}, v.notTyped())
+		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.lang.mostLost(&s)}, "typed", v.notTyped())
 	}
 	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, recovery.Order{IfLost: true}); err != nil {
 		return err

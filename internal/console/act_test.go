@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +104,38 @@ func TestThePaceIsChangedAndTakenAway(t *testing.T) {
 	}
 }
 
+// TestWhatWasChangedIsSaid in both languages, also if the language changes after the change.
+func TestWhatWasChangedIsSaid(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	for _, c := range []struct {
+		path   string
+		form   url.Values
+		ko, en string
+	}{
+		{"quantity", url.Values{"quantity": {"5000"}}, "수량을 5,000장으로 변경했습니다.", "The quantity is now 5,000."},
+		{"quantity", url.Values{"unlimited": {"yes"}}, "수량을 무제한으로 변경했습니다.", "The quantity is now unlimited."},
+		{"pace", url.Values{"line": {"fast"}}, "대기열에 최대한 빠르게 발급하도록 변경했습니다.", "The line is now served as fast as possible."},
+		{"pace", url.Values{"line": {"paced"}, "per_second": {"2000"}}, "대기열 속도를 초당 2,000장으로 변경했습니다.", "The pace of the line is now 2,000 coupons a second."},
+		{"pace", url.Values{"line": {"none"}}, "대기열을 사용하지 않도록 변경했습니다.", "There is no line now."},
+		{"terms", url.Values{"name": {"설날"}, "benefit": {"30%"}, "quantity": {"20"}}, "조건을 변경했습니다: 이름, 수량, 혜택", "Changed: name, quantity, benefit"},
+		{"switch", url.Values{"to": {"pause"}}, "일시중지했습니다.", "Paused."},
+	} {
+		b.lang = "ko"
+		c.form.Set("version", b.get("/console/campaigns/spring/steer").version())
+		c.form.Set("typed", "spring")
+		got := b.post("/console/campaigns/spring/"+c.path, c.form)
+		if !strings.Contains(got.text(), c.ko) {
+			t.Errorf("%s: no %q in %s", c.path, c.ko, got.text())
+		}
+		b.lang = "en"
+		if got := b.get(got.uri); !strings.Contains(got.text(), c.en) {
+			t.Errorf("%s: no %q in %s", c.path, c.en, got.text())
+		}
+	}
+}
+
 // TestTheFormsShowTheLine: the number of users in line comes from the gate, and is unknown while the gate does not answer.
 func TestTheFormsShowTheLine(t *testing.T) {
 	blind := func(h *house) { h.config.Watcher.Ledger = &failing{Reads: h.ledger.Reads, err: errAway} }
@@ -129,7 +163,7 @@ func TestANewCampaignIsCheckedFirstAndMadeOnce(t *testing.T) {
 		"benefit": {"30% 할인"}, "valid_for": {"7"}, "valid_unit": {"days"}, "id": {"chuseok"}, "step": {"check"},
 	}
 	got := b.post("/console/campaigns", form)
-	for _, want := range []string{"Before it opens", "2026-12-01 10:00:00 KST = 2026-12-01 01:00:00 UTC", "in 8 days", "100 a second: 50 s"} {
+	for _, want := range []string{"Before it opens", "2026-12-01 10:00:00 KST = 2026-12-01 01:00:00 UTC", "in 8 days", "100 a second (about 50 s until all are issued)"} {
 		if !strings.Contains(got.text(), want) {
 			t.Errorf("no %q in %s", want, got.text())
 		}
@@ -170,13 +204,76 @@ func TestWhatIsWrongWithANewCampaignStandsAtItsField(t *testing.T) {
 			form.Set("line", "paced")
 		}
 		got := b.post("/console/campaigns", form)
-		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
-			t.Errorf("%s %q: %d %s", field, value, got.status, got.text())
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) || focused(got) != field {
+			t.Errorf("%s %q: %d, the focus is on %q: %s", field, value, got.status, focused(got), got.text())
 		}
 	}
 	found, err := h.ledger.Reads.Campaigns(t.Context(), "", 9)
 	if stage.Must(t, err); len(found) != 0 {
 		t.Errorf("%d are made", len(found))
+	}
+}
+
+// focused returns the name of the wrong field that has the focus. It returns something else if there is not one such field.
+func focused(page shown) string {
+	fields := regexp.MustCompile(`<(?:input|textarea)[^>]*? autofocus[^>]*>`).FindAllString(page.body, -1)
+	if len(fields) != 1 || !strings.Contains(fields[0], `aria-invalid="true"`) || !strings.Contains(page.body, `id="`+between(fields[0], `aria-describedby="`)+`"`) {
+		return fmt.Sprint(fields)
+	}
+	return between(fields[0], `name="`)
+}
+
+// between returns what follows a text, up to the next quote.
+func between(text, after string) string {
+	_, rest, _ := strings.Cut(text, after)
+	found, _, _ := strings.Cut(rest, `"`)
+	return found
+}
+
+// TestTheFocusGoesToTheFirstWrongField, and to no other element, on every page with a form.
+func TestTheFocusGoesToTheFirstWrongField(t *testing.T) {
+	h := openHouse(t)
+	h.campaign("spring", 10)
+	b := h.browser()
+	two := url.Values{"name": {"a"}, "quantity": {"many"}, "closes_at": {"1"}, "answer": {"recorded"}, "step": {"check"}, "version": {"1"}}
+	with := func(name, value string, more ...string) url.Values {
+		form := url.Values{"version": {"1"}, name: {value}}
+		for n := 0; n < len(more); n += 2 {
+			form.Set(more[n], more[n+1])
+		}
+		return form
+	}
+	for _, c := range []struct {
+		path  string
+		form  url.Values // nil for a GET
+		field string
+	}{
+		{"/campaigns", two, "quantity"},
+		{"/campaigns", with("waitlist", "on", "name", "a", "answer", "recorded"), "waitlist"},
+		{"/campaigns/spring/terms", two, "quantity"},
+		{"/campaigns/spring/terms", with("name", "another", "typed", "winter"), "typed"},
+		{"/campaigns/spring/quantity", with("quantity", "many"), "quantity"},
+		{"/campaigns/spring/quantity", with("quantity", "12", "typed", "winter"), "typed"},
+		{"/campaigns/spring/pace", with("line", "paced", "per_second", "0"), "per_second"},
+		{"/campaigns/spring/switch", with("to", "close", "typed", "winter"), "typed"},
+		{"/campaigns/spring/coupons?from=x", nil, "from"},
+		{"/campaigns/spring/coupons?to=x", nil, "to"},
+		{"/campaigns/spring/coupons?user_id=%01", nil, "user_id"},
+		{"/campaigns/spring/coupons?code=x", nil, "code"},
+		{"/campaigns/spring/coupons/void", with("numbers", "x", "reason", "r"), "numbers"},
+		{"/campaigns/spring/coupons/void", with("numbers", "1"), "reason"},
+		{"/recording?campaign=NO+ID", nil, "campaign"},
+		{"/audit-log?campaign=NO+ID", nil, "campaign"},
+		{"/audit-log?user_id=%01", nil, "user_id"},
+		{"/keys", with("role", "viewer"), "name"},
+	} {
+		got := b.get("/console" + c.path)
+		if c.form != nil {
+			got = b.post("/console"+c.path, c.form)
+		}
+		if focused(got) != c.field {
+			t.Errorf("%s %v: %d, the focus is on %q, and should be on %s: %s", c.path, c.form, got.status, focused(got), c.field, got.text())
+		}
 	}
 }
 

@@ -251,7 +251,7 @@ func (c *clicker) changeTerms() {
 	c.want("steered", "open as long as before", func(s firstcome.Campaign) bool { return s.ClosesAt.IsZero() })
 	p.Type("[name=typed]", "steered")
 	p.Press(".card.danger button")
-	p.Await("Changed.")
+	p.Await("Changed: closes")
 	c.want("steered", "closing in 2040, and nothing else", func(s firstcome.Campaign) bool { return s.ClosesAt.Equal(closes) && s.Name == "추석 steered" })
 }
 
@@ -263,7 +263,7 @@ func (c *clicker) changeQuantity() {
 	c.want("steered", "as before", func(s firstcome.Campaign) bool { return s.Quantity < 8000 })
 	p.Type("[name=typed]", "steered")
 	p.Press(".card.danger button")
-	p.Await("Changed.")
+	p.Await("The quantity is now 8,000.")
 	c.want("steered", "larger", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
 	p = c.at("/campaigns/steered/steer")
 	p.Type("[name=quantity]", "4")
@@ -272,7 +272,7 @@ func (c *clicker) changeQuantity() {
 	c.want("steered", "larger until the id is typed", func(s firstcome.Campaign) bool { return s.Quantity == 8000 })
 	p.Type("[name=typed]", "steered")
 	p.Press(".danger button")
-	p.Await("Changed.")
+	p.Await("The quantity is now 4.")
 	c.want("steered", "smaller", func(s firstcome.Campaign) bool { return s.Quantity == 4 })
 }
 
@@ -281,12 +281,12 @@ func (c *clicker) changePace() {
 	p.Press("input[value=paced]")
 	p.Type("[name=per_second]", "250")
 	p.Press("form[action$='/pace'] button")
-	p.Await("Changed.")
+	p.Await("The pace of the line is now 250 coupons a second.")
 	c.want("steered", "paced", func(s firstcome.Campaign) bool { return s.Pace != nil && s.Pace.PerSecond == 250 })
 	p = c.at("/campaigns/steered/steer")
 	p.Press("input[value=none]")
 	p.Press("form[action$='/pace'] button")
-	p.Await("Changed.")
+	p.Await("There is no line now.")
 	c.want("steered", "without a line", func(s firstcome.Campaign) bool { return s.Pace == nil })
 }
 

@@ -29,8 +29,10 @@ type couponsPage struct {
 	Reason  string
 	Ask     *bulkVoid // what the bulk void would do
 	Wrong   string
-	Version int64
-	OnWay   *int64 // issued and not in the ledger yet; nil if unknown
+	// WrongField is the name of the field that is wrong, or empty if none is.
+	WrongField string
+	Version    int64
+	OnWay      *int64 // issued and not in the ledger yet; nil if unknown
 }
 
 // Pending reports whether coupons are known to be on their way to the ledger.
@@ -68,12 +70,12 @@ func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 	now := c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0]
 	page.Row, page.Version, page.OnWay = rowOf(&s, now), s.Version, now.Unrecorded
 	page.Filter = v.couponFilter()
-	rows, wrong, err := c.chosen(v, s.ID, page.Filter)
+	rows, field, wrong, err := c.chosen(v, s.ID, page.Filter)
 	if err != nil {
 		return err
 	}
 	if page.Rows = rows; wrong != "" {
-		page.Wrong, status = wrong, http.StatusUnprocessableEntity
+		page.Wrong, page.WrongField, status = wrong, field, http.StatusUnprocessableEntity
 	}
 	if len(rows) > couponsPerPage && page.Filter.User == "" && page.Filter.Code == "" {
 		page.Rows, page.More = rows[:couponsPerPage], v.r.URL.Path+"?"+page.Filter.query(rows[couponsPerPage].Number)
@@ -100,13 +102,13 @@ func (c *couponHandlers) void(v *view) error {
 	numbers, err := parseNumbers(page.Numbers)
 	switch {
 	case err != nil || len(numbers) == 0:
-		page.Wrong = v.say("번호를 1,204 1,300-1,310처럼 적어 주세요.", "Write numbers like 1204 1300-1310.")
+		page.WrongField, page.Wrong = "numbers", v.say("번호를 1,204 1,300-1,310 형식으로 입력하세요.", "Write numbers like 1204 1300-1310.")
 	case len(numbers) > maxVoids:
-		page.Wrong = v.say("한 번에 %d장까지입니다.", "At most %d at once.", maxVoids)
+		page.WrongField, page.Wrong = "numbers", v.say("한 번에 최대 %d장까지 회수할 수 있습니다.", "You can void at most %d at once.", maxVoids)
 	}
 	reason, err := v.reason()
 	if err != nil && page.Wrong == "" {
-		page.Wrong = v.why(err)
+		page.Wrong, page.WrongField = v.why(err), "reason"
 	}
 	if page.Wrong != "" {
 		return c.render(v, http.StatusUnprocessableEntity, page)
@@ -115,7 +117,9 @@ func (c *couponHandlers) void(v *view) error {
 		return err
 	}
 	if !v.typed(&s) {
-		page.Wrong = v.notTyped()
+		if page.Wrong = v.notTyped(); page.Wrong != "" {
+			page.WrongField = "typed"
+		}
 		return c.render(v, http.StatusOK, page)
 	}
 	if version, err := v.shownVersion(); err != nil || version != s.Version {
@@ -124,7 +128,7 @@ func (c *couponHandlers) void(v *view) error {
 	for n, coupon := range page.Ask.Void {
 		_, err := c.Operator.Void(v.r.Context(), v.who.Actor, s.ID, coupon.Number, reason)
 		if err != nil && !errors.Is(err, firstcome.ErrAlreadyVoided) {
-			page.Wrong = v.say("%d장을 회수한 뒤 멈췄습니다. 같은 번호로 다시 하면 남은 것만 회수합니다.", "It stopped after %d. The same numbers again void only what is left.", n)
+			page.Wrong = v.say("%d장을 회수한 뒤 중단되었습니다. 같은 번호로 다시 시도하면 나머지만 회수합니다.", "It stopped after %d coupons. Send the same numbers again to void the rest.", n)
 			v.Log.Warn("a bulk void stopped", "campaign", s.ID, "done", n, "err", err)
 			page.Ask = nil
 			return c.render(v, http.StatusServiceUnavailable, page)
@@ -189,27 +193,28 @@ func (v *view) couponFilter() couponFilter {
 	return couponFilter{From: number("from"), To: number("to"), User: get("user_id"), Code: get("code"), Voided: get("voided") != "", OnlyVoided: get("voided") == "only"}
 }
 
-// read returns the ledger query and the highest number, or an error message if the filter is invalid.
-func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, wrong string) {
+// read returns the ledger query and the highest number, or the field that is wrong and an error message.
+func (f couponFilter) read(v *view) (ask ledger.Choice, to int64, field, wrong string) {
 	from, err := numberOr(f.From, 1)
-	if err == nil {
+	if field = "from"; err == nil {
+		field = "to"
 		to, err = numberOr(f.To, math.MaxInt64)
 	}
 	if err != nil {
-		return ask, 0, v.say("번호는 1 이상의 정수입니다.", "A number is a whole number from 1 up.")
+		return ask, 0, field, v.say("번호는 1 이상의 정수로 입력하세요.", "A number is a whole number from 1 up.")
 	}
 	ask.Page = ledger.Page{After: from - 1, Voided: f.Voided, OnlyVoided: f.OnlyVoided}
 	if f.User != "" {
 		if ask.User, err = firstcome.ParseUserID(f.User); err != nil {
-			return ask, 0, v.whyID("user_id", err)
+			return ask, 0, "user_id", v.whyID("user_id", err)
 		}
 	}
 	if f.Code != "" {
 		if ask.Code, err = firstcome.ParseCode(f.Code); err != nil {
-			return ask, 0, v.lang.notCode()
+			return ask, 0, "code", v.lang.notCode()
 		}
 	}
-	return ask, to, ""
+	return ask, to, "", ""
 }
 
 // numberOr parses a coupon's number. If text is empty, it returns otherwise.
@@ -240,10 +245,10 @@ func (f couponFilter) query(from int64) string {
 }
 
 // chosen returns the first coupons that match a filter. If there are more than a page holds, it returns one more.
-func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter) (rows []firstcome.Coupon, wrong string, err error) {
-	ask, to, wrong := f.read(v)
+func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter) (rows []firstcome.Coupon, field, wrong string, err error) {
+	ask, to, field, wrong := f.read(v)
 	if wrong != "" {
-		return nil, wrong, nil
+		return nil, field, wrong, nil
 	}
 	named := v.may(run) || ask.Chosen() // the API masks by the same rule
 	keep := func(one firstcome.Coupon) error {
@@ -257,11 +262,11 @@ func (c *couponHandlers) chosen(v *view, id firstcome.CampaignID, f couponFilter
 	}
 	if !ask.Chosen() {
 		ask.Limit = couponsPerPage + 1
-		return rows, "", c.Ledger.Coupons(v.r.Context(), id, ask.Page, keep)
+		return rows, "", "", c.Ledger.Coupons(v.r.Context(), id, ask.Page, keep)
 	}
 	found, err := c.find(v, id, ask)
 	for _, one := range found {
 		_ = keep(one) // keep returns no error
 	}
-	return rows, "", err
+	return rows, "", "", err
 }

@@ -147,7 +147,7 @@ func TestAnAddressThatAsksTooOftenIsToldSo(t *testing.T) {
 	h := openHouse(t, func(h *house) {
 		h.config.AllowAddress = func(*http.Request) (time.Duration, bool) { return 1500 * time.Millisecond, false }
 	})
-	for lang, head := range map[string]string{"en": "Too many requests", "ko": "요청이 너무 잦습니다"} {
+	for lang, head := range map[string]string{"en": "Too many requests", "ko": "요청이 너무 많습니다"} {
 		b := h.browser()
 		b.lang = lang
 		for _, got := range []shown{b.get("/console/login"), b.post("/console/login", url.Values{"key": {"x"}}), b.get("/console/campaigns/spring/events"), b.get("/console/nowhere")} {

@@ -118,7 +118,7 @@ func (d *day) makesACampaign() {
 	d.looks("새 캠페인", "Create a campaign")
 	d.Type("[name=quantity]", "4")
 	d.Press("button[value=check]")
-	d.looks("열기 전에 볼 것", "Before it opens")
+	d.looks("오픈 전 확인 사항", "Before it opens")
 	d.Press("button[value=create]")
 	d.looks("캠페인을 만들었습니다.", "Campaign created.")
 	d.Await("Autumn <b>& co</b>")

@@ -187,11 +187,11 @@ func (l language) cause(code string) string {
 var whyWords = map[string]sentence{
 	"silent":     {"게이트가 응답하지 않습니다.", "The gate does not answer."},
 	"lost":       {"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
-	"unverified": {"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버가 맡았습니다.", "Redis restarted or went back to an older state, or another server took over."},
-	"rebuilding": {"게이트를 원장에서 다시 만들고 있습니다.", "The gate is being rebuilt from the ledger."},
+	"unverified": {"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버로 전환되었습니다.", "Redis restarted or went back to an older state, or another server took over."},
+	"rebuilding": {"원장의 데이터로 게이트를 재구성하고 있습니다.", "The gate is being rebuilt from the ledger."},
 	"mismatch":   {"이 노드의 게이트나 코드 시크릿은 이 캠페인의 것이 아닙니다.", "This node has another gate or code secret than the campaign."},
 	"older":      {"원장이 게이트보다 오래되었습니다. 백업을 되돌린 것 같습니다.", "The ledger is older than the gate, as after a restored backup."},
-	"behind":     {"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
+	"behind":     {"이 노드가 연결된 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
 	"creating":   {"캠페인 생성이 아직 게이트에 반영되지 않았습니다.", "Its creation has not reached the gate yet."},
 }
 
@@ -213,6 +213,11 @@ type term struct {
 // A sentence is the same text in Korean and in English.
 type sentence struct{ ko, en string }
 
+// inBoth returns a sentence with the same figures in both languages. args are those of fmt.Sprintf.
+func inBoth(ko, en string, args ...any) sentence {
+	return sentence{korean.say(ko, en, args...), english.say(ko, en, args...)}
+}
+
 // glossary has every word that the pages explain. A page shows such a word with {{tip "id"}}, at its first place on the page. The help lists all of
 // them.
 var glossary = []term{
@@ -231,7 +236,7 @@ var glossary = []term{
 	{"voided", sentence{"회수", "Voided"}, sentence{"발급한 쿠폰을 무효로 하는 것입니다. 쿠폰은 재고로 돌아갑니다.", "A voided coupon was taken back after it was issued. Its stock returned."}},
 	{"dead-letter", sentence{"기록 실패 건", "Dead letters"}, sentence{"원장이 거부한 쿠폰이나 읽을 수 없는 항목입니다. 담당자가 다시 기록하거나 회수할 때까지 그 쿠폰의 재고는 차감된 채로 남습니다.", "Coupons that the ledger refused, and entries that cannot be read. The stock of such a coupon stays taken until an operator replays or voids it."}},
 	{"lost", sentence{"유실된 번호", "Lost numbers"}, sentence{"Redis가 데이터를 잃기 전에 발급했을 수 있지만, 그 쿠폰을 찾을 수 없는 번호입니다. 다시 쓰이지 않습니다.", "Numbers that Redis may have assigned before it lost data, and whose coupons cannot be found. They are never assigned again."}},
-	{"stopped", sentence{"멈춘 게이트", "Gates that decide nothing"}, sentence{"지금까지 무엇이 발급되었는지 확실하지 않아 발급을 멈췄습니다. 확인하거나 원장에서 다시 만든 뒤에 이어 갑니다. 다시 만들면 새 에폭이 시작되고 번호를 건너뛸 수 있습니다.", "It is not certain what was issued so far, so nothing is issued. Issuing resumes once the gate is verified, or rebuilt from the ledger. A rebuild begins a new epoch, and numbers may be skipped."}},
+	{"stopped", sentence{"발급이 중단된 게이트", "Gates that decide nothing"}, sentence{"지금까지 무엇이 발급되었는지 확실하지 않아 발급이 중단되었습니다. 게이트를 확인하거나 원장의 데이터로 재구성하면 다시 발급합니다. 재구성하면 새 에폭이 시작되고 번호를 건너뛸 수 있습니다.", "It is not certain what was issued so far, so nothing is issued. Issuing resumes once the gate is verified, or rebuilt from the ledger. A rebuild begins a new epoch, and numbers may be skipped."}},
 	{"breaker", sentence{"서킷 브레이커", "Breaker"}, sentence{"기록이 거듭 실패하면 레코더가 잠시 멈추게 하는 장치입니다. 원장이 다시 받으면 저절로 풀립니다.", "After repeated failures the breaker makes a recorder wait between tries. It closes as soon as the ledger takes a batch."}},
 	{"answer", sentence{"응답 시점", "When a claim is answered"}, sentence{"원장에 기록된 뒤에 응답하면 안내한 쿠폰이 원장에 남아 있습니다. 게이트가 결정하자마자 응답하면 더 빠를 수 있지만, Redis가 데이터를 잃으면 안내한 쿠폰이 유실될 수 있습니다.", "Once the coupon is in the ledger: every coupon that a customer is told of is recorded. As soon as the gate has decided: this may be faster, but if Redis loses data, a coupon that a customer was told of can be lost."}},
 	{"line", sentence{"대기열", "The line"}, sentence{"쿠폰을 기다리는 사람들입니다. 들어온 순서대로 쿠폰을 받습니다.", "The users who wait for a coupon. They are served in the order in which they joined."}},

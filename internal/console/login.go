@@ -30,9 +30,9 @@ func (c *loginHandlers) login(v *view) error {
 	wrong := ""
 	switch {
 	case err != nil:
-		wrong = v.say("이 키는 없거나 폐기되었습니다.", "There is no such key, or it was revoked.")
+		wrong = v.say("존재하지 않거나 폐기된 키입니다.", "There is no such key, or it was revoked.")
 	case !see.HasRole(key.Role):
-		wrong = v.say("service와 shop 키는 시스템이 쓰는 키라서 로그인할 수 없습니다. 담당자 키를 쓰세요.", "A key of the role service or shop is for systems and cannot log in. Use a key of your own.")
+		wrong = v.say("service와 shop 역할의 키는 시스템용이므로 로그인할 수 없습니다. 본인의 키를 사용하세요.", "A key of the role service or shop is for systems and cannot log in. Use a key of your own.")
 	}
 	if wrong != "" {
 		return v.render(http.StatusForbidden, "login", v.say("로그인", "Log in"), loginPage{Next: next, Wrong: wrong})

@@ -1,11 +1,14 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/firstcome/firstcome/internal/auth"
@@ -134,4 +137,37 @@ func (d *door) survive(v *view) {
 	}
 	d.console.Log.Error("a page of the console panicked", "page", d.page.path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	v.refuse(errPanic)
+}
+
+// A field is an input with its label.
+type field struct {
+	Name, Label, Value, Kind, Wrong string
+	First                           bool // the first wrong one of its form
+}
+
+// wrongOf returns what is wrong with a field, or "".
+func wrongOf(wrongs map[string]string, name string) string {
+	return cmp.Or(wrongs[name], wrongs["coupon."+name])
+}
+
+func fieldOf(wrongs map[string]string, name, label, value, kind string) field {
+	first := slices.IndexFunc(formOrder, func(name string) bool { return wrongOf(wrongs, name) != "" })
+	return field{name, label, value, kind, wrongOf(wrongs, name), first >= 0 && formOrder[first] == name}
+}
+
+type lineFields struct {
+	Line string
+	Pace field
+}
+
+func lineFieldsOf(wrongs map[string]string, line, perSecond string) lineFields {
+	return lineFields{line, fieldOf(wrongs, "per_second", "", perSecond, "number")}
+}
+
+// wrongAt returns the attributes of an input if it is the one that is wrong. The message has the id "wrong". A browser puts the focus there.
+func wrongAt(name, wrong string) template.HTMLAttr {
+	if name != wrong {
+		return ""
+	}
+	return `aria-invalid="true" aria-describedby="wrong" autofocus`
 }

@@ -172,7 +172,7 @@ func TestAFilterOfCouponsThatIsNoneIsRefused(t *testing.T) {
 	h := openHouse(t)
 	h.campaign("spring", 3)
 	b := h.browser()
-	if got := b.get("/console/campaigns/spring/coupons"); !strings.Contains(got.text(), "There are no coupons here.") {
+	if got := b.get("/console/campaigns/spring/coupons"); !strings.Contains(got.text(), "There are no coupons to show.") {
 		t.Errorf("without coupons: %s", got.text())
 	}
 	for _, query := range []string{"from=0", "to=0", "to=x", "user_id=%01", "code=nonsense"} {

@@ -102,7 +102,7 @@ func (c *recordingHandlers) render(v *view, status int, page recordingPage) erro
 	var err error
 	if page.Campaign, page.NoSuch, err = c.named(v, page.Typed); page.NoSuch != "" {
 		status = http.StatusUnprocessableEntity
-		page.NoSuch += " " + v.say("아래는 모든 캠페인입니다.", "Below are all campaigns.")
+		page.NoSuch += " " + v.say("아래에는 모든 캠페인이 표시됩니다.", "Below are all campaigns.")
 	}
 	if err == nil {
 		err = c.read(v, &page)
@@ -140,7 +140,7 @@ func (c *core) named(v *view, text string) (id firstcome.CampaignID, wrong strin
 	if err == nil && len(found) == 1 {
 		return found[0].ID, "", nil
 	}
-	return "", v.say("‘%s’는 캠페인 ID가 아닙니다. 목록에서 고르거나 ID를 적어 주세요.", "“%s” is no campaign's id. Choose one from the list, or write its id.", text), err
+	return "", v.say("‘%s’에 해당하는 캠페인이 없습니다. 목록에서 선택하거나 ID를 입력하세요.", "“%s” is no campaign's id. Choose one from the list, or write its id.", text), err
 }
 
 // read reads from the ledger what the page shows.
@@ -300,7 +300,7 @@ func (c *recordingHandlers) resolve(v *view) error {
 		v.Log.Warn("resolving dead letters stopped", "campaign", of.Campaign, "cause", of.Cause, "done", done.Done, "err", done.Stopped)
 		page.Wrong = v.refusalOf(done.Stopped).Head + ". "
 	}
-	page.Wrong += v.say("처리 %s건, 원장이 다시 거절 %s건, 아직 %s건이 남았습니다.", "%s resolved, %s refused as before, %s not tried yet.",
+	page.Wrong += v.say("처리 %s건, 원장이 다시 거부 %s건, 남은 %s건.", "%s resolved, %s refused as before, %s not tried yet.",
 		v.lang.number(done.Done), v.lang.number(len(done.Refused)), v.lang.number(done.Remaining))
 	if done.Remaining == 0 {
 		return c.render(v, http.StatusOK, page)

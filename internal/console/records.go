@@ -18,13 +18,14 @@ const linesPerPage = 50
 
 // A recordsPage shows the audit log, or its lines about one campaign.
 type recordsPage struct {
-	Campaign  string          // the filter
-	Campaigns []ledger.Status // to choose from
-	User      string          // the filter
-	Wrong     string          // what is wrong with the filter
-	Lines     []recordLine
-	More      string // link to older lines; empty if there are none
-	Of        bool   // the page belongs to one campaign
+	Campaign   string          // the filter
+	Campaigns  []ledger.Status // to choose from
+	User       string          // the filter
+	Wrong      string          // what is wrong with the filter
+	WrongField string          // which field of the filter
+	Lines      []recordLine
+	More       string // link to older lines; empty if there are none
+	Of         bool   // the page belongs to one campaign
 }
 
 // A recordLine is a line of the audit log in words.
@@ -66,9 +67,12 @@ func (c *recordHandlers) show(v *view) error {
 		return err
 	}
 	page.Campaign = cmp.Or(string(filter.Campaign), page.Campaign)
+	if page.Wrong != "" {
+		page.WrongField = "campaign"
+	}
 	if page.User != "" && page.Wrong == "" {
 		if filter.User, err = firstcome.ParseUserID(page.User); err != nil {
-			page.Wrong = v.whyID("user_id", err)
+			page.Wrong, page.WrongField = v.whyID("user_id", err), "user_id"
 		}
 	}
 	if page.Wrong != "" {
@@ -147,11 +151,11 @@ func (l *recordLine) by() string {
 // action returns the words for an action in the audit log.
 func (l language) action(name string) string {
 	words := map[string][2]string{
-		"campaign.create": {"캠페인을 만들었습니다", "created the campaign"}, "campaign.update": {"조건을 바꿨습니다", "changed the terms"},
+		"campaign.create": {"캠페인을 만들었습니다", "created the campaign"}, "campaign.update": {"조건을 변경했습니다", "changed the terms"},
 		"campaign.pause": {"일시중지했습니다", "paused it"}, "campaign.resume": {"재개했습니다", "resumed it"}, "campaign.close": {"종료했습니다", "closed it"},
-		"campaign.rebuild": {"게이트를 원장에서 다시 만들었습니다", "rebuilt the gate"}, "campaign.reconcile": {"복원된 원장을 게이트에 맞췄습니다", "reconciled a restored ledger with the gate"},
+		"campaign.rebuild": {"게이트를 재구성했습니다", "rebuilt the gate"}, "campaign.reconcile": {"복원된 원장에 게이트의 데이터를 반영했습니다", "reconciled a restored ledger with the gate"},
 		"campaign.retire": {"보관으로 옮겼습니다", "retired it"}, "coupon.void": {"쿠폰을 회수했습니다", "voided a coupon"}, ledger.CouponIssue: {"직접 발급했습니다", "issued directly"},
-		"coupon.lost":        {"이전 Redis에서 발급되어 무효가 된 번호입니다", "lost: a gate gave it whose epoch had ended"},
+		"coupon.lost":        {"이미 끝난 에폭의 Redis가 발급해 유실된 번호입니다", "lost: a gate gave it whose epoch had ended"},
 		"dead_letter.replay": {"기록 실패 건을 다시 기록했습니다", "replayed a dead letter"}, "dead_letter.void": {"기록 실패 건을 회수했습니다", "voided a dead letter"},
 		"key.create": {"키를 만들었습니다", "created a key"}, "key.revoke": {"키를 폐기했습니다", "revoked a key"},
 	}

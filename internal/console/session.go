@@ -55,8 +55,8 @@ func (s *seal) write(in session) string {
 
 // A doneNote tells a page what was done.
 type doneNote struct {
-	Done, Path string
-	At         time.Time
+	Korean, English, Path string
+	At                    time.Time
 }
 
 // noteLasts is how long a page says what was done, also when it is reloaded.

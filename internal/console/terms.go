@@ -36,6 +36,9 @@ type unit struct {
 // validUnits are the units, the largest first.
 var validUnits = []unit{{"days", 24 * time.Hour}, {"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}}
 
+// formOrder has the fields of the forms in which several can be wrong, in their order on the page.
+var formOrder = []string{"id", "name", "quantity", "benefit", "opens_at", "closes_at", "valid_for", "valid_until", "per_second", "waitlist"}
+
 // formOf returns the form of terms.
 func (l locale) formOf(t firstcome.Terms) newForm {
 	f := newForm{
@@ -94,7 +97,7 @@ func (p *newPage) readInto(v *view, t *firstcome.Terms) {
 		if f.Quantity != "" {
 			n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "").Replace(f.Quantity), 10, 64)
 			if err != nil {
-				p.Wrong["quantity"] = v.say("정수로 적어 주세요. 비우면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
+				p.Wrong["quantity"] = v.say("정수로 입력하세요. 비워 두면 무제한입니다.", "Write a whole number, or nothing for unlimited.")
 			}
 			t.Quantity = n
 		}
@@ -124,7 +127,7 @@ func (p *newPage) benefit(v *view, typed string) json.RawMessage {
 	case !json.Valid(benefit):
 		benefit, _ = json.Marshal(typed) // a text is a benefit, too
 	case !isPlain(benefit):
-		p.Wrong["benefit"] = v.say("같은 이름이 두 번 있거나, 너무 깊거나, 글자가 깨졌습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
+		p.Wrong["benefit"] = v.say("JSON에 같은 이름이 두 번 있거나, 중첩이 너무 깊거나, 깨진 문자가 있습니다.", "A name is there twice, or it is nested too deep, or a character is broken.")
 	}
 	return benefit
 }
@@ -137,7 +140,7 @@ func (p *newPage) validFor(v *view, f *newForm) time.Duration {
 	n, err := strconv.ParseInt(f.ValidFor, 10, 64)
 	at := slices.IndexFunc(validUnits, func(u unit) bool { return u.name == f.ValidUnit })
 	if err != nil || n < 1 || at < 0 || n > int64(math.MaxInt64/validUnits[at].of) {
-		p.Wrong["valid_for"] = v.say("1 이상의 정수로 적어 주세요.", "Write a whole number from 1 up.")
+		p.Wrong["valid_for"] = v.say("1 이상의 정수로 입력하세요.", "Write a whole number from 1 up.")
 		return 0
 	}
 	return time.Duration(n) * validUnits[at].of
@@ -171,7 +174,7 @@ func (p *newPage) instant(v *view, field, text string) time.Time {
 	}
 	wall, ok := zone.WallClock(text)
 	if !ok {
-		p.Wrong[field] = v.say("2026-12-01T10:00처럼 적어 주세요.", "Write it like 2026-12-01T10:00.")
+		p.Wrong[field] = v.say("2026-12-01T10:00 형식으로 입력하세요.", "Write it like 2026-12-01T10:00.")
 		return time.Time{}
 	}
 	at, err := zone.Instant(wall, v.lang.zone)
@@ -232,7 +235,7 @@ func (l locale) differences(before, after *firstcome.Terms) (all []changed) {
 		return l.exactSpan(d)
 	}
 	add(l.say("혜택", "benefit"), benefit(before.Benefit), benefit(after.Benefit))
-	add(l.say("유효 기한", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
+	add(l.say("만료 일시", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
 	add(l.say("유효 기간", "valid for"), lasts(before.ValidFor), lasts(after.ValidFor))
 	return all
 }
@@ -243,7 +246,7 @@ func (l language) pace(p *firstcome.Pace) string {
 	case p == nil:
 		return l.say("대기열 없음", "no line")
 	case p.PerSecond == 0:
-		return l.say("가능한 한 빨리", "as fast as it goes")
+		return l.say("최대한 빠르게", "as fast as possible")
 	}
 	return l.say("초당 %s장", "%s a second", l.number(p.PerSecond))
 }
@@ -251,17 +254,17 @@ func (l language) pace(p *firstcome.Pace) string {
 // answered returns when a claim is answered, in words.
 func (l language) answered(when firstcome.AnswerWhen) string {
 	if when == firstcome.Decided {
-		return l.say("게이트가 결정하자마자", "as soon as the gate decided")
+		return l.say("게이트가 결정하는 즉시", "as soon as the gate has decided")
 	}
-	return l.say("원장에 기록된 뒤", "once it is in the ledger")
+	return l.say("원장에 기록한 뒤", "once it is in the ledger")
 }
 
 // allowed says in Korean what a field takes, by its name in a FieldError.
 var allowed = map[string]string{
-	"name": "1자에서 200바이트까지 적어 주세요", "quantity": "0 이상의 정수이고, 비우면 무제한입니다",
-	"opens_at": "1970년부터 9999년까지의 시각입니다", "closes_at": "1970년부터 9999년까지의 시각이고, 오픈보다 뒤여야 합니다",
-	"coupon.valid_until": "9999년까지의 시각이고, 지금과 오픈보다 뒤여야 합니다", "coupon.valid_for": "0보다 길고 100년을 넘지 않으며, 유효 기한과 함께 쓸 수 없습니다",
-	"coupon.benefit": "16 KiB까지의 글이나 JSON입니다", "answer": "기록된 뒤이거나 결정하자마자입니다", "pace.per_second": "1 이상의 정수입니다",
-	"waitlist": "대기열이 있어야 쓸 수 있습니다", "campaign": "캠페인 ID는 영어 소문자, 숫자, 붙임표로 된 1자에서 63자입니다",
-	"user_id": fmt.Sprintf("고객 ID는 1바이트에서 %d바이트이고, 제어 문자가 없어야 합니다", firstcome.MaxUserID),
+	"name": "1자 이상, 200바이트까지 입력할 수 있습니다", "quantity": "0 이상의 정수여야 하며, 비워 두면 무제한입니다",
+	"opens_at": "1970년부터 9999년까지의 시각이어야 합니다", "closes_at": "1970년부터 9999년까지의 시각이며, 오픈보다 늦어야 합니다",
+	"coupon.valid_until": "9999년까지의 시각이며, 지금과 오픈보다 늦어야 합니다", "coupon.valid_for": "0보다 길고 100년 이하여야 하며, 만료 일시와 함께 쓸 수 없습니다",
+	"coupon.benefit": "16 KiB까지의 문구나 JSON이어야 합니다", "answer": "기록한 뒤와 결정하는 즉시 중에서 선택하세요", "pace.per_second": "1 이상의 정수여야 합니다",
+	"waitlist": "대기열을 사용할 때만 쓸 수 있습니다", "campaign": "캠페인 ID에는 영어 소문자, 숫자, 하이픈(-)만 쓸 수 있으며, 1~63자입니다",
+	"user_id": fmt.Sprintf("고객 ID는 1~%d바이트이며, 제어 문자를 쓸 수 없습니다", firstcome.MaxUserID),
 }

@@ -31,7 +31,7 @@ func TestTheTermsPageChangesWhatWasTypedAndNothingElse(t *testing.T) {
 	stage.Same(t, "the terms before it was confirmed", want, h.status("spring").Terms)
 	p.Type("[name=typed]", "spring")
 	p.Press(".card.danger button")
-	p.Await("Changed.")
+	p.Await("Changed: quantity")
 	want.Quantity = 50000
 	stage.Same(t, "the terms", want, h.status("spring").Terms)
 	p.Go("/console/campaigns/spring/terms")
@@ -105,7 +105,7 @@ func TestAnExpiryThatMakesCouponsWorthlessIsSaid(t *testing.T) {
 	now := time.Date(2026, 12, 1, 1, 0, 0, 0, time.UTC) // 10:00 in Seoul
 	h := openHouse(t, func(h *house) { h.stands(now) })
 	for lang, says := range map[string]struct{ wrong, early, lapsed string }{
-		"ko": {"지금과 오픈보다 뒤여야 합니다", "받자마자 만료됩니다", "쿠폰의 만료 일시가 지났습니다"},
+		"ko": {"지금과 오픈보다 늦어야 합니다", "받자마자 만료됩니다", "쿠폰의 만료 일시가 지났습니다"},
 		"en": {"already expired when they are issued", "are already expired", "valid-until time has passed"},
 	} {
 		h.stands(now)

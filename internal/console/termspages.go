@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,9 +69,9 @@ func (c *campaignHandlers) create(v *view) error {
 func (c *campaignHandlers) taken(v *view, err error) string {
 	switch {
 	case errors.Is(err, firstcome.ErrCampaignExists):
-		return v.say("이 ID의 캠페인이 이미 있습니다.", "There is a campaign with this id.")
+		return v.say("이미 사용 중인 캠페인 ID입니다.", "There is a campaign with this id.")
 	case errors.Is(err, gate.ErrForgotten):
-		return v.say("이 ID의 캠페인이 백업 복구로 원장에서 사라졌습니다. 코드가 겹치므로 다른 ID를 쓰세요.",
+		return v.say("이 ID의 캠페인이 백업 복원으로 원장에서 사라졌습니다. 쿠폰 코드가 겹칠 수 있으니 다른 ID를 사용하세요.",
 			"The ledger had a campaign with this id before a backup was restored, and its codes would come again: use another id.")
 	}
 	return ""
@@ -115,8 +116,8 @@ func (p *newPage) refuse(v *view, err error) {
 // checkList returns what to check before the campaign opens.
 func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings) {
 	t, now := &p.Terms, c.Clock()
-	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각을 확인하세요.", "Check the time."), "%s", c.opening(v, t.OpensAt, now))
-	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("한 장도 나가지 않습니다.", "No coupon will be issued."), "%s", v.lang.quantity(t.Quantity))
+	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각이 맞는지 확인하세요.", "Check the time."), "%s", c.opening(v, t.OpensAt, now))
+	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("쿠폰이 한 장도 발급되지 않습니다.", "No coupon will be issued."), "%s", v.lang.quantity(t.Quantity))
 	if !t.ClosesAt.IsZero() {
 		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "This time has passed."), "%s", v.lang.both(t.ClosesAt))
 	}
@@ -128,13 +129,14 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 			from = t.OpensAt
 		}
 		fits := t.ClosesAt.IsZero() || !from.Add(takes).After(t.ClosesAt)
-		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 다 나가지 않습니다.", "The line is not fully served before the campaign closes."), "%s: %s", v.lang.pace(t.Pace), v.lang.span(takes))
+		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 모두 발급되지 않습니다.", "The line is not fully served before the campaign closes."),
+			"%s", v.say("%s (전량 발급까지 약 %s)", "%s (about %s until all are issued)", v.lang.pace(t.Pace), v.lang.span(takes)))
 	}
-	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("쿠폰이 무엇을 주는지 비어 있습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
+	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("혜택이 비어 있습니다. 고객이 무엇을 받는지 알 수 없습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
 	if t.Answer == firstcome.Decided && c.Gate == nil {
-		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("원장이 직접 결정하므로 결정과 기록이 같은 순간입니다.", "The ledger decides here, so decided and recorded are the same instant."))
+		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("원장이 직접 결정하므로 결정과 동시에 기록됩니다.", "The ledger decides here, so decided and recorded are the same instant."))
 	}
-	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 다시 시작하세요.", "Create a key and restart."), "%s", c.credentials(v))
+	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 서버를 다시 시작하세요.", "Create a key and restart."), "%s", c.credentials(v))
 	return found
 }
 
@@ -149,11 +151,11 @@ func (c *campaignHandlers) credentials(v *view) string {
 func (c *campaignHandlers) opening(v *view, at, now time.Time) string {
 	switch {
 	case at.IsZero():
-		return v.say("만드는 즉시 열립니다.", "It opens as soon as it is created.")
+		return v.say("만드는 즉시 오픈됩니다.", "It opens as soon as it is created.")
 	case at.After(now):
 		return v.lang.both(at) + " · " + v.say("%s 뒤", "in %s", v.lang.span(at.Sub(now)))
 	}
-	return v.lang.both(at) + " · " + v.say("이미 지났습니다. 만드는 즉시 열립니다.", "This time has passed: it opens as soon as it is created.")
+	return v.lang.both(at) + " · " + v.say("이미 지난 시각이므로, 만드는 즉시 오픈됩니다.", "This time has passed: it opens as soon as it is created.")
 }
 
 // A termsPage shows all terms of a campaign, and who changed what.
@@ -215,19 +217,34 @@ func (c *campaignHandlers) changeTerms(v *view) error {
 	if len(page.Wrong) > 0 {
 		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
 	}
-	if version == s.Version && !v.typed(&s) {
-		if page.Changes = v.lang.differences(&s.Terms, &asked); len(page.Changes) == 0 {
-			page.Note = v.say("바뀐 것이 없습니다.", "Nothing would change.")
-			return c.renderTerms(v, http.StatusOK, &s, &page)
-		}
-		page.Typed, page.NotTyped = typedFields(v.form), v.notTyped()
+	changes := v.lang.differences(&s.Terms, &asked)
+	switch {
+	case version != s.Version:
+		return firstcome.ErrStale
+	case len(changes) == 0:
+		page.Note = v.say("변경할 내용이 없습니다.", "Nothing would change.")
+		return c.renderTerms(v, http.StatusOK, &s, &page)
+	case !v.typed(&s):
+		page.Changes, page.Typed, page.NotTyped = changes, typedFields(v.form), v.notTyped()
 		return c.renderTerms(v, http.StatusUnprocessableEntity, &s, &page)
 	}
 	_, err = c.Operator.SetTerms(v.r.Context(), v.who.Actor, s.ID, version, func(t *firstcome.Terms) { page.readInto(v, t) })
 	if err != nil {
 		return err
 	}
-	return v.doneAt(s.ID, "changed")
+	return v.saidAt(s.ID, c.termsSet(&s.Terms, &asked))
+}
+
+// termsSet returns the sentence about new terms, which names those that are new.
+func (c *core) termsSet(before, after *firstcome.Terms) sentence {
+	in := func(l language) string {
+		var names []string
+		for _, one := range c.locale(l).differences(before, after) {
+			names = append(names, one.Name)
+		}
+		return l.say("조건을 변경했습니다: %s", "Changed: %s", strings.Join(names, ", "))
+	}
+	return sentence{in(korean), in(english)}
 }
 
 // typedFields returns the fields of a form of terms, for the form that confirms it.

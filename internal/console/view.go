@@ -117,16 +117,22 @@ func (v *view) redirect(path string) error {
 	return nil
 }
 
-// redirectDone redirects the browser to a page that says what was just done. The link has this in sealed form, for one page and for a short time. So a
-// made-up or an old link shows nothing.
+// redirectDone redirects the browser to a page that says what was just done, by a word of doneWords.
 func (v *view) redirectDone(path string, query url.Values, done string) error {
-	if v.doneWords(done) == "" {
+	words, ok := doneWords[done]
+	if !ok {
 		panic(fmt.Sprintf("a form has done %q, and no page says so", done)) // a mistake in the program, which tests find
 	}
+	return v.redirectSaid(path, query, words)
+}
+
+// redirectSaid redirects the browser to a page that says what was just done. The link has this in sealed form, for one page and for a short time. So a
+// made-up or an old link shows nothing.
+func (v *view) redirectSaid(path string, query url.Values, done sentence) error {
 	if query == nil {
 		query = url.Values{}
 	}
-	query.Set("done", v.seal.note(doneNote{Done: done, Path: path, At: v.Clock()}))
+	query.Set("done", v.seal.note(doneNote{Korean: done.ko, English: done.en, Path: path, At: v.Clock()}))
 	return v.redirect(path + "?" + query.Encode())
 }
 
@@ -194,21 +200,6 @@ func tabTo(t *campaignTabs, tab, text string) link {
 	return link{path, text, t.Tab == tab}
 }
 
-// A field is an input with its label.
-type field struct{ Name, Label, Value, Kind, Wrong string }
-
-func fieldOf(wrongs map[string]string, name, label, value, kind string) field {
-	wrong := wrongs[name]
-	if nested := wrongs["coupon."+name]; wrong == "" {
-		wrong = nested
-	}
-	return field{name, label, value, kind, wrong}
-}
-
-type lineFields struct{ Line, PerSecond string }
-
-func lineFieldsOf(line, perSecond string) lineFields { return lineFields{line, perSecond} }
-
 // gradeOf returns the CSS class for the grade of a finding.
 func gradeOf(g doctor.Grade) string { return strings.ToLower(string(g)) }
 
@@ -238,34 +229,20 @@ func (v *view) done() string {
 	if !ok || note.Path != v.r.URL.Path || v.Clock().Sub(note.At) > noteLasts {
 		return ""
 	}
-	return v.doneWords(note.Done)
+	return v.say(note.Korean, note.English)
 }
 
-// doneWords returns the sentence about an act, or "" if there is no such act.
-func (v *view) doneWords(done string) string {
-	switch done {
-	case "paused":
-		return v.say("일시중지했습니다.", "Paused.")
-	case "resumed":
-		return v.say("재개했습니다.", "Resumed.")
-	case "closed":
-		return v.say("종료했습니다.", "Closed.")
-	case "changed":
-		return v.say("바꿨습니다.", "Changed.")
-	case "created":
-		return v.say("캠페인을 만들었습니다.", "Campaign created.")
-	case "issued":
-		return v.say("쿠폰을 발급했습니다.", "Coupon issued.")
-	case "voided":
-		return v.say("회수했습니다.", "Voided.")
-	case "replayed":
-		return v.say("다시 기록했습니다.", "Recorded.")
-	case "rebuilt":
-		return v.say("게이트를 다시 만들었습니다. 다시 발급합니다.", "The gate is rebuilt, and decides again.")
-	case "revoked":
-		return v.say("키를 폐기했습니다.", "Key revoked.")
-	}
-	return ""
+// doneWords says for each act that it was done.
+var doneWords = map[string]sentence{
+	"paused":   {"일시중지했습니다.", "Paused."},
+	"resumed":  {"재개했습니다.", "Resumed."},
+	"closed":   {"종료했습니다.", "Closed."},
+	"created":  {"캠페인을 만들었습니다.", "Campaign created."},
+	"issued":   {"쿠폰을 발급했습니다.", "Coupon issued."},
+	"voided":   {"회수했습니다.", "Voided."},
+	"replayed": {"다시 기록했습니다.", "Recorded."},
+	"rebuilt":  {"게이트를 재구성했습니다. 발급을 다시 시작합니다.", "The gate is rebuilt, and decides again."},
+	"revoked":  {"키를 폐기했습니다.", "Key revoked."},
 }
 
 // sheets are the templates in one language: each page with the layout and the shared parts. A page is parsed when it is first opened: all pages
@@ -276,7 +253,7 @@ type sheets struct {
 
 func parseSheets(l locale, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "milli": l.milli, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "grade": gradeOf, "role": l.role, "outcome": l.outcome, "state": l.state, "inVain": func() []string { return inVain }, "withoutOutcome": func() []string { return withoutOutcome }, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "milli": l.milli, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "wrongat": wrongAt, "grade": gradeOf, "role": l.role, "outcome": l.outcome, "state": l.state, "inVain": func() []string { return inVain }, "withoutOutcome": func() []string { return withoutOutcome }, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
 		"ko": func() bool { return l.language == korean }, "looked": looked, "advice": advice,
 		"nav": navTo, "tab": tabTo, "tip": l.tip, "both": l.both, "zone": l.zoneWord, "words": l.words, "glossary": func() []term { return glossary },
 	})

@@ -161,8 +161,8 @@ func (w *walk) servesAll() {
 var (
 	waitingOnLive = regexp.MustCompile(`<dd data-f="waiting">([^<]*)<`)
 	waitingInList = regexp.MustCompile(`<td class="number" data-name="(?:대기|waiting)">([^<]*)<`)
-	waitingAtForm = regexp.MustCompile(`(?:순번대로 먼저 받습니다|are served first, in order): ([^<]*?)(?:명)?<`)
-	waitingInPlay = regexp.MustCompile(`(?:순번이 유지됩니다|keep their places): ([^<]*?)(?:명)?<`)
+	waitingAtForm = regexp.MustCompile(`(?:순번대로 먼저 발급됩니다|are served first, in order): ([^<]*?)(?:명)?<`)
+	waitingInPlay = regexp.MustCompile(`(?:순번은 유지됩니다|keep their places): ([^<]*?)(?:명)?<`)
 )
 
 // inLine compares how many people are in line on a page with the test's own line.

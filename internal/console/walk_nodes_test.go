@@ -23,7 +23,7 @@ func (w *walk) recording(step walked, b *visitor, say func(ko, en string) string
 		backlog, oldest = "–", "–"
 	}
 	w.reads(step, b, "/recording", map[string]bool{
-		say("원장이 직접 결정합니다. 발급된 것은 그 순간 기록되어 있습니다.", "The ledger decides. Issued coupons are recorded at the same time."):         w.far == nil,
+		say("원장이 직접 결정하므로 쿠폰은 발급과 동시에 기록됩니다.", "The ledger decides. Issued coupons are recorded at the same time."):              w.far == nil,
 		fmt.Sprint(say("밀린 쿠폰 ", "Backlog "), backlog, say(" 가장 오래된 것 ", " Oldest "), oldest, " "):                               w.far != nil,
 		say("기록 실패 건과 유실된 번호를 지금은 알 수 없습니다.", "The ledger does not answer, so dead letters and lost numbers are not known now."): w.dark,
 		say("기록 실패 건이 없습니다.", "There is no dead letter."):                                                                        !w.dark,

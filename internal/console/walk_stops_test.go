@@ -36,13 +36,13 @@ var stops = map[error]stop{
 	errGateAway: {"unknown", "gate_unavailable", [2]string{"게이트가 응답하지 않습니다.", "The gate does not answer."}, [2]string{"지금 응답하지 않습니다.", "does not answer now"}, [2]string{}},
 	errRecovering: {
 		"unverified", "gate_unavailable",
-		[2]string{"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버가 맡았습니다.", "Redis restarted or went back to an older state, or another server took over."},
+		[2]string{"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버로 전환되었습니다.", "Redis restarted or went back to an older state, or another server took over."},
 		[2]string{"복구되는 중입니다.", "is recovering"},
 		[2]string{"확인 안 됨", "unverified"},
 	},
 	errMending: {
 		"unverified", "gate_unavailable",
-		[2]string{"게이트를 원장에서 다시 만들고 있습니다.", "The gate is being rebuilt from the ledger."},
+		[2]string{"원장의 데이터로 게이트를 재구성하고 있습니다.", "The gate is being rebuilt from the ledger."},
 		[2]string{"복구되는 중입니다.", "is recovering"},
 		[2]string{"다시 만드는 중", "being rebuilt"},
 	},
@@ -60,7 +60,7 @@ var stops = map[error]stop{
 	},
 	errStaleEpoch: {
 		"behind", "stale_epoch",
-		[2]string{"이 노드가 닿는 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
+		[2]string{"이 노드가 연결된 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
 		[2]string{"문제가 있습니다.", "is out of order"},
 		[2]string{"게이트가 더 오래됨", "the gate is older"},
 	},
