@@ -84,7 +84,7 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 		"/recording":                             {"There is no dead letter.", "The ledger does not answer, so dead letters and lost numbers are not known now."},
 		"/recording?campaign=spring":             {"Breaker open", "Breaker open"},
 		"/campaigns/spring/coupons":              {"in force", "This is not known now"},
-		"/customer?user_id=mina&campaign=spring": {"You got number 1", "This is not known now"},
+		"/customer?user_id=mina&campaign=spring": {"You got “추석 spring” at ", "This is not known now"},
 	} {
 		away.away.Store(false)
 		if got := b.get("/console" + path); got.status != http.StatusOK || !strings.Contains(got.text(), texts[0]) {

@@ -307,11 +307,11 @@ func (c *clicker) issueOne() {
 
 func (c *clicker) voidOne() {
 	p := c.at("/customer")
-	p.Type("[name=user_id]", "mina")
+	p.Type("[name=q]", "mina")
 	p.Type("[name=campaign]", "voids")
 	p.Press("main form button")
-	p.Await("You got number 1")
-	p.Press("main details:not(.help) summary")
+	p.Await("You got “")
+	p.Press("main section details summary")
 	p.Type("[name=reason]", "she asked")
 	p.Press("button.danger")
 	p.Await("Voided.")

@@ -76,8 +76,9 @@ type Ledger interface {
 	Losses
 }
 
-// Campaigns reads campaigns.
+// Campaigns reads campaigns, and the terms that coupons keep.
 type Campaigns interface {
+	Terms(ctx context.Context, id firstcome.CampaignID, version int64) (firstcome.Terms, error)
 	Campaign(ctx context.Context, id firstcome.CampaignID) (ledger.Status, error)
 	List(ctx context.Context, f ledger.Listing) ([]ledger.Status, error)
 	Campaigns(ctx context.Context, after firstcome.CampaignID, limit int) ([]ledger.Status, error)

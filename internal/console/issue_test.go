@@ -51,7 +51,7 @@ func TestACouponIsIssuedToOneUserWithAReason(t *testing.T) {
 				h.gate.Record(t, h.ledger.Recorder, id)
 			}
 			stage.Must(t, stage.Err(h.config.Operator.Void(t.Context(), "a test", id, 1, "wrong benefit")))
-			says(issue("mina", "the right benefit"), http.StatusOK, "You got number 2 of")
+			says(issue("mina", "the right benefit"), http.StatusOK, "was issued number 2 directly")
 			says(issue("jun", "r"), http.StatusOK, "Coupon issued.")
 			says(issue("sua", "r"), http.StatusConflict, "No coupon was issued: none is left. Raise the quantity first.")
 			says(issue(" ", "r"), http.StatusUnprocessableEntity, "")

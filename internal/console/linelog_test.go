@@ -96,6 +96,6 @@ func TestNoPlaceIsToldThatTheLogLacks(t *testing.T) {
 	b.finds("campaign=drop&user_id=jun", 200, []string{"In line now"}, untold, why)
 	away.Store(true)
 	b.finds("campaign=drop&user_id=jun", 200, []string{"You have no coupon", untold, why}, "In line now", "You may join")
-	b.finds("campaign=drop&user_id=mina", 200, []string{"You got number 1", "stood in line: ticket 1"}, untold, why)
-	b.finds("campaign=drop&user_id=nobody", 200, []string{"You may join the line."}, untold, why)
+	b.finds("campaign=drop&user_id=mina", 200, []string{"is being recorded now. We will tell you more in a moment.", "joined the line: ticket 1", "was served, and was issued number 1"}, untold, why)
+	b.finds("campaign=drop&user_id=nobody", 200, []string{"You may join the line now."}, untold, why)
 }

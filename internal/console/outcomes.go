@@ -7,8 +7,7 @@ import "slices"
 type ending struct {
 	kind    string // as in figures.Kind
 	words   sentence
-	refused bool     // pages count it among the refused claims
-	told    sentence // what support tells a customer while the campaign is in this state; empty if that sentence has a time or a number: see chance
+	refused bool // pages count it among the refused claims
 }
 
 // outcomeEndings are the outcomes, in the order in which plots stack them.
@@ -18,8 +17,8 @@ var outcomeEndings = []ending{
 	{kind: "already_issued", words: sentence{"이미 받음", "already issued"}},
 	{kind: "sold_out", words: sentence{"소진", "sold out"}, refused: true},
 	{kind: "not_open", words: sentence{"오픈 전", "not open yet"}, refused: true},
-	{kind: "paused", words: sentence{"일시중지", "paused"}, refused: true, told: sentence{"지금은 잠시 멈춰 있습니다.", "It is paused."}},
-	{kind: "closed", words: sentence{"종료", "closed"}, refused: true, told: sentence{"쿠폰은 마감되었습니다.", "It is closed."}},
+	{kind: "paused", words: sentence{"일시중지", "paused"}, refused: true},
+	{kind: "closed", words: sentence{"종료", "closed"}, refused: true},
 }
 
 // otherEndings are those without an outcome. Of these only claims that ended as "unknown" may have been decided.

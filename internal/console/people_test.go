@@ -32,16 +32,16 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		query string
 		want  []string
 	}{
-		{"user_id=mina&campaign=spring", []string{"You got number 1 of “추석 spring” at 10:00:03 am on 23 November (Seoul time)", "was issued number 1", "was recorded in the ledger"}},
-		{"user_id=jun&campaign=spring", []string{"Your coupon number 2 of “추석 spring” was taken back", "was voided", "a test: asked for it"}},
-		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring”. Refused claims are not recorded. Coupons left now: 1."}},
-		{"code=" + code + "&campaign=spring", []string{"You got number 3"}},
-		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"You got number 3"}},
-		{"user_id=second&campaign=line", []string{"In line now", "your ticket is 2, and at most 1 people are ahead"}},
-		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. Refused claims are not recorded. " + "It is open, without a limit."}},
-		{"user_id=mina", []string{"was issued number 1"}},
-		{"user_id=mina&campaign=spri", []string{"You got number 1 of “추석 spring”"}}, // a part of the id or name of one campaign only
-		{"user_id=nobody", []string{"Name the campaign, too: then the gate is asked, and you see why."}},
+		{"user_id=mina&campaign=spring", []string{"You got “추석 spring” at 10:00:03 am on 23 November (Seoul time). Your coupon code is ", "was issued number 1", "was recorded in the ledger"}},
+		{"user_id=jun&campaign=spring", []string{"Your coupon “추석 spring” was taken back at 10:00:03 am on 23 November (Seoul time). Coupons left now: 1. You may claim one.", "number 2 was voided", "a test: asked for it"}},
+		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring”. Coupons left now: 1. You may claim one. Claims that get no coupon leave no record, so we cannot tell when you claimed."}},
+		{"code=" + code + "&campaign=spring", []string{"was issued number 3"}},
+		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"was issued number 3"}},
+		{"user_id=second&campaign=line", []string{"In line now", "You are in line for “대기열”: your ticket is 2, and at most 1 people are ahead of you. Coupons may run out before your turn."}},
+		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. It is open, without a limit."}},
+		{"user_id=mina", []string{"You got “추석 spring” at "}},
+		{"user_id=mina&campaign=spri", []string{"You got “추석 spring” at "}}, // a part of the id or name of one campaign only
+		{"user_id=nobody", []string{"Choose the campaign, too: then the gate and the line are asked, and you see why."}},
 	} {
 		got := b.get("/console/customer?" + one.query)
 		for _, want := range one.want {
@@ -54,13 +54,13 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 	now = now.Add(time.Second) // returned stock must leave its quarantine before it is sold out again
 	h.stands(now)
 	h.claim(id, "again", "later")
-	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "All coupons are gone. They first sold out at 10:00:03 am on 23 November (Seoul time)") {
+	if got := b.get("/console/customer?user_id=late&campaign=spring").text(); !strings.Contains(got, "You have no coupon of “추석 spring”. It sold out at 10:00:03 am on 23 November (Seoul time). Claims") {
 		t.Errorf("sold out: %s", got)
 	}
-	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon number 2 of “추석 spring” was taken back") {
+	if got := b.get("/console/customer?user_id=jun&campaign=spring").text(); !strings.Contains(got, "Your coupon “추석 spring” was taken back at 10:00:03 am on 23 November (Seoul time). It sold out at ") {
 		t.Errorf("voided, and then sold out again: %s", got)
 	}
-	for _, query := range []string{"user_id=mina&campaign=%EC%84%A4%EB%82%A0", "user_id=mina&campaign=NO%20ID", "code=" + code, "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
+	for _, query := range []string{"user_id=mina&campaign=%EC%84%A4%EB%82%A0", "user_id=mina&campaign=NO%20ID", "code=nonsense&campaign=spring", "user_id=%01&campaign=spring"} {
 		if got := b.get("/console/customer?" + query); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `class="wrong"`) {
 			t.Errorf("%s: %d %s", query, got.status, got.text())
 		}

@@ -28,17 +28,17 @@ func TestACodeThatTheLedgerDoesNotHaveMayBeOnItsWay(t *testing.T) {
 	id := h.campaign("spring", 10)
 	code := url.QueryEscape(h.late(id, "mina").Code)
 	b := h.browser()
-	const none, check, got = "The ledger has no coupon with this code.", "Check the code.", "You got number 1"
-	b.finds("campaign=spring&code="+code, 200, []string{none + " On their way to the ledger: 1. Look again in a moment, or look for the user id."}, check, got, "There is no coupon")
+	const none, check, got = "The ledger has no coupon with this code.", "Check the code, or choose another campaign.", "You got “"
+	b.finds("campaign=spring&code="+code, 200, []string{none + " Searched: 추석 spring. On their way to the ledger: 1. Look again in a moment, or look for the user id."}, check, got, "There is no coupon")
 	b.finds("user_id=mina", 200, []string{"The ledger has no coupon in force of this user. One that was just issued is recorded a moment later."}, "There is no coupon")
-	b.finds("campaign=spring&user_id=mina", 200, []string{got, "is on its way to the ledger"})
+	b.finds("campaign=spring&user_id=mina", 200, []string{"Your coupon “추석 spring” is being recorded now. We will tell you more in a moment.", "is on its way to the ledger"}, got)
 	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway } })
-	b.finds("campaign=spring&code="+code, 200, []string{none + " Whether more are on their way to the ledger is not known now: look for the user id."}, check, got)
+	b.finds("campaign=spring&code="+code, 200, []string{none + " Searched: 추석 spring. Whether more are on their way to the ledger is not known now: look for the user id."}, check, got)
 	h.gate.Set(func() { h.gate.States = nil })
 	h.gate.Record(t, h.ledger.Recorder, id)
 	b.finds("campaign=spring&code="+code, 200, []string{got}, none)
 	b.finds("user_id=mina", 200, []string{"in force"}, "has no coupon in force")
-	b.finds("campaign=spring&code=0123456789ABCDEF", 200, []string{none + " " + check}, "On their way", got)
+	b.finds("campaign=spring&code=0123456789ABCDEF", 200, []string{none + " Searched: 추석 spring. " + check}, "On their way", got)
 }
 
 // An edited ledger returns a campaign after edit has changed it, and the given answer on whether this node decides it.
@@ -92,13 +92,13 @@ func TestANodeOfAnotherGateSaysSo(t *testing.T) {
 				t.Errorf("%q, %v: %d %q %s", path, row.not, got.status, found, got.text())
 			}
 		}
-		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page + " Since it started, this node has not read it."}, "You have no coupon", "does not answer")
-		b.finds("campaign=spring&user_id=mina", 200, []string{"You got number 1"}, "does not answer")
+		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page + " Since it started, this node has not read it. The ledger has 1 of its coupons, of which 1 are in force."}, "You have no coupon", "does not answer")
+		b.finds("campaign=spring&user_id=mina", 200, []string{"You got “"}, "does not answer")
 		stage.Must(t, stage.Err(h.ledger.Campaigns.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
 		if found := badge.FindStringSubmatch(b.get("/console").body); found == nil || found[2] != "closed" {
 			t.Errorf("closed, %v: the list says %q", row.not, found)
 		}
-		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page}, "You have no coupon", "It is closed.")
+		b.finds("campaign=spring&user_id=jun", 200, []string{row.support, row.page}, "You have no coupon", "It closed at")
 	}
 }
 

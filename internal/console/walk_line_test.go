@@ -26,23 +26,26 @@ type line struct {
 
 // A waiter is a user in line.
 type waiter struct {
-	user  string
-	place firstcome.Place // as it was told first
+	user   string
+	place  firstcome.Place // as it was told first
+	joined time.Time
+	ended  time.Time // when they left or were sent away
 }
 
 // join notes a user's place.
-func (l *line) join(user string, p firstcome.Place) {
+func (l *line) join(user string, p firstcome.Place, now time.Time) {
 	l.last++
-	l.waiting = append(l.waiting, waiter{user, p})
+	l.waiting = append(l.waiting, waiter{user: user, place: p, joined: now})
 }
 
 // end notes that everybody in line is sent away.
-func (l *line) end(why string) {
+func (l *line) end(why string, now time.Time) {
 	if l.last == 0 {
 		return
 	}
 	if n := len(l.waiting); n > 0 {
 		l.away, l.why = &l.waiting[n-1], why
+		l.away.ended = now
 	}
 	if l.left != nil && l.became == "left" {
 		l.became = why // nobody remembers the leavers of a line that has ended
@@ -129,7 +132,7 @@ func (w *walk) leaves(user string) {
 			continue
 		}
 		stage.Must(w.t, stage.Err(w.decides.Leave(w.t.Context(), "spring", firstcome.UserID(user))))
-		w.line.became = "left"
+		w.line.became, one.ended = "left", w.now
 		w.line.left, w.line.waiting = &one, append(w.line.waiting[:n:n], w.line.waiting[n+1:]...)
 		return
 	}
@@ -182,23 +185,5 @@ func (w *walk) inLine(step walked, lang, path string, got shown) {
 			continue
 		}
 		w.t.Errorf("%s, %s, %q shows %q people in line, and %s are", step.name, lang, path, found, want)
-	}
-}
-
-// waiters compares what support sees about the users in line with the test's own line.
-func (w *walk) waiters(step walked, b *visitor, say func(ko, en string) string) {
-	w.t.Helper()
-	for n, one := range w.line.waiting {
-		query := "campaign=spring&user_id=" + one.user
-		if w.blind {
-			b.finds(query, 200, []string{say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon.")}, say("지금 대기열에 있습니다", "In line now"))
-			continue
-		}
-		likely, not := say("받을 수 있나 네", "Likely to get one yes"), say("받을 수 있나 어렵습니다", "Likely to get one no")
-		if !w.likely(n) {
-			likely, not = not, likely
-		}
-		ticket := fmt.Sprintf(say("순번은 %d, 앞에 최대 ", "your ticket is %d, and at most "), one.place.Ticket)
-		b.finds(query, 200, []string{say("지금 대기열에 있습니다", "In line now"), ticket, likely}, not, say("대기열에 들어오실 수 있습니다.", "You may join the line."))
 	}
 }

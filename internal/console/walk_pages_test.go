@@ -4,16 +4,13 @@ package console_test
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/test/stage"
 )
 
 var (
@@ -62,7 +59,7 @@ func (w *walk) readAll(step walked) {
 		if w.dark {
 			continue
 		}
-		w.customers(step, b, say)
+		w.customers(step, b)
 	}
 }
 
@@ -130,67 +127,6 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 			w.t.Errorf("%s, %s: Live says when it sold out: %s", step.name, lang, got.text())
 		}
 	}
-}
-
-// customers compares what support may tell a customer with the walk's facts, for a user with a coupon, a user whose coupon was voided, a user in
-// line, and users with nothing.
-func (w *walk) customers(step walked, b *visitor, say func(ko, en string) string) {
-	w.t.Helper()
-	chances := map[firstcome.Outcome]string{
-		firstcome.NotOpen: say("에 열립니다.", "It opens at "),
-		firstcome.Issued:  fmt.Sprintf(say("지금 %d장이 남아 있습니다.", "Coupons left now: %d."), w.terms.Quantity-int64(len(w.held))),
-		firstcome.Waiting: say("대기열에 들어오실 수 있습니다.", "You may join the line."),
-		firstcome.SoldOut: say("쿠폰은 모두 나갔습니다. 처음 소진된 시각은 ", "All coupons are gone. They first sold out at ") + say(spoken("ko", w.soldOut)+"입니다.", spoken("en", w.soldOut)+"."),
-		firstcome.Paused:  say("지금은 잠시 멈춰 있습니다.", "It is paused."),
-		firstcome.Closed:  say("쿠폰은 마감되었습니다.", "It is closed."),
-		0:                 say("고객님이 받으셨는지 아직 알 수 없습니다.", "So we do not know yet whether you have a coupon."),
-	}
-	for _, user := range append(w.line.gone(), "nobody") {
-		got := b.get("/console/customer?campaign=spring&user_id=" + user).text()
-		for gets, sentence := range chances {
-			if strings.Contains(got, sentence) != (gets == step.gets) {
-				w.t.Errorf("%s: a newcomer gets %v, and support tells %s, who has no coupon: %s", step.name, step.gets, user, got)
-			}
-		}
-		w.stopped(step, b.lang, "Customer", got, toSupport)
-		w.stopped(step, b.lang, "Customer", got, onPage)
-		w.dated(step, b.lang, "Customer", got)
-	}
-	if len(w.held) > 0 { // by code too: the ledger finds it once it has the coupon
-		newest := slices.Max(slices.Collect(maps.Values(w.held)))
-		got := b.get("/console/customer?campaign=spring&code=" + stage.Secret().Code("spring", newest)).text()
-		for recorded, want := range map[bool]string{
-			true:  fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), newest),
-			false: fmt.Sprintf(say("이 코드의 쿠폰이 없습니다. 원장으로 오고 있는 쿠폰이 %d장", "with this code. On their way to the ledger: %d."), w.unrecorded),
-		} {
-			if strings.Contains(got, want) != (recorded == (newest <= w.issued-w.unrecorded)) {
-				w.t.Errorf("%s: of the code of number %d support is told: %s", step.name, newest, got)
-			}
-		}
-	}
-	for user, number := range w.held {
-		got := b.get("/console/customer?campaign=spring&user_id=" + url.QueryEscape(user)).text()
-		if want := fmt.Sprintf(say("쿠폰(번호 %d)을 받으셨습니다", "You got number %d of"), number); !strings.Contains(got, want) {
-			w.t.Errorf("%s: %s holds number %d, and support is told: %s", step.name, user, number, got)
-		}
-		break
-	}
-	if w.gone != "" {
-		got := b.get("/console/customer?campaign=spring&user_id=" + w.gone).text()
-		if want := say("에 회수되었습니다.", "was taken back at "); !strings.Contains(got, want) {
-			w.t.Errorf("%s: the coupon of %s was voided, and support is told: %s", step.name, w.gone, got)
-		}
-	}
-	w.waiters(step, b, say)
-}
-
-// spoken returns an instant as support says it, in Seoul.
-func spoken(lang string, at time.Time) string {
-	at = at.In(time.FixedZone("KST", 9*60*60))
-	if lang == "en" {
-		return at.Format("3:04:05 pm on 2 January (Seoul time)")
-	}
-	return at.Format("1월 2일 ") + map[bool]string{true: "오전", false: "오후"}[at.Hour() < 12] + at.Format(" 3시 4분 5초")
 }
 
 // millis matches the part of a time that pages show to the millisecond.

@@ -27,41 +27,41 @@ var (
 type stop struct {
 	state, code string    // in the API's answers
 	page        [2]string // on the pages of the campaign
-	support     [2]string // in the sentence for support
+	support     [2]string // what support tells a customer
 	mark        [2]string // on the pages Recording and Health, if nodes know the cause
 }
 
 // stops has a stop for each cause.
 var stops = map[error]stop{
-	errGateAway: {"unknown", "gate_unavailable", [2]string{"게이트가 응답하지 않습니다.", "The gate does not answer."}, [2]string{"지금 응답하지 않습니다.", "does not answer now"}, [2]string{}},
+	errGateAway: {"unknown", "gate_unavailable", [2]string{"게이트가 응답하지 않습니다.", "The gate does not answer."}, [2]string{"‘추석’ 발급 서버가 현재 응답하지 않습니다.", "What decides “추석” does not answer now."}, [2]string{}},
 	errRecovering: {
 		"unverified", "gate_unavailable",
 		[2]string{"Redis가 다시 시작했거나, 이전 상태로 되돌아갔거나, 다른 서버로 전환되었습니다.", "Redis restarted or went back to an older state, or another server took over."},
-		[2]string{"복구되는 중입니다.", "is recovering"},
+		[2]string{"‘추석’ 발급 서버가 복구되는 중입니다.", "What decides “추석” is recovering."},
 		[2]string{"확인 안 됨", "unverified"},
 	},
 	errMending: {
 		"unverified", "gate_unavailable",
 		[2]string{"원장의 데이터로 게이트를 재구성하고 있습니다.", "The gate is being rebuilt from the ledger."},
-		[2]string{"복구되는 중입니다.", "is recovering"},
+		[2]string{"‘추석’ 발급 서버가 복구되는 중입니다.", "What decides “추석” is recovering."},
 		[2]string{"다시 만드는 중", "being rebuilt"},
 	},
 	errGone: {
 		"lost", "gate_unavailable",
 		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
-		[2]string{"문제가 있습니다.", "is out of order"},
+		[2]string{"‘추석’ 발급 서버에 문제가 있습니다.", "What decides “추석” is out of order."},
 		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 이름이", "Redis was emptied or replaced, or lost keys. If"},
 	},
 	errRolledBack: {
 		"ahead", "ledger_rolled_back",
 		[2]string{"원장이 게이트보다 오래되었습니다.", "The ledger is older than the gate, as after a restored backup."},
-		[2]string{"문제가 있습니다.", "is out of order"},
+		[2]string{"‘추석’ 발급 서버에 문제가 있습니다.", "What decides “추석” is out of order."},
 		[2]string{"원장이 더 오래됨", "the ledger is older"},
 	},
 	errStaleEpoch: {
 		"behind", "stale_epoch",
 		[2]string{"이 노드가 연결된 Redis의 에폭은 이미 끝났습니다.", "The epoch of the Redis that this node reaches has ended."},
-		[2]string{"문제가 있습니다.", "is out of order"},
+		[2]string{"‘추석’ 발급 서버에 문제가 있습니다.", "What decides “추석” is out of order."},
 		[2]string{"게이트가 더 오래됨", "the gate is older"},
 	},
 }

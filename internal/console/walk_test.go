@@ -34,9 +34,12 @@ type walk struct {
 	opened      time.Time        // zero if it has not opened
 	soldOut     time.Time        // when nothing was left for the first time
 	closed      time.Time
-	gone        string // a user whose coupon was voided
+	given       map[string]firstcome.Coupon // of each who ever had one, as it was issued
+	gone        string                      // a user whose coupon was voided
+	goneAt      time.Time
 	line        line
 	state       string    // what a newcomer's claim gets, in the words of the pages; empty if unknown
+	retired     bool      // the gate has forgotten the campaign
 	blind, dark bool      // whether the gate decides nothing; whether the ledger does not answer
 	known       time.Time // when a page last knew the state
 	why         error     // why the gate decides nothing, or nil if it decides
@@ -134,7 +137,7 @@ func TestWhatIsSaidIsTrueInEveryState(t *testing.T) {
 }
 
 func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *house, terms firstcome.Terms, steps []walked) {
-	w := &walk{t: t, now: stage.Epoch, terms: terms, held: map[string]int64{}}
+	w := &walk{t: t, now: stage.Epoch, terms: terms, held: map[string]int64{}, given: map[string]firstcome.Coupon{}}
 	w.house = open(t, func(h *house) {
 		h.stands(stage.Epoch)
 		h.config.Watcher.Clock = h.clock
@@ -211,7 +214,7 @@ func (w *walk) newcomer(user string, want firstcome.Outcome) {
 	switch d.Outcome {
 	case firstcome.Waiting:
 		w.opens()
-		w.line.join(user, d.Place)
+		w.line.join(user, d.Place, w.now)
 	case firstcome.Issued:
 		w.opens()
 		w.gets(user, d.Coupon)
@@ -232,7 +235,7 @@ func (w *walk) gets(user string, c firstcome.Coupon) {
 	if c.Number != w.issued {
 		w.t.Fatalf("%s gets number %d, and the next is %d", user, c.Number, w.issued)
 	}
-	w.held[user] = c.Number
+	w.held[user], w.given[user] = c.Number, c
 	if w.far != nil {
 		w.unrecorded++
 	}
@@ -246,7 +249,7 @@ func (w *walk) gets(user string, c firstcome.Coupon) {
 		w.soldOut = w.now
 	}
 	if !w.terms.Waitlist {
-		w.line.end("sold_out")
+		w.line.end("sold_out", w.now)
 	}
 }
 
@@ -280,7 +283,7 @@ func (w *walk) fillsUp() {
 func (w *walk) void(user string) {
 	stage.Must(w.t, stage.Err(w.config.Operator.Void(w.t.Context(), "a test", "spring", w.held[user], "고객 요청")))
 	delete(w.held, user)
-	w.gone = user
+	w.gone, w.goneAt = user, w.now
 }
 
 // sets changes the terms.
@@ -296,7 +299,7 @@ func (w *walk) turn(to ledger.Switch) {
 	stage.Must(w.t, stage.Err(w.config.Operator.Switch(w.t.Context(), "a test", "spring", 0, to)))
 	if to == ledger.Close {
 		w.closed = w.now
-		w.line.end("closed")
+		w.line.end("closed", w.now)
 	}
 }
 
@@ -337,4 +340,5 @@ func (w *walk) retire() {
 		w.t.Fatal("it is not retired", err)
 	}
 	stage.Must(w.t, w.far.Retire(w.t.Context(), "spring"))
+	w.retired = true
 }

@@ -52,13 +52,16 @@ type Places interface {
 type Stay struct {
 	firstcome.Ticket
 	JoinedAt, EndedAt time.Time
-	// Ended is how it ended: issued, already_issued (the user got a coupon without the line), left, or the reason of a firstcome.PastLine. It is empty
-	// while the user is in line, and StayOver if the gate does not know how.
+	// Ended is how it ended: issued, already_issued (the user got a coupon without the line), left, the reason of a firstcome.PastLine, StayOver or
+	// StayEnded. It is empty while the user is in line.
 	Ended string
 }
 
-// StayOver is Stay.Ended of a ticket that ended before its line did: its user left, or got a coupon that may have been voided since.
-const StayOver = "over"
+// Words of Stay.Ended for what a gate does not know.
+const (
+	StayOver  = "over"  // it ended before its line did: the user left, or got a coupon, which may have been voided since
+	StayEnded = "ended" // its line ended, too long ago
+)
 
 // MaxStays is the most stays that a gate returns: the last ones.
 const MaxStays = 16
@@ -70,7 +73,7 @@ func (s *LineState) Stay(at firstcome.Ticket) Stay {
 			return Stay{Ticket: at, Ended: p.Reason, EndedAt: p.EndedAt}
 		}
 	}
-	return Stay{Ticket: at, Ended: StayOver}
+	return Stay{Ticket: at, Ended: StayEnded}
 }
 
 // An Order is the actor and the reason of a direct issue.

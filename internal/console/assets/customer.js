@@ -1,10 +1,8 @@
-// Copies the sentence for the customer. Without script it can be selected.
-const quote = document.querySelector('[data-copy]');
-const button = document.querySelector('.copy');
-if (quote && navigator.clipboard) {
+// Copies a sentence for the customer. Without script it can be selected.
+for (const button of navigator.clipboard ? document.querySelectorAll('.copy') : []) {
 	button.hidden = false;
 	button.addEventListener('click', async () => {
-		await navigator.clipboard.writeText(quote.textContent);
+		await navigator.clipboard.writeText(button.previousElementSibling.textContent);
 		button.textContent = button.dataset.copied;
 	});
 }

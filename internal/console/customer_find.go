@@ -1,0 +1,169 @@
+package console
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/firstcome/firstcome"
+	"github.com/firstcome/firstcome/internal/ledger"
+)
+
+// readings are what the text of a look-up may be.
+type readings struct{ code, campaign, user bool }
+
+// codesSearched is the most numbers that are tried for a code in other campaigns than the chosen one: some four seconds' worth.
+const codesSearched = 20_000_000
+
+// lookUp finds whom or what the text names, and what support may say. It tries a code first, then a campaign's exact id or name, and then a user.
+func (c *customerHandlers) lookUp(v *view, page *customerPage, as readings) error {
+	if err := c.chosen(v, page); err != nil || page.Wrong != "" {
+		return err
+	}
+	unknownCode := ""
+	if as.code {
+		code, err := firstcome.ParseCode(page.Q)
+		if err == nil {
+			var is bool
+			if is, unknownCode, err = c.byCode(v, page, code); is || err != nil {
+				return err
+			}
+			page.None = unknownCode
+		} else if !as.user {
+			page.Wrong = v.lang.notCode()
+		}
+	}
+	if as.campaign {
+		s, err := c.exactly(v, page.Q)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			page.None = ""
+			c.choose(v, page, s)
+			page.Answer = customerWords{v.lang, v.Clock()}.campaign(page)
+			page.Events, err = c.story(v, page, nil)
+			return err
+		}
+	}
+	if !as.user {
+		return nil
+	}
+	return c.byUser(v, page, unknownCode)
+}
+
+// byUser looks for a user. If the text might be a code that no coupon has, and nothing is known of such a user, the page says so.
+func (c *customerHandlers) byUser(v *view, page *customerPage, unknownCode string) error {
+	user, err := firstcome.ParseUserID(page.Q)
+	if err != nil {
+		page.Wrong = v.whyID("user_id", err)
+		return nil
+	}
+	page.User = string(user)
+	if page.Status != nil {
+		if err := c.inCampaign(v, page, user); err != nil {
+			return err
+		}
+	}
+	if err := c.wallet(v, page, user); err != nil {
+		return err
+	}
+	if unknownCode == "" {
+		return nil
+	}
+	if page.None = ""; len(page.Found)+len(page.Others)+len(page.Stays) == 0 && page.Place == nil {
+		page.None, page.Answer, page.Events, page.User = unknownCode, "", nil, ""
+	}
+	return nil
+}
+
+// chosen sets the page's campaign, if one was typed or is remembered.
+func (c *customerHandlers) chosen(v *view, page *customerPage) error {
+	id, wrong, err := c.named(v, page.Campaign)
+	if wrong != "" && !v.form.Has("campaign") { // the ledger no longer has the one that is remembered
+		page.Campaign = ""
+		return err
+	}
+	page.Wrong = wrong
+	if err != nil || id == "" {
+		return err
+	}
+	s, err := c.Ledger.Campaign(v.r.Context(), id)
+	if err == nil {
+		c.choose(v, page, &s)
+	}
+	return err
+}
+
+// choose makes a campaign that of the page.
+func (c *customerHandlers) choose(v *view, page *customerPage, s *ledger.Status) {
+	now := c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]
+	row := rowOf(s, now)
+	page.Of, page.Status, page.Left, page.Campaign = &row, s, left(now), string(s.ID)
+}
+
+// exactly returns the campaign with an id or a name, or nil.
+func (c *customerHandlers) exactly(v *view, text string) (*ledger.Status, error) {
+	if id, err := firstcome.ParseCampaignID(text); err == nil {
+		s, err := c.Ledger.Campaign(v.r.Context(), id)
+		if !errors.Is(err, firstcome.ErrNoCampaign) {
+			return &s, err
+		}
+	}
+	found, err := c.Ledger.List(v.r.Context(), ledger.Listing{Text: text, At: c.Clock(), Limit: campaignsPerPage})
+	var only *ledger.Status
+	for n := range found {
+		if !strings.EqualFold(found[n].Name, text) {
+			continue
+		}
+		if only != nil { // two have the name
+			return nil, err
+		}
+		only = &found[n]
+	}
+	return only, err
+}
+
+// byCode looks for a code, in the chosen campaign first, and then in the latest others. If none has it, unknown says so.
+func (c *customerHandlers) byCode(v *view, page *customerPage, code string) (is bool, unknown string, err error) {
+	latest := c.choices(v)
+	if page.Status != nil {
+		latest = append([]ledger.Status{*page.Status}, latest...)
+	}
+	var searched []ledger.Status
+	left := int64(codesSearched)
+	for n := range latest {
+		s := &latest[n]
+		if n > 0 && (page.Status != nil && s.ID == page.Status.ID || s.LastNumber > left) {
+			continue
+		}
+		left -= s.LastNumber
+		found, err := c.find(v, s.ID, ledger.Choice{Code: code, Page: ledger.Page{Voided: true}})
+		if errors.Is(err, firstcome.ErrGateMismatch) { // this node cannot compute its codes
+			continue
+		}
+		if err != nil {
+			return false, "", err
+		}
+		if len(found) > 0 {
+			c.choose(v, page, s)
+			if err := c.inCampaign(v, page, found[0].User); err != nil {
+				return true, "", err
+			}
+			return true, "", c.wallet(v, page, found[0].User)
+		}
+		searched = append(searched, *s)
+	}
+	return false, customerWords{v.lang, v.Clock()}.noSuchCode(searched, c.onWay(v, searched)), nil
+}
+
+// onWay returns how many coupons of campaigns are on their way to the ledger, or nil if that is unknown.
+func (c *customerHandlers) onWay(v *view, of []ledger.Status) *int64 {
+	sum := int64(0)
+	for _, now := range c.Watcher.Of(v.r.Context(), of) {
+		if now.Unrecorded == nil {
+			return nil
+		}
+		sum += *now.Unrecorded
+	}
+	return &sum
+}
