@@ -17,9 +17,7 @@ import (
 	"github.com/firstcome/firstcome/test/stage"
 )
 
-var (
-	happened = regexp.MustCompile(`<li[^>]*><strong>([^<]*)</strong> <span><time[^>]*>([^<]*)</time>`)
-)
+var happened = regexp.MustCompile(`<li[^>]*><strong>([^<]*)</strong> <span><time[^>]*>([^<]*)</time>`)
 
 // A teller writes what support should tell customers, by the walk's facts.
 type teller struct {
