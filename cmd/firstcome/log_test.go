@@ -131,6 +131,18 @@ func TestAClosedTerminalStopsAServerInOrder(t *testing.T) {
 	}
 }
 
+// TestAClosedTerminalAndThenSIGTERMStopAServerInOrder sends SIGTERM during a stop that SIGHUP began, as systemd sends both at a log-out.
+func TestAClosedTerminalAndThenSIGTERMStopAServerInOrder(t *testing.T) {
+	server, r, _ := serveInto(t, "env", "FIRSTCOME_DRAIN_DELAY=1s")
+	stage.Must(t, server.Process.Signal(syscall.SIGHUP))
+	for log := bufio.NewScanner(r); log.Scan() && !strings.Contains(log.Text(), "stopping"); {
+	}
+	stage.Must(t, server.Process.Signal(syscall.SIGTERM))
+	if err := server.Wait(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+}
+
 // TestNohupKeepsAServerWhoseTerminalIsClosed looks whether the server still ignores SIGHUP, which is signal 1.
 func TestNohupKeepsAServerWhoseTerminalIsClosed(t *testing.T) {
 	server, _, _ := serveInto(t, "nohup")

@@ -31,8 +31,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ()}))
 }
 
-// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends. The second SIGINT or SIGTERM ends the process. A terminal that is closed
-// may send SIGHUP twice. nohup has SIGHUP ignored, and then it stays so.
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends. The second SIGINT or SIGTERM ends the process. SIGHUP does not count
+// for that: a terminal that is closed may send it twice, and systemd sends it together with SIGTERM. nohup has SIGHUP ignored, and then it stays so.
 func untilSignal() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -45,6 +45,8 @@ func untilSignal() (context.Context, func()) {
 		select {
 		case <-signals:
 		case <-hangUp:
+			cancel()
+			<-signals
 		}
 		cancel()
 		<-signals
