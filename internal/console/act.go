@@ -1,19 +1,12 @@
 package console
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/firstcome/firstcome"
-	"github.com/firstcome/firstcome/internal/gate"
 	"github.com/firstcome/firstcome/internal/ledger"
-	"github.com/firstcome/firstcome/internal/record"
-	"github.com/firstcome/firstcome/internal/recovery"
 )
 
 // A steerPage has everything that changes a campaign.
@@ -54,6 +47,7 @@ type asked struct {
 	More      bool   // a higher quantity
 	Unlimited bool
 	From, To  string
+	Told      string // of a rebuild: see stoppedGate
 	Value     string // as the form sent it
 }
 
@@ -222,80 +216,4 @@ func (v *view) formPace() (pace *firstcome.Pace, wrong string) {
 		return nil, v.say("속도는 초당 1장에서 %s장까지 지정할 수 있습니다.", "A pace is 1 to %s coupons a second.", v.lang.number(int64(firstcome.MaxPace)))
 	}
 	return &firstcome.Pace{PerSecond: n}, ""
-}
-
-// A stoppedGate is a campaign whose gate decides nothing.
-type stoppedGate struct {
-	ID      firstcome.CampaignID
-	Name    string // empty if unknown
-	State   string // lost, unverified, rebuilding, older (the ledger) or behind (the gate)
-	Version int64  // 0 if unknown: then no rebuild can be requested
-	Most    string // the most coupons that a rebuild may lose
-}
-
-// mostStopped is the most stopped gates that a page shows.
-const mostStopped = 50
-
-// stopped returns the campaigns whose gate decides nothing, as far as this node knows. If of is not empty, only that campaign is considered.
-func (c *core) stopped(v *view, of firstcome.CampaignID) (all []stoppedGate) {
-	if c.Journal.Troubles == nil {
-		return nil
-	}
-	for id, why := range c.Journal.Troubles() {
-		if of == "" || of == id {
-			all = append(all, stoppedGate{ID: id, State: stateOf(why)})
-		}
-	}
-	slices.SortFunc(all, func(a, b stoppedGate) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	all = all[:min(len(all), mostStopped)]
-	ctx, done := context.WithTimeout(v.r.Context(), ledgerWait)
-	defer done()
-	for n := range all {
-		if s, err := c.Ledger.Campaign(ctx, all[n].ID); err == nil {
-			all[n].Name, all[n].Version, all[n].Most = s.Name, s.Version, v.lang.mostLost(&s)
-		}
-	}
-	return all
-}
-
-// stateOf returns the word for why a gate decides nothing.
-func stateOf(why error) string {
-	switch {
-	case errors.Is(why, gate.ErrLedgerRolledBack):
-		return "older"
-	case errors.Is(why, gate.ErrStaleEpoch):
-		return "behind"
-	case errors.Is(why, record.ErrRebuilding):
-		return "rebuilding"
-	case errors.Is(why, gate.ErrUnverified):
-		return "unverified"
-	}
-	return "lost"
-}
-
-// mostLost returns the most coupons that a rebuild may lose: the quantity that may be in force, less the coupons in the ledger. The rebuild may
-// skip more numbers, which no user got.
-func (l language) mostLost(s *ledger.Status) string {
-	if s.Quantity == firstcome.Unlimited {
-		return "–"
-	}
-	return l.number(max(0, s.Quantity-s.InForce))
-}
-
-// rebuild rebuilds a campaign's gate if the campaign's name or ID was typed. A gate that decides again by then is left as it is.
-func (c *steerHandlers) rebuild(v *view) error {
-	s, version, err := v.shownStatus()
-	if err != nil {
-		return err
-	}
-	if version != s.Version {
-		return firstcome.ErrStale
-	}
-	if !v.typed(&s) {
-		return c.render(v, http.StatusUnprocessableEntity, &asked{Do: "rebuild", To: v.lang.mostLost(&s)}, "typed", v.notTyped())
-	}
-	if _, err := c.Operator.Rebuild(v.r.Context(), v.who.Actor, s.ID, recovery.Order{IfLost: true}); err != nil {
-		return err
-	}
-	return v.redirectDone(Root+"/recording", url.Values{"campaign": {string(s.ID)}}, "rebuilt")
 }

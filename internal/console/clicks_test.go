@@ -43,6 +43,7 @@ var actions = []action{
 	{"POST /console/campaigns/{id}/pace", (*clicker).changePace},
 	{"POST /console/campaigns/{id}/terms", (*clicker).changeTerms},
 	{"POST /console/campaigns/{id}/rebuild", (*clicker).rebuild},
+	{"POST /console/recording/rebuild", (*clicker).rebuildSeveral},
 	{"POST /console/campaigns/{id}/coupons/{number}/void", (*clicker).voidOne},
 	{"POST /console/customer/issue", (*clicker).issueOne},
 	{"POST /console/campaigns/{id}/coupons/void", (*clicker).voidSeveral},
@@ -201,7 +202,7 @@ func (c *clicker) rebuild() {
 	for _, page := range []string{"/recording", "/health"} {
 		c.mender.breaks("proved", gate.ErrLost)
 		p := c.at(page)
-		p.Press("[data-stopped=proved] button")
+		p.Press("[data-stopped=lost] button")
 		p.Await("Rebuild the gate?")
 		p.Type("[name=typed]", "proved")
 		p.Press(".card.danger button")
@@ -209,6 +210,20 @@ func (c *clicker) rebuild() {
 		if left := c.mender.all(); len(left) > 0 {
 			c.t.Errorf("from %s it is not rebuilt: %v", page, left)
 		}
+	}
+}
+
+func (c *clicker) rebuildSeveral() {
+	c.mender.breaks("proved", gate.ErrLost)
+	c.mender.breaks("voids", gate.ErrLost)
+	p := c.at("/recording")
+	p.Press("[data-stopped=lost] button")
+	p.Await("Rebuild these gates? (2)")
+	p.Type("[name=typed]", "2")
+	p.Press(".card.danger button")
+	p.Await("Campaigns that are decided again: 2.")
+	if left := c.mender.all(); len(left) > 0 {
+		c.t.Errorf("they are not rebuilt: %v", left)
 	}
 }
 

@@ -19,7 +19,7 @@ type healthPage struct {
 	Nodes    []nodeRow
 	Unheard  bool  // the nodes could not be read
 	Stopped  int64 // campaigns whose gate decides nothing, as far as this node knows
-	Gates    []stoppedGate
+	Gates    []stopCause
 	Findings doctor.Findings
 	Examined time.Time
 }

@@ -81,6 +81,7 @@ func (c *Console) pages() []page {
 		{"GET", "/help", see, c.showHelp, short},
 		{"GET", "/recording", run, c.recording.show, short},
 		{"POST", "/recording/dead-letters", run, c.recording.resolve, short},
+		{"POST", "/recording/rebuild", run, c.recording.rebuild, endless},
 		{"POST", "/recording/dead-letters/{letter}/replay", run, c.recording.replay, short},
 		{"POST", "/recording/dead-letters/{letter}/void", run, c.recording.void, short},
 		{"GET", "/audit-log", run, c.records.show, short},

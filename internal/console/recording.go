@@ -53,8 +53,9 @@ type recordingPage struct {
 	More      int64 // where the next letters begin, or 0 if these are the last
 	Resolved  bool
 	Lost      []lostNumbers
-	Gates     []stoppedGate // campaigns whose gate decides nothing
-	Unread    bool          // the ledger does not answer
+	Gates     []stopCause  // campaigns whose gate decides nothing
+	Rebuild   *bulkRebuild // a preview of rebuilding several gates
+	Unread    bool         // the ledger does not answer
 }
 
 // alarmed is the backlog above which the page shows an alarm.

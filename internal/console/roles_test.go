@@ -43,6 +43,7 @@ var surface = []struct {
 	{"GET /console/help", nil, sees},
 	{"GET /console/recording", nil, reads},
 	{"POST /console/recording/dead-letters", url.Values{"of": {"none"}, "cause": {"other"}, "through": {"1"}, "do": {"replay"}}, reads},
+	{"POST /console/recording/rebuild", url.Values{}, [5]int{404, 404, 403, 403, 303}},
 	{"POST /console/recording/dead-letters/{letter}/replay", url.Values{}, [5]int{404, 404, 403, 403, 303}},
 	{"POST /console/recording/dead-letters/{letter}/void", url.Values{"reason": {"r"}}, [5]int{404, 404, 403, 403, 303}},
 	{"GET /console/campaigns/{id}/proof", nil, sees},

@@ -44,13 +44,13 @@ var stops = map[error]stop{
 		"unverified", "gate_unavailable",
 		[2]string{"원장의 데이터로 게이트를 재구성하고 있습니다.", "The gate is being rebuilt from the ledger."},
 		[2]string{"‘추석’ 발급 서버가 복구되는 중입니다.", "What decides “추석” is recovering."},
-		[2]string{"다시 만드는 중", "being rebuilt"},
+		[2]string{"재구성 중", "being rebuilt"},
 	},
 	errGone: {
 		"lost", "gate_unavailable",
 		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다.", "Redis was emptied or replaced, or lost keys."},
 		[2]string{"‘추석’ 발급 서버에 문제가 있습니다.", "What decides “추석” is out of order."},
-		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 이름이", "Redis was emptied or replaced, or lost keys. If"},
+		[2]string{"Redis가 비었거나 바뀌었거나 키가 유실되었습니다. 게이트 이름이", "Redis was emptied or replaced, or lost keys. If"},
 	},
 	errRolledBack: {
 		"ahead", "ledger_rolled_back",
