@@ -30,6 +30,7 @@ func (n *node) openConsole(api *httpd.Config, places gate.Places) {
 		return
 	}
 	n.watcher = figures.NewWatcher(n.ledger.Reads, n.remote.decides(), n.board)
+	n.watcher.Told = n.counter.Told
 	n.people = console.New(console.Config{
 		Gate: n.remote.decides(), Journal: n.remote.shown(), Watcher: n.watcher, Prove: n.auditor.prove, Doctor: n.examine, Excel: n.api.Excel,
 		Ledger: n.ledger.Reads, Desk: n.ledger.Desk, LastRebuild: n.ledger.Epochs.LastRebuild, Places: places, Operator: n.operator, Auth: n.auth, Secret: n.secret, Secure: n.flags.files.tls != nil, Log: n.log, Zone: n.flags.TZ.location(),

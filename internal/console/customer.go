@@ -12,24 +12,25 @@ import (
 
 // A customerPage says what support may tell a person: see lookUp.
 type customerPage struct {
-	Q, Campaign string // as typed, or the campaign that was found
-	Wrong       string
-	Campaigns   []ledger.Status  // the latest, to choose from
-	User        string           // whom the answer is about; empty if it is about a campaign, or about nobody
-	Of          *campaignRow     // nil if no campaign was named
-	Status      *ledger.Status   // of the same campaign
-	Left        *int64           // coupons left in the campaign; nil if unlimited or unknown
-	Found       []customerCoupon // of the user in this campaign, voided and lost ones too
-	Others      []customerCoupon // in force, of other campaigns
-	Place       *firstcome.Place
-	Stays       []gate.Stay
-	Lined       bool // the campaign has or had a line
-	Untold      bool // the user's place is unknown: the line's log does not answer or lacks records
-	Unread      bool // only the ledger was read
-	Answer      string
-	Events      []event
-	None        string // why nothing was found; empty if something was, or if Answer says why
-	More        bool   // the user has coupons of more campaigns than are shown
+	Q, Campaign   string // as typed, or the campaign that was found
+	Wrong         string
+	WrongCampaign bool             // Wrong is about the campaign
+	Campaigns     []ledger.Status  // the latest, to choose from
+	User          string           // whom the answer is about; empty if it is about a campaign, or about nobody
+	Of            *campaignRow     // nil if no campaign was named
+	Status        *ledger.Status   // of the same campaign
+	Left          *int64           // coupons left in the campaign; nil if unlimited or unknown
+	Found         []customerCoupon // of the user in this campaign, voided and lost ones too
+	Others        []customerCoupon // in force, of other campaigns
+	Place         *firstcome.Place
+	Stays         []gate.Stay
+	Lined         bool // the campaign has or had a line
+	Untold        bool // the user's place is unknown: the line's log does not answer or lacks records
+	Unread        bool // only the ledger was read
+	Answer        string
+	Events        []event
+	None          string // why nothing was found; empty if something was, or if Answer says why
+	More          bool   // the user has coupons of more campaigns than are shown
 	// The form that issues a coupon shows why it failed, and the reason as typed.
 	NotIssued, Reason string
 }

@@ -83,7 +83,7 @@ func (c *customerHandlers) chosen(v *view, page *customerPage) error {
 		page.Campaign = ""
 		return err
 	}
-	page.Wrong = wrong
+	page.Wrong, page.WrongCampaign = wrong, wrong != ""
 	if err != nil || id == "" {
 		return err
 	}

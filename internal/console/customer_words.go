@@ -179,7 +179,7 @@ func (w customerWords) stopped(page *customerPage) string {
 // inLine returns the sentence for a customer who is in line.
 func (w customerWords) inLine(page *customerPage) string {
 	p, name := page.Place, page.Status.Name
-	text := w.say("고객님께서는 ‘%s’ 대기열에서 대기 중이십니다. 순번은 %s번이며, 앞에 최대 %s명이 있습니다.", "You are in line for “%s”: your ticket is %s, and at most %s people are ahead of you.", name, w.number(p.Ticket), w.number(p.Ahead))
+	text := w.say("고객님께서는 ‘%s’ 대기열에서 대기 중이십니다. 순번은 %s번이며, 앞에 최대 %s명이 있습니다.", "You are in line for “%s”: your ticket is %s, with at most %s ahead of you.", name, w.number(p.Ticket), w.number(p.Ahead))
 	if p.Ahead == 0 {
 		text = w.say("고객님께서는 ‘%s’ 대기열에서 대기 중이십니다. 순번은 %s번이며, 바로 다음 차례입니다.", "You are in line for “%s”: your ticket is %s, and you are next.", name, w.number(p.Ticket))
 	}

@@ -37,7 +37,7 @@ func TestACustomerIsToldWhyTheyGotOneOrNone(t *testing.T) {
 		{"user_id=late&campaign=spring", []string{"You have no coupon of “추석 spring”. Coupons left now: 1. You may claim one. Claims that get no coupon leave no record, so we cannot tell when you claimed."}},
 		{"code=" + code + "&campaign=spring", []string{"was issued number 3"}},
 		{"code=" + strings.ToLower(code[:4]+"-"+code[4:]) + "&campaign=spring", []string{"was issued number 3"}},
-		{"user_id=second&campaign=line", []string{"In line now", "You are in line for “대기열”: your ticket is 2, and at most 1 people are ahead of you. Coupons may run out before your turn."}},
+		{"user_id=second&campaign=line", []string{"In line now", "You are in line for “대기열”: your ticket is 2, with at most 1 ahead of you. Coupons may run out before your turn."}},
 		{"user_id=late&campaign=endless", []string{"You have no coupon of “추석 endless”. It is open, without a limit."}},
 		{"user_id=mina", []string{"You got “추석 spring” at "}},
 		{"user_id=mina&campaign=spri", []string{"You got “추석 spring” at "}}, // a part of the id or name of one campaign only

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
@@ -69,6 +70,27 @@ func editing(e *edited) func(*house) {
 		e.Reads = h.ledger.Reads
 		h.config.Ledger, h.config.Watcher.Ledger = e, e
 	}
+}
+
+// TestWhatTheAPIToldLastIsKnown: this node's pages have not read the campaign, and its API has decided claims of it.
+func TestWhatTheAPIToldLastIsKnown(t *testing.T) {
+	now := time.Date(2026, 11, 23, 1, 0, 3, 0, time.UTC)
+	h := openFar(t, func(h *house) {
+		h.stands(now)
+		h.config.Watcher.Told = h.counter.Told
+	})
+	h.claim(h.campaign("spring", 10), "mina")
+	h.gate.Set(func() { h.gate.States = func(firstcome.CampaignID, *gate.State) error { return errAway } })
+	b := h.browser()
+	const never = "Since it started, this node has not read it. The ledger has 1 of its coupons, of which 1 are in force."
+	h.counter.Counts()
+	b.finds("campaign=spring&q=jun", 200, []string{never}, "Last reading")
+	h.counter.Claimed("spring", firstcome.AlreadyIssued, 0) // repeated from memory
+	h.counter.Undecided(t.Context(), "spring", errAway)
+	b.finds("campaign=spring&q=jun", 200, []string{never}, "Last reading")
+	h.counter.Claimed("spring", firstcome.Issued, 0)
+	h.stands(now.Add(time.Minute))
+	b.finds("campaign=spring&q=jun", 200, []string{"Last reading: 2026-11-23 10:00:03 KST The ledger has 1 of its coupons, of which 1 are in force."}, "Since it started")
 }
 
 // TestANodeOfAnotherGateSaysSo: the gate answers, and another node decides.

@@ -124,7 +124,7 @@ func (t teller) holds(c firstcome.Coupon) string {
 
 // inLine is what somebody in line is told, with so many people before them.
 func (t teller) inLine(ahead int, one waiter, most string) string {
-	text := fmt.Sprintf(t.say("고객님께서는 ‘추석’ 대기열에서 대기 중이십니다. 순번은 %d번이며, 앞에 최대 %s명이 있습니다.", "You are in line for “추석”: your ticket is %d, and at most %s people are ahead of you."), one.place.Ticket, most)
+	text := fmt.Sprintf(t.say("고객님께서는 ‘추석’ 대기열에서 대기 중이십니다. 순번은 %d번이며, 앞에 최대 %s명이 있습니다.", "You are in line for “추석”: your ticket is %d, with at most %s ahead of you."), one.place.Ticket, most)
 	if most == "0" {
 		text = fmt.Sprintf(t.say("고객님께서는 ‘추석’ 대기열에서 대기 중이십니다. 순번은 %d번이며, 바로 다음 차례입니다.", "You are in line for “추석”: your ticket is %d, and you are next."), one.place.Ticket)
 	}

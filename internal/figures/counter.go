@@ -127,8 +127,8 @@ type totals struct {
 	claims [kinds]atomic.Uint64
 	served atomic.Uint64
 	took   [len(Buckets{})]atomic.Uint64
-	// last is the tick of the campaign's last claim: see Counter.tick.
-	last atomic.Int64
+	// last is the tick of the campaign's last claim: see Counter.tick. told is that of the last outcome of a newcomer.
+	last, told atomic.Int64
 }
 
 // A Counter counts a node's claims. Its methods may be called from many goroutines.
@@ -155,6 +155,18 @@ func (c *Counter) Claimed(id firstcome.CampaignID, o firstcome.Outcome, took tim
 	t := c.of(id)
 	t.claims[o].Add(1)
 	t.took[bucketOf(took)].Add(1)
+	if now := c.tick.Load(); o != firstcome.AlreadyIssued && t.told.Load() != now { // a node may repeat a coupon without asking the gate
+		t.told.Store(now)
+	}
+}
+
+// Told returns when a claim of a newcomer last had an outcome, to the second of the last call of Counts. It is zero if none has, or if the campaign
+// is not among the Kept last claimed.
+func (c *Counter) Told(id firstcome.CampaignID) (at time.Time) {
+	if t := (*c.all.Load())[id]; t != nil && t.told.Load() > 0 {
+		at = time.Unix(t.told.Load(), 0).UTC()
+	}
+	return at
 }
 
 // Decided counts an outcome of a direct issue.

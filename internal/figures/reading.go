@@ -81,6 +81,11 @@ func (w *Watcher) date(id firstcome.CampaignID, s *Sample) {
 		return
 	}
 	s.KnownAt, _ = w.dated.Get(id)
+	if w.Told != nil {
+		if at := w.Told(id); at.After(s.KnownAt) {
+			s.KnownAt = at
+		}
+	}
 }
 
 // read returns a campaign's current state by the ledger and the gate.

@@ -33,6 +33,8 @@ type Watcher struct {
 	Gate   gate.Counters // nil if the ledger decides
 	Nodes  Nodes
 	Clock  func() time.Time
+	// Told returns when this node's API last told a campaign's state: see Counter.Told. It may be nil.
+	Told func(firstcome.CampaignID) time.Time
 
 	// dated has when the states of campaigns were last known.
 	dated *lru.Cache[firstcome.CampaignID, time.Time]
