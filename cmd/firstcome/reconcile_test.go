@@ -3,6 +3,7 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -60,20 +61,31 @@ func (b backup) restore() *desk {
 	}
 	db := services.Beside(b.t, b.name)
 	db.SetMaxOpenConns(1)
-	if strings.HasPrefix(b.name, "mysql:") { // it would refuse rows with a generated column
-		stage.Must(b.t, stage.Err(db.Exec("SET SESSION sql_mode = ''")))
-	}
 	for _, table := range slices.Backward(copied) { // tables refer to tables before them
 		stage.Must(b.t, stage.Err(db.Exec("DELETE FROM "+table)))
 	}
 	for _, table := range copied {
-		stage.Must(b.t, stage.Err(db.Exec("INSERT INTO "+table+" SELECT * FROM kept_"+table)))
+		columns := strings.Join(b.columns(db, table), ", ")
+		stage.Must(b.t, stage.Err(db.Exec("INSERT INTO "+table+" ("+columns+") SELECT "+columns+" FROM kept_"+table)))
 		stage.Must(b.t, stage.Err(db.Exec("DROP TABLE kept_"+table)))
 	}
 	for table, last := range b.newest {
 		stage.Must(b.t, stage.Err(db.Exec(fmt.Sprintf("DELETE FROM %s WHERE id > %d", table, last))))
 	}
 	return newDesk(b.t, b.url, b.name, nil)
+}
+
+// columns returns the columns of a table whose values are not generated.
+func (b backup) columns(db *sql.DB, table string) []string {
+	b.t.Helper()
+	query := "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND is_generated = 'NEVER' AND table_name = '" + table + "'"
+	if strings.HasPrefix(b.name, "mysql:") {
+		query = "SELECT column_name FROM information_schema.columns WHERE table_schema = database() AND extra NOT LIKE '%GENERATED%' AND table_name = '" + table + "'"
+	}
+	rows, err := db.Query(query)
+	names, err := sqldb.AllRows(rows, err, sqldb.One[string])
+	stage.Must(b.t, err)
+	return names
 }
 
 // sound expects that the ledger and its gate keep every promise.

@@ -120,6 +120,7 @@ var concludes = map[string][]any{
 	"OldTransaction":   {time.Minute},
 	"Ping":             {},
 	"Place":            {"c", "b"},
+	"Stays":            {"c", "b"},
 	"Record":           {record.Batch{Campaign: "c"}},
 	"Refused":          {"c", 1},
 	"Replay":           {"test", 1},
