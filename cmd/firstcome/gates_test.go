@@ -60,6 +60,8 @@ func (*modelGate) EachCreated(context.Context, func(firstcome.CampaignID) error)
 
 func (*modelGate) Created(context.Context, firstcome.CampaignID) (bool, error) { return false, nil }
 
+func (*modelGate) Named(context.Context) (bool, error) { return true, nil }
+
 func (*modelGate) Runs(context.Context) ([]recovery.Run, error) { return nil, nil }
 
 func (*modelGate) Standing(context.Context, gate.Revision) error { return nil }

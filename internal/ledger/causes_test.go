@@ -45,9 +45,9 @@ func TestEachRefusalHasItsCauseCode(t *testing.T) {
 		other.Epoch = 0
 		buries("other_epoch", other)
 		buries("above_ceiling", changed(2_000_000_000, func(*firstcome.Coupon) {}))
-		recordIn(t, l, stage.Coupon("c", 8))
-		buries("over_quantity", given(stage.Coupon("c", 9)))
-		bury(t, l, "a trial", stage.Coupon("c", 10))
+		recordIn(t, l, stage.Coupon("c", 7)) // its letter names another epoch, so it does not take this number
+		buries("over_quantity", given(stage.Coupon("c", 8)))
+		bury(t, l, "a trial", stage.Coupon("c", 9))
 		want[letters(t, l, ledger.Letters{})[len(want)].Source] = "other"
 		stage.Must(t, stage.Err(l.Recorder.Bury(t.Context(), record.Batch{Campaign: "d", Garbage: []record.Garbage{{Source: "journal/1", Payload: "?", Cause: "its user 3: number 1 is over the quantity of 2"}}}, "")))
 		want["journal/1"] = "unreadable"
