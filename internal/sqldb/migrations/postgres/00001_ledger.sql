@@ -46,7 +46,7 @@ CREATE TABLE campaigns (
     closed_at     BIGINT,
     retired_at    BIGINT,
     forgotten_at  BIGINT,
-    has_line      BOOLEAN          NOT NULL GENERATED ALWAYS AS (waiting > 0) STORED,
+    has_line      BOOLEAN          GENERATED ALWAYS AS (waiting > 0) STORED,
     CONSTRAINT p1_never_more CHECK (in_force >= 0 AND (quantity IS NULL OR in_force <= quantity)),
     CONSTRAINT p4_every_number CHECK (issued <= last_number AND (gate <> 'ledger' OR last_number <= position)),
     CONSTRAINT p9_a_place_is_kept CHECK (served >= 0 AND waiting >= 0 AND served + waiting <= last_ticket AND served_through <= last_ticket)
