@@ -33,9 +33,12 @@ func readSemisync(ctx context.Context, db *sql.DB) (semisync, error) {
 
 func (s semisync) enabled() bool { return s["rpl_semi_sync_master_enabled"] == "ON" }
 
-// lapsed reports whether the server is set to wait for a replica and has none to wait for.
+// waits reports whether the server waits for a replica although none is connected. Its commits then wait until the time-out.
+func (s semisync) waits() bool { return s["rpl_semi_sync_master_wait_no_slave"] != "OFF" }
+
+// lapsed reports whether the server is set to wait for a replica and commits without one.
 func (s semisync) lapsed() bool {
-	return s.enabled() && (s["rpl_semi_sync_master_status"] != "ON" || s["rpl_semi_sync_master_clients"] == "0")
+	return s.enabled() && (s["rpl_semi_sync_master_status"] != "ON" || s["rpl_semi_sync_master_clients"] == "0" && !s.waits())
 }
 
 // lapsedMySQL implements Dialect.lapsed.
@@ -73,11 +76,12 @@ func (e *exam) semisync() {
 			s["rpl_semi_sync_master_status"], s["rpl_semi_sync_master_clients"])
 	case wait < leastWait:
 		e.Add(doctor.Warn, what, "set rpl_semi_sync_master_timeout (on MySQL rpl_semi_sync_source_timeout) to 86400000 or more"+lost, "it lapses after %d ms without a replica", wait)
-	case s["rpl_semi_sync_master_wait_no_slave"] == "OFF":
+	case !s.waits():
 		e.Add(doctor.Warn, what, "set rpl_semi_sync_master_wait_no_slave (on MySQL rpl_semi_sync_source_wait_no_replica) to ON"+lost, "it lapses as soon as no replica is connected")
 	case s["rpl_semi_sync_master_wait_point"] != "AFTER_SYNC":
 		e.Add(doctor.Warn, what, "set rpl_semi_sync_master_wait_point to AFTER_SYNC: else others read a coupon that no replica has", "it waits %s", s["rpl_semi_sync_master_wait_point"])
 	default:
-		e.Add(doctor.OK, what, "", "%s replicas confirm commits", s["rpl_semi_sync_master_clients"])
+		e.Hold(s["rpl_semi_sync_master_clients"] != "0", doctor.Warn, what, "bring a replica back that confirms (rpl_semi_sync_slave_enabled): until then nothing is committed, and claims are 503",
+			"%s replicas confirm commits", s["rpl_semi_sync_master_clients"])
 	}
 }
