@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/audit"
+	"github.com/firstcome/firstcome/internal/figures"
 	"github.com/firstcome/firstcome/internal/ledger"
 )
 
@@ -195,7 +196,7 @@ func (p *prover) put(ctx context.Context, done *proving) error {
 	return err
 }
 
-// A proofPage shows the verification of a campaign, or the event report.
+// A proofPage shows the verification of a campaign.
 type proofPage struct {
 	Row      campaignRow
 	Last     *proving // nil if the campaign was never verified
@@ -208,14 +209,6 @@ type proofPage struct {
 	Speeds   template.HTML // a plot of issued, recorded and voided coupons a second
 	Rates    []rateRow
 	Steps    []ledger.Step // points of the curve, for the table
-	Printed  bool          // it is the event report
-	Issued   *int64        // the number of coupons; nil if unknown
-	ClosedAt time.Time     // as the ledger has it
-	Voided   int64         // voided coupons, open dead letters and lost numbers in the ledger now, for the report
-	Letters  int64
-	Lost     int64
-	Totals   map[string]uint64
-	Kinds    []string
 }
 
 // tableRows is about how many rows a table has that stands for a plot.
@@ -231,18 +224,10 @@ type promiseRow struct {
 	Shown                []string // the breaches, in English
 }
 
-// proofHandlers show verifications and the event report.
+// proofHandlers show verifications and event reports.
 type proofHandlers struct{ *core }
 
 func (c *proofHandlers) show(v *view) error {
-	return c.render(v, "proof", v.say("검증", "Verification"))
-}
-
-func (c *proofHandlers) showReport(v *view) error {
-	return c.render(v, "report", v.say("이벤트 결과 보고서", "Event report"))
-}
-
-func (c *proofHandlers) render(v *view, name, title string) error {
 	s, err := v.status()
 	if err != nil {
 		return err
@@ -251,17 +236,20 @@ func (c *proofHandlers) render(v *view, name, title string) error {
 	if err != nil {
 		return err
 	}
-	page := proofPage{Row: rowOf(&s, now), Issued: now.Issued, ClosedAt: s.ClosedAt, Kinds: outcomesInPlots}
-	if name == "report" {
-		page.Totals = c.Watcher.Claims(v.r.Context(), s.ID)
-		if err := c.losses(v.r.Context(), &s, &page); err != nil {
-			return err
-		}
+	page, _, err := c.read(v, &s, now)
+	if err != nil {
+		return err
 	}
+	return v.renderOf(tabsOf(&s, "proof"), http.StatusOK, "proof", v.say("검증", "Verification"), page)
+}
+
+// read returns the last verification of a campaign, and its history.
+func (c *proofHandlers) read(v *view, s *ledger.Status, now figures.Sample) (page proofPage, h history, err error) {
+	page.Row = rowOf(s, now)
 	_, page.Running = c.prover.state(s.ID) // read before the proofs: then a verification that ends in between is shown as under way, not as missing
 	proofs, err := c.proved(v.r.Context(), s.ID)
 	if err != nil {
-		return err
+		return page, h, err
 	}
 	page.Last = proofs[s.ID]
 	page.Here = page.Running != nil && page.Running.ID == s.ID
@@ -272,32 +260,13 @@ func (c *proofHandlers) render(v *view, name, title string) error {
 	default:
 		page.Promises, page.Other = c.promises(v, &page.Last.Proof)
 	}
-	h, err := c.historyOf(v.r.Context(), &s)
-	if err != nil {
-		return err
+	if h, err = c.historyOf(v.r.Context(), s); err != nil {
+		return page, h, err
 	}
 	page.Curve = v.lang.curve(h.Steps)
 	page.Steps = every(h.Steps, tableRows)
 	page.Speeds, page.Rates = v.lang.speeds(&h), rateRows(&h, tableRows)
-	tabs := tabsOf(&s, "proof")
-	return v.renderOf(tabs, http.StatusOK, name, title, page)
-}
-
-// losses reads the campaign's voided coupons, open dead letters and lost numbers from the ledger.
-func (c *proofHandlers) losses(ctx context.Context, s *ledger.Status, page *proofPage) error {
-	page.Voided = s.Recorded - s.InForce
-	causes, err := c.Ledger.LetterCauses(ctx, s.ID)
-	if err != nil {
-		return err
-	}
-	for _, cause := range causes {
-		page.Letters += cause.Open
-	}
-	ranges, err := c.Ledger.Lost(ctx, s.ID)
-	for _, r := range ranges {
-		page.Lost += r.Count
-	}
-	return err
+	return page, h, nil
 }
 
 // lastNumber returns the highest number of a campaign in the ledger.

@@ -193,52 +193,57 @@ func (l locale) differences(before, after *firstcome.Terms) (all []changed) {
 	if first {
 		before = &firstcome.Terms{}
 	}
-	add := func(name, from, to string) {
-		if from == to {
-			return
+	was := l.termsOf(before)
+	for n, is := range l.termsOf(after) {
+		if is.To == was[n].To {
+			continue
 		}
-		if first {
-			from = ""
+		if !first {
+			is.From = was[n].To
 		}
-		all = append(all, changed{name, from, to})
+		all = append(all, is)
 	}
-	yes := func(is bool) string {
-		if is {
-			return l.say("예", "yes")
-		}
-		return l.say("아니요", "no")
-	}
-	instant := func(t time.Time) string {
-		if t.IsZero() {
-			return l.say("없음", "none")
-		}
-		return l.shown(t, toSecond)
-	}
-	quantity := func(n int64) string { return l.quantity(n) }
-	add(l.say("이름", "name"), before.Name, after.Name)
-	add(l.say("수량", "quantity"), quantity(before.Quantity), quantity(after.Quantity))
-	add(l.say("오픈", "opens"), instant(before.OpensAt), instant(after.OpensAt))
-	add(l.say("마감", "closes"), instant(before.ClosesAt), instant(after.ClosesAt))
-	add(l.say("응답 시점", "answered when"), l.answered(before.Answer), l.answered(after.Answer))
-	add(l.say("속도", "pace"), l.pace(before.Pace), l.pace(after.Pace))
-	add(l.say("예비 대기", "waitlist"), yes(before.Waitlist), yes(after.Waitlist))
-	benefit := func(text []byte) string {
-		if len(text) == 0 || string(text) == "null" {
-			return l.say("없음", "none")
-		}
-		return string(text)
-	}
-	lasts := func(d time.Duration) string {
-		if d == 0 {
-			return l.say("없음", "none")
-		}
-		return l.exactSpan(d)
-	}
-	add(l.say("혜택", "benefit"), benefit(before.Benefit), benefit(after.Benefit))
-	add(l.say("만료 일시", "valid until"), instant(before.ValidUntil), instant(after.ValidUntil))
-	add(l.say("유효 기간", "valid for"), lasts(before.ValidFor), lasts(after.ValidFor))
 	return all
 }
+
+// termsOf returns all terms in words.
+func (l locale) termsOf(t *firstcome.Terms) []changed {
+	none, waitlist := l.none(), l.say("아니요", "no")
+	instant := func(at time.Time) string {
+		if at.IsZero() {
+			return none
+		}
+		return l.shown(at, toSecond)
+	}
+	benefit, lasts := none, none
+	if len(t.Benefit) > 0 && string(t.Benefit) != "null" {
+		var text string
+		if benefit = string(t.Benefit); json.Unmarshal(t.Benefit, &text) == nil {
+			benefit = text
+		}
+	}
+	if t.ValidFor != 0 {
+		lasts = l.exactSpan(t.ValidFor)
+	}
+	if t.Waitlist {
+		waitlist = l.say("예", "yes")
+	}
+	return []changed{
+		{Name: l.say("이름", "name"), To: t.Name},
+		{Name: l.say("수량", "quantity"), To: l.quantity(t.Quantity)},
+		{Name: l.say("오픈", "opens"), To: instant(t.OpensAt)},
+		{Name: l.say("마감", "closes"), To: instant(t.ClosesAt)},
+		{Name: l.say("응답 시점", "answered when"), To: l.answered(t.Answer)},
+		{Name: l.say("속도", "pace"), To: l.pace(t.Pace)},
+		{Name: l.say("예비 대기", "waitlist"), To: waitlist},
+		{Name: l.say("혜택", "benefit"), To: benefit},
+		{Name: l.say("만료 일시", "valid until"), To: instant(t.ValidUntil)},
+		{Name: l.say("유효 기간", "valid for"), To: lasts},
+	}
+}
+
+// none is said of a term that a campaign does not have.
+func (l language) none() string { return l.say("없음", "none") }
 
 // pace returns a pace in words.
 func (l language) pace(p *firstcome.Pace) string {

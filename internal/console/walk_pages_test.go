@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	count = regexp.MustCompile(`<p class="count"><strong[^>]*>([^<]*)</strong> <span>/ ([^ ]*) `)
+	count = regexp.MustCompile(`<p class="count"><strong[^>]*>([^<]*)</strong> <span>/ ([\d,–]+)`)
 	// english matches an English sentence. A Korean page may have single English words: our own names, and words of the field.
 	english = regexp.MustCompile(`[A-Za-z]{2,}[,:]? [a-z]{2,}[,:]? [a-z]{2,}`)
 	command = regexp.MustCompile(`firstcome [a-z]+ [a-z]+`)
@@ -114,7 +114,11 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 	switch path {
 	case "/campaigns/spring/report":
 		shows("the opening", "<dt>"+pick("오픈", "Opened")+"</dt><dd>", known(exact(w.opened)))
-		shows("the first sell-out", "<dt>"+pick("처음 소진", "First sold out")+"</dt><dd>", known(exact(w.soldOut)))
+		label := pick("소진", "Sold out")
+		if came := int64(len(w.held)) < w.terms.Quantity || w.latest.After(w.soldOut); came && !unknown && !w.soldOut.IsZero() {
+			label = pick("최초 소진", "First sold out")
+		}
+		shows("the first sell-out", "<dt>"+label+"</dt><dd>", known(exact(w.soldOut)))
 		shows("the close", "<dt>"+pick("종료", "Closed")+"</dt><dd>", exact(w.closed))
 		shows("the numbers issued", "<dt>"+pick("발급한 번호", "Numbers issued")+"</dt><dd>", known(fmt.Sprint(w.issued)))
 	case "/campaigns/spring":

@@ -33,6 +33,7 @@ type walk struct {
 	lags        bool             // if true, nothing is recorded
 	opened      time.Time        // zero if it has not opened
 	soldOut     time.Time        // when nothing was left for the first time
+	latest      time.Time        // when the last coupon was issued
 	closed      time.Time
 	given       map[string]firstcome.Coupon // of each who ever had one, as it was issued
 	gone        string                      // a user whose coupon was voided
@@ -235,7 +236,7 @@ func (w *walk) gets(user string, c firstcome.Coupon) {
 	if c.Number != w.issued {
 		w.t.Fatalf("%s gets number %d, and the next is %d", user, c.Number, w.issued)
 	}
-	w.held[user], w.given[user] = c.Number, c
+	w.held[user], w.given[user], w.latest = c.Number, c, w.now
 	if w.far != nil {
 		w.unrecorded++
 	}

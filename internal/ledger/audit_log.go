@@ -44,12 +44,13 @@ func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	return read(detail.Old), read(detail.New), err
 }
 
-// A LogFilter selects lines of the audit log. A Campaign, User or Before with its zero value excludes nothing.
+// A LogFilter selects lines of the audit log. A Campaign, User, Actions or Before with its zero value excludes nothing.
 type LogFilter struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
-	Before   int64 // only lines with a smaller id
-	Limit    int   // the most lines to return
+	Actions  string // only lines whose action begins so, such as "campaign."
+	Before   int64  // only lines with a smaller id
+	Limit    int    // the most lines to return
 }
 
 // AuditLog returns the selected lines of the audit log, latest first.
@@ -63,6 +64,9 @@ func (rd *Reads) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) 
 	}
 	if f.User != "" {
 		query, args = query+` AND user_id = ?`, append(args, f.User)
+	}
+	if f.Actions != "" {
+		query, args = query+` AND action LIKE ?`, append(args, f.Actions+"%")
 	}
 	if f.Before > 0 {
 		query, args = query+` AND id < ?`, append(args, f.Before)

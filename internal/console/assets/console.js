@@ -37,6 +37,12 @@ function count() {
 }
 if (document.querySelector('time[data-age]')) setInterval(count, 1000);
 
+const print = document.querySelector('[data-print]');
+if (print) {
+	print.hidden = false;
+	print.addEventListener('click', () => window.print());
+}
+
 // A page that shows something under way loads again, unless somebody is typing, reads what a word means, looks at an exact time or has gone elsewhere.
 const again = document.querySelector('[data-reload]');
 if (again) {

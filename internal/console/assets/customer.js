@@ -1,4 +1,4 @@
-// Copies a sentence for the customer. Without script it can be selected.
+// Copies a sentence for a customer or for colleagues. Without script it can be selected.
 for (const button of navigator.clipboard ? document.querySelectorAll('.copy') : []) {
 	button.hidden = false;
 	button.addEventListener('click', async () => {
