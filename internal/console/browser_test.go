@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/firstcome/firstcome"
 	"github.com/firstcome/firstcome/internal/gate"
+	"github.com/firstcome/firstcome/internal/ledger"
 	"github.com/firstcome/firstcome/test/browser"
 	"github.com/firstcome/firstcome/test/stage"
 )
@@ -353,4 +355,55 @@ func TestInTheBrowserLiveCountsDownByTheServersClock(t *testing.T) {
 	const left = `document.querySelector("[data-opens]").textContent`
 	p.Until(`/^(1:00:00|0:59:5\d)$/.test(` + left + `)`)
 	p.Until(`/^0:59:5\d$/.test(` + left + `)`)
+}
+
+// TestInTheBrowserTheReportPrints looks at the report of a usual drop, and presses its buttons. It fits on a sheet of paper, without buttons and without
+// what is folded away.
+func TestInTheBrowserTheReportPrints(t *testing.T) {
+	d := opensDrop(t, openHouse, 5)
+	d.passes(time.Hour)
+	d.claim(d.id, "a", "b")
+	d.passes(1_240 * time.Millisecond)
+	d.claim(d.id, "c", "d", "e")
+	for range 1_234 {
+		d.counter.Claimed(d.id, firstcome.SoldOut, time.Millisecond)
+	}
+	d.passes(time.Hour)
+	d.turns(ledger.Close)
+	d.browser().post("/console/campaigns/winter/proof", url.Values{})
+	d.browser().await("/console/campaigns/winter/proof", "Verify again")
+	b := browser.Open(t)
+	for _, look := range []browser.Look{{Language: "ko", Width: 360}, {Language: "en", Width: 360, Dark: true}, {Language: "ko", Width: 1920, Dark: true}, {Language: "en", Width: 1920}, {Language: "en", NoScript: true}} {
+		t.Run(look.String(), func(t *testing.T) {
+			p := b.Page(t, look)
+			p.Go(d.url + "/console/campaigns/winter/report")
+			p.Screenshot("screen")
+			wrong := p.Overflows()
+			if !look.NoScript {
+				wrong = append(wrong, p.Violations()...)
+				browser.Eval[bool](p, `(window.print = () => document.title = "printed", navigator.clipboard.writeText = async text => window.copied = text, true)`)
+				p.Press("[data-print]")
+				p.Until(`document.title === "printed"`)
+				p.Press(".copy")
+				p.Until(`window.copied === document.querySelector("[data-copy]").textContent`)
+			}
+			if hidden := browser.Eval[bool](p, `document.querySelector("[data-print]").hidden`); hidden != look.NoScript {
+				wrong = append(wrong, fmt.Sprint("the button to print is hidden: ", hidden))
+			}
+			p.OnPaper()
+			for _, text := range []string{"인쇄", "Print", "복사", "Copy", "Go to verification"} {
+				if seen := browser.Eval[bool](p, `[...document.querySelectorAll("button, .button")].some(e => e.textContent === `+browser.Quote(text)+` && e.checkVisibility())`); seen {
+					wrong = append(wrong, text+" is on paper")
+				}
+			}
+			p.Resize(703, 1032, 1) // the printed part of A4
+			p.Screenshot("paper")
+			if n := p.Sheets("report"); n != 1 {
+				wrong = append(wrong, fmt.Sprintf("it takes %d sheets", n))
+			}
+			for _, what := range wrong {
+				t.Error(what)
+			}
+		})
+	}
 }

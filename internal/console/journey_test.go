@@ -203,7 +203,7 @@ func (d *day) provesAndReports() {
 	d.Press("form[action$='/proof'] button")
 	d.looks("확인한 약속을 모두 지켰습니다", "Every promise that was checked was kept")
 	d.Press("a[href$='/report']")
-	d.looks("발급한 번호 4", "Numbers issued 4")
+	d.looks("고객 3명이 받았습니다. 회수된 쿠폰 1장은 제외한 수입니다.", "customers got 3 of ")
 	d.Go(d.url + "/console/campaigns/autumn/changes")
 	d.looks("“she asked”", "“she asked”")
 }

@@ -18,7 +18,7 @@ import (
 // A reportPage answers how a campaign went: first its people, times and terms, then what machines counted.
 type reportPage struct {
 	proofPage
-	Told     []string  // sentences to copy
+	Told     string    // sentences to copy
 	Again    bool      // stock came back after the first sell-out
 	Took     string    // how long it took from the opening to the first sell-out; empty if unknown
 	EndedAt  time.Time // when it was closed, or when its window ended
@@ -93,7 +93,7 @@ func (c *proofHandlers) showReport(v *view) error {
 		page.Again = !page.Row.Unknown && page.Row.InForce < s.Quantity || len(h.Steps) > 0 && h.Steps[len(h.Steps)-1].IssuedAt.After(at)
 	}
 	page.Took = v.lang.took(page.Row)
-	page.Terms = slices.DeleteFunc(v.lang.termsOf(&s.Terms), func(is changed) bool { return is.To == v.lang.none() })
+	page.Terms = slices.DeleteFunc(v.lang.termsOf(&s.Terms), func(is changed) bool { return is.To == v.lang.none() || is.To == v.lang.yes(false) })
 	page.Told = v.lang.told(v.Clock(), &s, &page)
 	if page.Last != nil && page.Last.Failed == nil && !page.Broken() {
 		page.Checked = v.lang.checked(v.Clock(), &s, &page.proofPage)
@@ -156,9 +156,9 @@ func (l language) took(r campaignRow) string {
 	return l.say("%s 만에", "%s", l.span(d))
 }
 
-// told returns how a campaign went, in sentences that people copy.
-func (l locale) told(now time.Time, s *ledger.Status, page *reportPage) (all []string) {
-	row := &page.Row
+// told returns how a campaign went, in sentences that people copy. They name the zone once.
+func (l locale) told(now time.Time, s *ledger.Status, page *reportPage) string {
+	row, all := &page.Row, []string{}
 	switch count := l.number(row.InForce); {
 	case row.Unknown:
 		all = append(all, l.say("‘%s’: 몇 명이 쿠폰을 받았는지 지금은 알 수 없습니다.", "“%s”: how many customers got a coupon is not known now.", s.Name))
@@ -174,7 +174,12 @@ func (l locale) told(now time.Time, s *ledger.Status, page *reportPage) (all []s
 	if page.Asked > 0 {
 		all = append(all, l.say("신청은 %s건 이상이었습니다.", "Requests: at least %s.", l.number(page.Asked)))
 	}
-	return all
+	zone := " (" + l.zoneWord() + ")"
+	first, rest, _ := strings.Cut(strings.Join(all, " "), zone)
+	if rest == "" {
+		return first
+	}
+	return first + zone + strings.ReplaceAll(rest, zone, "")
 }
 
 // course returns when a campaign opened, sold out and ended, in sentences.

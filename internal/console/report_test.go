@@ -87,7 +87,7 @@ func TestTheReportTellsHowItWent(t *testing.T) {
 	stage.Must(t, stage.Err(d.config.Operator.Void(t.Context(), "a test", d.id, 2, "she asked")))
 	d.turns(ledger.Close)
 	d.tells("closed after it sold out", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 2장을 고객 2명이 받았습니다. 회수된 쿠폰 1장은 제외한 수입니다. 11월 30일 오전 10시에 오픈했습니다. 오픈 후 0.8초 만에 처음으로 모두 소진되었습니다. 11월 30일 오전 11시에 종료되었습니다. 신청은 5건 이상이었습니다.",
-		"“겨울 쿠폰”: customers got 2 of 3 coupons, one each. Coupons taken back, not counted here: 1. It opened at 10:00 am on 30 November (Seoul time). It first sold out after 0.8 seconds. It ended at 11:00 am on 30 November (Seoul time). Requests: at least 5.")
+		"“겨울 쿠폰”: customers got 2 of 3 coupons, one each. Coupons taken back, not counted here: 1. It opened at 10:00 am on 30 November (Seoul time). It first sold out after 0.8 seconds. It ended at 11:00 am on 30 November. Requests: at least 5.")
 }
 
 // TestTheReportTellsWhatIsRare has drops that did not go as usual.
@@ -108,7 +108,7 @@ func TestTheReportTellsWhatIsRare(t *testing.T) {
 			stage.Must(d.t, stage.Err(d.decides.Issue(d.t.Context(), gate.Order{Actor: "a test", Reason: "r"}, d.id, []firstcome.UserID{"guest"})))
 			d.passes(2 * time.Hour)
 			d.claim(d.id, "a")
-		}, "11월 30일 오전 11시에 오픈했습니다. 11월 30일 오전 9시에 모두 소진되었습니다.", "It opened at 11:00 am on 30 November (Seoul time). It sold out at 9:00 am on 30 November (Seoul time)."},
+		}, "11월 30일 오전 11시에 오픈했습니다. 11월 30일 오전 9시에 모두 소진되었습니다.", "It opened at 11:00 am on 30 November (Seoul time). It sold out at 9:00 am on 30 November."},
 		"without a bound": {firstcome.Unlimited, func(d *drop) { d.passes(time.Hour); d.claim(d.id, "a") }, "‘겨울 쿠폰’: 고객 1명이 쿠폰을 받았습니다. ", "“겨울 쿠폰”: coupons that customers got, one each: 1. "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -208,7 +208,7 @@ func (l locale) differences(before, after *firstcome.Terms) (all []changed) {
 
 // termsOf returns all terms in words.
 func (l locale) termsOf(t *firstcome.Terms) []changed {
-	none, waitlist := l.none(), l.say("아니요", "no")
+	none := l.none()
 	instant := func(at time.Time) string {
 		if at.IsZero() {
 			return none
@@ -225,9 +225,6 @@ func (l locale) termsOf(t *firstcome.Terms) []changed {
 	if t.ValidFor != 0 {
 		lasts = l.exactSpan(t.ValidFor)
 	}
-	if t.Waitlist {
-		waitlist = l.say("예", "yes")
-	}
 	return []changed{
 		{Name: l.say("이름", "name"), To: t.Name},
 		{Name: l.say("수량", "quantity"), To: l.quantity(t.Quantity)},
@@ -235,11 +232,19 @@ func (l locale) termsOf(t *firstcome.Terms) []changed {
 		{Name: l.say("마감", "closes"), To: instant(t.ClosesAt)},
 		{Name: l.say("응답 시점", "answered when"), To: l.answered(t.Answer)},
 		{Name: l.say("속도", "pace"), To: l.pace(t.Pace)},
-		{Name: l.say("예비 대기", "waitlist"), To: waitlist},
+		{Name: l.say("예비 대기", "waitlist"), To: l.yes(t.Waitlist)},
 		{Name: l.say("혜택", "benefit"), To: benefit},
 		{Name: l.say("만료 일시", "valid until"), To: instant(t.ValidUntil)},
 		{Name: l.say("유효 기간", "valid for"), To: lasts},
 	}
+}
+
+// yes says whether something is so.
+func (l language) yes(is bool) string {
+	if is {
+		return l.say("예", "yes")
+	}
+	return l.say("아니요", "no")
 }
 
 // none is said of a term that a campaign does not have.

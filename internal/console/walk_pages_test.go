@@ -120,6 +120,19 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		}
 		shows("the first sell-out", "<dt>"+label+"</dt><dd>", known(exact(w.soldOut)))
 		shows("the close", "<dt>"+pick("종료", "Closed")+"</dt><dd>", exact(w.closed))
+		for sentence, told := range map[string]bool{
+			pick("몇 명이 쿠폰을 받았는지 지금은 알 수 없습니다.", "how many customers got a coupon is not known now."):                                                   unknown,
+			fmt.Sprintf(pick("준비한 쿠폰 %[2]d장 중 %[1]d장을 고객 %[1]d명이 받았습니다.", "customers got %d of %d coupons, one each."), len(w.held), w.terms.Quantity): !unknown,
+			pick("에 오픈했습니다.", "It opened at "):       !unknown && !w.opened.IsZero(),
+			pick("에 오픈합니다.", "It opens at "):         !unknown && step.gets == firstcome.NotOpen,
+			pick("모두 소진되었습니다.", "sold out after "):   !unknown && !w.soldOut.IsZero(),
+			pick("현재 발급이 일시 중지", "It is paused now"): !unknown && step.gets == firstcome.Paused,
+			pick("에 종료되었습니다.", map[bool]string{true: "It was closed before it opened", false: "It ended at "}[w.closed.Before(w.terms.OpensAt)]): !w.closed.IsZero(),
+		} {
+			if strings.Contains(got.text(), sentence) != told {
+				w.t.Errorf("%s, %s: the report tells %q: %v, and should %v: %s", step.name, lang, sentence, !told, told, got.text())
+			}
+		}
 		shows("the numbers issued", "<dt>"+pick("발급한 번호", "Numbers issued")+"</dt><dd>", known(fmt.Sprint(w.issued)))
 	case "/campaigns/spring":
 		left := known(fmt.Sprint(w.terms.Quantity - int64(len(w.held))))
