@@ -36,6 +36,8 @@ type campaignRow struct {
 	OpensIn            time.Duration // zero if it has opened, or was closed before
 	LapsedAt           time.Time     // when the coupons of a campaign expired that is not closed; zero if they have not
 	firstcome.Instants               // zero if it has not happened, or is unknown
+	Restocked          bool          // coupons came back after it sold out, or may have: some were voided
+	Now                time.Time     // by the clock of what decides
 	Waiting            *int64        // nil if it has no line, or if the count is unknown
 	Unrecorded         *int64        // nil if unknown
 	Proved             *proving      // nil if never verified
@@ -84,10 +86,14 @@ func (c *campaignHandlers) list(v *view) error {
 func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	row := campaignRow{
 		ID: s.ID, Name: s.Name, State: now.State, Quantity: s.Quantity, Unknown: now.InForce == nil, OpensAt: s.OpensAt,
-		Waiting: now.Waiting, Unrecorded: now.Unrecorded, Instants: now.Instants, Why: now.Why, KnownAt: now.KnownAt,
+		Waiting: now.Waiting, Unrecorded: now.Unrecorded, Instants: now.Instants, Why: now.Why, KnownAt: now.KnownAt, Now: s.Now,
 	}
 	if now.InForce != nil {
 		row.InForce = *now.InForce
+		row.Restocked = *now.InForce < max(*now.Issued, s.Quantity)
+	}
+	if now.State == firstcome.Closed.String() {
+		row.ClosedAt = s.Since(firstcome.Closed)
 	}
 	if !s.Closed && now.State != firstcome.Closed.String() && s.HasLapsed(s.Now) {
 		row.LapsedAt = s.ExpiresAt(s.Now)
@@ -98,10 +104,14 @@ func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 	return row
 }
 
-// SoldOutAfter returns the time from the opening to the first sell-out, or 0 if unknown.
-func (r campaignRow) SoldOutAfter() time.Duration {
+// SoldOutAfter returns the time from the opening to the first sell-out, or nil if unknown.
+func (r campaignRow) SoldOutAfter() *time.Duration {
 	if r.OpenedAt.IsZero() || r.SoldOutAt.Before(r.OpenedAt) { // direct issues may use up the quantity before the opening
-		return 0
+		return nil
 	}
-	return r.SoldOutAt.Sub(r.OpenedAt)
+	d := r.SoldOutAt.Sub(r.OpenedAt)
+	return &d
 }
+
+// Bounded reports whether the quantity has a limit.
+func (r campaignRow) Bounded() bool { return r.Quantity != firstcome.Unlimited }

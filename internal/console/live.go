@@ -68,6 +68,11 @@ func (p livePage) Unknown() *int64 {
 	return &n
 }
 
+// Occurred reports whether claims are known to have ended so.
+func (p livePage) Occurred(kind string) bool {
+	return p.Now.Totals != nil && figureOf(p.Now.Totals, kind) > 0
+}
+
 // recentRows is the number of rows in the table beside the plots.
 const recentRows = 12
 

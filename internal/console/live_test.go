@@ -58,3 +58,24 @@ func TestTheLivePageCountsClaimsInVain(t *testing.T) {
 	h.config.Watcher.Tick(t.Context())
 	shows("1,111")
 }
+
+// TestLiveLeadsToTheWall also reads the wall, which has no link but the one back, of a campaign whose gate does not know when it sold out.
+func TestLiveLeadsToTheWall(t *testing.T) {
+	h := openFar(t)
+	h.claim(h.campaign("spring", 1), "mina")
+	h.gate.Set(func() {
+		h.gate.States = func(_ firstcome.CampaignID, s *gate.State) error { s.SoldOutAt = time.Time{}; return nil }
+	})
+	b := h.browser()
+	got := b.get("/console/campaigns/spring")
+	if !strings.Contains(got.body, `href="/console/campaigns/spring?wall">View for a wall<`) || !strings.Contains(got.text(), "It is sold out.") {
+		t.Errorf("Live: %s", got.body)
+	}
+	wall := b.get("/console/campaigns/spring?wall")
+	if page := parse(t, wall.body); len(page.all("nav")) > 0 || len(page.all("form")) > 0 || len(page.all("a[href]")) != 1 || len(page.all("div[data-plot]")) != 3 {
+		t.Errorf("the wall: %s", wall.body)
+	}
+	if b.lang = "ko"; strings.Contains(b.get("/console/campaigns/spring/coupons?wall").body, `class="wall"`) {
+		t.Error("another page is a wall")
+	}
+}

@@ -103,6 +103,9 @@ func (l locale) spoken(now, t time.Time) string {
 	return text
 }
 
+// said returns an element that shows an instant as people say it.
+func (l locale) said(now, t time.Time) template.HTML { return l.moment(t, "", l.spoken(now, t)) }
+
 // halves are the halves of a day in Korean.
 var halves = [...]string{"오전", "오후"}
 

@@ -102,6 +102,9 @@ func TestEveryPageIsWholeInBothLanguages(t *testing.T) {
 			if lang, headings := page.all("html")[0].attr["lang"], len(page.all("h1")); got.status != statusOf(path) || lang != b.lang || headings != 1 {
 				t.Errorf("%s: status %d, language %s and %d headings", path, got.status, lang, headings)
 			}
+			if strings.Contains(got.body, "ZgotmplZ") {
+				t.Errorf("%s: a template could not write what it was to write", path)
+			}
 			if korean := regexp.MustCompile(`\p{Hangul}+`).FindString(named.Replace(html.UnescapeString(got.text()))); b.lang == "en" && korean != "" {
 				t.Errorf("%s: Korean on an English page: %s", path, korean)
 			}

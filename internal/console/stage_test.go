@@ -366,7 +366,7 @@ func (b *visitor) do(method, path string, form url.Values, head http.Header) sho
 }
 
 var (
-	markup = regexp.MustCompile(`(?s)<(style|script).*?</(style|script)>|<span popover.*?</span>|<[^>]*>`)
+	markup = regexp.MustCompile(`(?s)<(style|script|template).*?</(style|script|template)>|<span popover.*?</span>|<[^>]*>`)
 	spaces = regexp.MustCompile(`\s+`)
 	badge  = regexp.MustCompile(`<span class="state ([a-z_]*)">([^<]*)</span>`)
 )

@@ -174,6 +174,9 @@ func (s sheet) May(what string) bool {
 	return roles.HasRole(s.Who.Role)
 }
 
+// Wall reports whether the page is Live for a screen on the wall, without navigation.
+func (s sheet) Wall() bool { return s.Campaign != nil && s.Campaign.Tab == "" && s.Query.Has("wall") }
+
 // A campaignTabs has the campaign to whose pages the tabs lead.
 type campaignTabs struct {
 	ID   firstcome.CampaignID
@@ -253,7 +256,7 @@ type sheets struct {
 
 func parseSheets(l locale, a *assets) *sheets {
 	shared := template.New("").Funcs(template.FuncMap{
-		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "milli": l.milli, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "wrongat": wrongAt, "grade": gradeOf, "role": l.role, "outcome": l.outcome, "state": l.state, "inVain": func() []string { return inVain }, "withoutOutcome": func() []string { return withoutOutcome }, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
+		"t": l.say, "number": l.number, "quantity": l.quantity, "date": l.date, "ago": l.ago, "exact": l.exact, "milli": l.milli, "spoken": l.said, "span": l.span, "percent": percent, "rate": rate, "figure": figureOf[uint64], "tenth": func(n float64) string { return humanize.CommafWithDigits(n, 1) }, "whole": func(n *float64) string { return humanize.CommafWithDigits(math.Round(*n), 0) }, "field": fieldOf, "linefields": lineFieldsOf, "wrongat": wrongAt, "grade": gradeOf, "role": l.role, "outcome": l.outcome, "state": l.state, "inVain": func() []string { return inVain }, "withoutOutcome": func() []string { return withoutOutcome }, "cause": l.cause, "why": l.why, "whys": func() []string { return figures.Whys }, "instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }, "millis": millis, "asset": a.path,
 		"ko": func() bool { return l.language == korean }, "looked": looked, "advice": advice,
 		"nav": navTo, "tab": tabTo, "tip": l.tip, "both": l.both, "zone": l.zoneWord, "words": l.words, "glossary": func() []term { return glossary },
 	})

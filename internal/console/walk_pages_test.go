@@ -18,6 +18,7 @@ var (
 	// english matches an English sentence. A Korean page may have single English words: our own names, and words of the field.
 	english = regexp.MustCompile(`[A-Za-z]{2,}[,:]? [a-z]{2,}[,:]? [a-z]{2,}`)
 	command = regexp.MustCompile(`firstcome [a-z]+ [a-z]+`)
+	status  = regexp.MustCompile(`(?s)<p role="status" data-part="said">(.*?)</p>`)
 	times   = regexp.MustCompile(`<time [^>]*>([^<]*)</time>`)
 )
 
@@ -138,11 +139,56 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 		left := known(fmt.Sprint(w.terms.Quantity - int64(len(w.held))))
 		shows("what is left", `<dd data-f="left">`, left)
 		shows("what is unrecorded", `<dd data-f="unrecorded">`, known(fmt.Sprint(w.unrecorded)))
-		if !w.soldOut.IsZero() && !unknown {
-			shows("the first sell-out", pick("처음 소진 ", "first sold out "), exact(w.soldOut))
-		} else if strings.Contains(got.text(), pick("처음 소진", "first sold out")) {
-			w.t.Errorf("%s, %s: Live says when it sold out: %s", step.name, lang, got.text())
+		w.said(step, lang, got, unknown)
+	case "":
+		for at, instant := range map[string]time.Time{pick("소진 ", "sold out "): w.soldOut, pick("종료 ", "closed "): w.closed} {
+			if want := !instant.IsZero() && !unknown; strings.Contains(got.text(), at+exact(instant)) != want || !want && strings.Contains(got.text(), at+"20") {
+				w.t.Errorf("%s, %s: %q of the list is to be %v: %s", step.name, lang, at, instant, got.text())
+			}
 		}
+	}
+}
+
+// said compares the sentences of Live about the state with the walk's facts.
+func (w *walk) said(step walked, lang string, got shown, unknown bool) {
+	w.t.Helper()
+	is := strings.TrimSpace(markup.ReplaceAllString(spaces.ReplaceAllString(status.FindStringSubmatch(got.body)[1], " "), ""))
+	say := func(ko, en string, at time.Time) string {
+		if at.IsZero() {
+			return map[string]string{"ko": ko, "en": en}[lang]
+		}
+		return fmt.Sprintf(map[string]string{"ko": ko, "en": en}[lang], spoken(lang, at))
+	}
+	var want []string
+	switch {
+	case unknown:
+		want = append(want, say("지금은 상태를 알 수 없습니다.", "Its state is not known now.", time.Time{}))
+	case step.gets == firstcome.NotOpen:
+		want = append(want, say("%s에 시작됩니다.", "Opens at %s.", w.terms.OpensAt))
+	case step.gets == firstcome.Paused:
+		want = append(want, say("현재 발급이 일시 중지되어 있습니다.", "It is paused.", time.Time{}))
+	case step.gets == firstcome.Issued, step.gets == firstcome.Waiting:
+		want = append(want, say("진행 중입니다.", "It is open.", time.Time{}))
+	}
+	if back := len(w.held) < int(max(w.issued, w.terms.Quantity)); !w.soldOut.IsZero() && !unknown && back {
+		want = append(want, say("%s에 처음 소진되었습니다", "First sold out at %s", w.soldOut))
+	} else if !w.soldOut.IsZero() && !unknown {
+		want = append(want, say("%s에 소진되었습니다", "Sold out at %s", w.soldOut))
+	}
+	if after := w.soldOut.Sub(w.opened); !w.soldOut.IsZero() && !unknown && !w.opened.IsZero() && after >= 0 {
+		if text := fmt.Sprintf(say(" (오픈 후 %d초).", ", %d s after the opening.", time.Time{}), int(after.Seconds())); after < time.Second {
+			want[len(want)-1] += say(" (오픈 후 1초 이내).", ", within a second of the opening.", time.Time{})
+		} else {
+			want[len(want)-1] += text
+		}
+	} else if !w.soldOut.IsZero() && !unknown {
+		want[len(want)-1] += "."
+	}
+	if !w.closed.IsZero() {
+		want = append(want, say("%s에 종료되었습니다.", "Closed at %s.", w.closed))
+	}
+	if is != strings.Join(want, " ") {
+		w.t.Errorf("%s, %s: Live says %q, and should say %q", step.name, lang, is, strings.Join(want, " "))
 	}
 }
 

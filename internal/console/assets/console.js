@@ -1,15 +1,15 @@
 // What every page does with script: a form is sent once, and times go on.
 
-for (const form of document.querySelectorAll('form[method=post]')) {
-	form.addEventListener('submit', event => {
-		if (form.dataset.sent) {
-			event.preventDefault();
-			return;
-		}
-		form.dataset.sent = 'yes';
-		for (const button of form.querySelectorAll('button')) button.setAttribute('aria-disabled', 'true');
-	});
-}
+document.addEventListener('submit', event => {
+	const form = event.target;
+	if (form.method !== 'post') return;
+	if (form.dataset.sent) {
+		event.preventDefault();
+		return;
+	}
+	form.dataset.sent = 'yes';
+	for (const button of form.querySelectorAll('button')) button.setAttribute('aria-disabled', 'true');
+});
 // A page that comes back from the browser's memory can be sent again.
 addEventListener('pageshow', event => {
 	if (!event.persisted) return;

@@ -4,13 +4,15 @@
 if (!document.hidden) await new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)));
 
 const live = document.querySelector('.live');
-const words = document.querySelector('#words').dataset;
+const {dataset: words, content: texts} = document.querySelector('#words');
+const word = (of, name) => texts.querySelector(`[data-${of}=${name}]`)?.textContent ?? name;
+const wall = document.body.matches('.wall');
 const {lang, dataset: {zone}} = document.documentElement;
 const whole = new Intl.NumberFormat(lang, {maximumFractionDigits: 0});
 const dash = '–';
 const count = n => n == null ? dash : whole.format(n);
 const millis = s => s == null ? dash : s < .0001 ? '< 0.1 ms' : `${(s * 1000).toFixed(s < .1 ? 1 : 0)} ms`;
-const span = s => s == null ? dash : s < 60 ? `${Math.ceil(s)} ${words.seconds}` : `${Math.round(s / 60)} ${words.minutes}`;
+const span = s => s < 60 ? words.seconds.replace('%d', Math.ceil(s)) : words.minutes.replace('%d', Math.round(s / 60));
 const sum = (of, names) => of && names.reduce((n, name) => n + (of[name] || 0), 0);
 const [kinds, inVain, withoutOutcome] = [words.kinds, words.inVain, words.withoutOutcome].map(list => list.trim().split(' '));
 const names = Object.fromEntries(withoutOutcome.map(kind => [kind, 'unknown'])); // kinds that have the colour of another
@@ -27,10 +29,10 @@ const figures = {
 	in_vain: s => count(sum(s.totals, inVain)),
 	unknown: s => count(sum(s.totals, withoutOutcome)),
 	unrecorded: s => count(s.unrecorded),
-	sold_out_in: s => span(s.sold_out_in),
 };
 
 function show(s) {
+	if (s.version && s.version < Number(live.dataset.version)) return; // the page is newer
 	for (const [name, of] of Object.entries(figures)) {
 		for (const at of live.querySelectorAll(`[data-f=${name}]`)) at.textContent = of(s);
 	}
@@ -38,18 +40,39 @@ function show(s) {
 	if (share) share.hidden = s.in_force == null || !s.quantity;
 	if (share && !share.hidden) share.value = Math.min(1, s.in_force / s.quantity);
 	notice('[data-down]', s.ledger_down && words.ledger, s);
-	notice('[data-why]', s.why && words['why' + s.why[0].toUpperCase() + s.why.slice(1)], s);
+	notice('[data-why]', s.why && word('why', s.why), s);
+	const soon = live.querySelector('[data-soon]');
+	soon.hidden = s.sold_out_in == null;
+	soon.textContent = soon.hidden ? '' : words.soon.replace('%s', span(s.sold_out_in));
 	live.querySelector('[data-alarm=unknown]').classList.toggle('alarm', sum(s.totals, withoutOutcome) > 0);
 	live.querySelector('[data-alarm=unrecorded]').classList.toggle('alarm', s.unrecorded > 10_000);
 	const state = live.querySelector('[data-state] .state');
-	const is = s.state || 'unknown';
-	if ((state.className.split(' ')[1] || '') !== s.state) {
-		state.className = `state ${s.state}`;
-		state.textContent = words['state' + is[0].toUpperCase() + is.slice(1)] || words[`state-${is}`] || is;
-		// What the page says of an instant was rendered for the state before.
-		if (['sold_out', 'closed', 'open'].includes(s.state)) setTimeout(() => location.reload(), 1500);
-	}
+	state.className = `state ${s.state}`;
+	state.textContent = word('state', s.state || 'unknown');
+	for (const at of live.querySelectorAll('.legend [data-kind]')) at.hidden = !(s.totals?.[at.dataset.kind] || samples.some(({rates}) => rates?.[at.dataset.kind]));
+	renew(s);
 	pulse(s);
+}
+
+// What the page says of a state, and its buttons, are asked for anew when the state or the terms change. A text that stays is left alone: a
+// screen reader reads each change of it.
+let asking = false;
+async function renew(s) {
+	if (asking || live.dataset.of === `${s.state} ${s.version}`) return;
+	asking = true;
+	const answer = await fetch(location.href).catch(() => null);
+	const fresh = answer?.ok && new DOMParser().parseFromString(await answer.text().catch(() => ''), 'text/html').querySelector('.live');
+	asking = false;
+	if (!fresh) return; // the next sample asks again
+	Object.assign(live.dataset, {of: fresh.dataset.of, version: fresh.dataset.version});
+	for (const part of live.querySelectorAll('[data-part]')) {
+		const news = fresh.querySelector(`[data-part=${part.dataset.part}]`);
+		if (!news || news.innerHTML === part.innerHTML) continue;
+		const focused = part.contains(document.activeElement);
+		part.replaceChildren(...news.childNodes);
+		if (elsewhere) for (const time of part.querySelectorAll('time')) time.ariaDescription += `\n${own.format(new Date(time.dateTime))}`;
+		if (focused) part.querySelector('button, a')?.focus();
+	}
 }
 
 // A notice says why something is unknown, and when it was known last.
@@ -79,9 +102,9 @@ function tell() {
 
 // ---- the countdown to the opening, by the server's clock
 
-const opening = live.querySelector('[data-opens]');
 let ahead = Date.parse(live.dataset.now) - Date.now(); // of this browser's clock
 function countDown() {
+	const opening = live.querySelector('[data-opens]');
 	if (!opening) return;
 	const left = Math.max(0, Math.ceil((Date.parse(opening.dataset.opens) - Date.now() - ahead) / 1000));
 	const two = n => String(n).padStart(2, '0');
@@ -109,17 +132,18 @@ let marks = [];
 const seconds = at => Date.parse(at) / 1000;
 
 const clock = new Intl.DateTimeFormat(lang, {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZone: zone});
+const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // of the page's words
 function axes(format, more) {
-	const line = {stroke: colour('soft'), grid: {stroke: colour('edge'), width: 1}, ticks: {show: false}, font: '12px system-ui'};
+	const line = {stroke: colour('soft'), grid: {stroke: colour('edge'), width: 1}, ticks: {show: false}, font: `${12 * scale}px system-ui`};
 	return [
-		{...line, space: 90, size: 34, values: (_, at) => at.map(x => clock.format(x * 1000))},
-		{...line, size: 62, ...more, values: (_, at) => at.map(y => y == null ? '' : format(y))},
+		{...line, space: 90 * scale, size: 34 * scale, values: (_, at) => at.map(x => clock.format(x * 1000))},
+		{...line, space: 30 * scale, size: 72 * scale, ...more, values: (_, at) => at.map(y => y == null ? '' : format(y))},
 	];
 }
 
 function drawMarks(u) {
 	const {ctx} = u;
-	const ratio = devicePixelRatio;
+	const ratio = devicePixelRatio * scale;
 	ctx.save();
 	ctx.font = `600 ${11 * ratio}px system-ui`;
 	ctx.fillStyle = ctx.strokeStyle = colour('ink');
@@ -136,7 +160,7 @@ function drawMarks(u) {
 		before = x;
 		const right = x > u.bbox.left + u.bbox.width * .7;
 		ctx.textAlign = right ? 'right' : 'left';
-		ctx.fillText(words['mark' + mark.kind[0].toUpperCase() + mark.kind.slice(1)] || words[`mark-${mark.kind}`] || mark.kind, x + (right ? -5 : 5) * ratio, u.bbox.top + (12 + 15 * row) * ratio);
+		ctx.fillText(word('mark', mark.kind), x + (right ? -5 : 5) * ratio, u.bbox.top + (12 + 15 * row) * ratio);
 	}
 	ctx.restore();
 }
@@ -148,6 +172,7 @@ function tellValues(u) {
 	u.root.title = values.length ? [clock.format(u.data[0][at] * 1000), ...values.map(([label, value]) => `${label} ${u.axes[1].values(u, [value])[0]}`)].join('\n') : '';
 }
 
+const size = at => ({width: at.clientWidth, height: wall ? at.clientHeight : 240});
 const plots = [];
 function plot(name, make) {
 	const at = live.querySelector(`[data-plot=${name}]`);
@@ -157,11 +182,17 @@ function plot(name, make) {
 		drawn?.destroy();
 		const {series, data, format, scales, axis} = make();
 		drawn = new uPlot({
-			width: at.clientWidth, height: 240, series: [{}, ...series], axes: axes(format, axis),
+			...size(at), series: [{}, ...series], axes: axes(format, axis),
 			scales: {x: {time: false, range: range}, ...scales}, legend: {show: false}, cursor: {y: false, points: {show: false}}, hooks: {draw: [drawMarks], setCursor: [tellValues]},
 		}, data(), at);
 	};
-	plots.push({draw, update: () => drawn ? drawn.setData(make().data()) : draw(), size: () => drawn?.setSize({width: at.clientWidth, height: 240})});
+	const update = () => {
+		const {data: of, limits = 0} = make(), data = of();
+		at.previousElementSibling.hidden = data.slice(1 + limits).some(column => column.some(value => value > 0));
+		drawn ? drawn.setData(data) : draw();
+	};
+	new ResizeObserver(() => drawn?.setSize(size(at))).observe(at);
+	plots.push({draw, update});
 }
 
 // All plots share one axis: from the first instant that is known, or the last quarter of an hour.
@@ -188,7 +219,7 @@ plot('claims', () => {
 	const stacked = kinds.slice().reverse();
 	return {
 		format: count,
-		series: stacked.map((kind, n) => ({label: words['kind' + kind[0].toUpperCase() + kind.slice(1)], stroke: colour(names[kind] || kind), fill: colour(names[kind] || kind), width: 0, points: {show: false}})),
+		series: stacked.map((kind, n) => ({label: word('kind', kind), stroke: colour(names[kind] || kind), fill: colour(names[kind] || kind), width: 0, points: {show: false}})),
 		data: () => {
 			const past = before();
 			return [[...past.map(([at]) => at), ...times()], ...stacked.map((kind, n) => [...past.map(([, rate]) => kind === 'issued' ? rate : null), ...column(s => s.rates && sum(s.rates, stacked.slice(n)))])];
@@ -205,6 +236,7 @@ plot('course', () => ({
 		{label: words.recorded, stroke: colour('already_issued'), width: 2, points: {show: false}},
 	],
 	data: courseData,
+	limits: 1, // series that are no figures
 	scales: {y: {range: (_, low, high) => [0, Math.max(10, high * 1.12)]}},
 }));
 plot('latency', () => ({
@@ -247,7 +279,7 @@ function courseData() {
 
 // ---- the table beside the plots
 
-const body = document.querySelector('[data-table] tbody');
+const body = document.querySelector('[data-table] tbody'); // a wall has none
 const inZone = new Intl.DateTimeFormat('sv', {dateStyle: 'short', timeStyle: 'medium', timeZone: zone}); // 2026-11-23 20:00:03
 
 const own = new Intl.DateTimeFormat(lang, {dateStyle: 'medium', timeStyle: 'long'});
@@ -268,6 +300,7 @@ function moment(at) {
 }
 
 function row(s) {
+	if (!body) return;
 	const cells = [count(s.issued), count(s.recorded), count(s.waiting), ...kinds.map(kind => s.rates ? count(s.rates[kind]) : dash), millis(s.p50), millis(s.p95), millis(s.p99)];
 	const tr = document.createElement('tr');
 	const th = tr.appendChild(document.createElement('th'));
@@ -294,11 +327,11 @@ function begin(event) {
 	course = JSON.parse(event.data);
 	samples.length = 0;
 	marks = [];
-	body.replaceChildren();
+	body?.replaceChildren();
 	course.samples.forEach(take);
 	samples.slice(-12).forEach(row);
 	if (samples.length) show(samples.at(-1));
-	plots.forEach(p => p.draw());
+	plots.forEach(p => p.update());
 }
 // A connection broke, and the browser came again.
 function missed(event) {
@@ -333,5 +366,4 @@ function follow() {
 }
 follow();
 setInterval(() => { tell(); countDown(); }, 1000);
-addEventListener('resize', () => plots.forEach(p => p.size()));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plots.forEach(p => p.draw()));
