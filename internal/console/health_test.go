@@ -27,6 +27,26 @@ func (f fleet) Nodes(context.Context) ([]figures.Node, error) {
 	return f, nil
 }
 
+// TestAnIdleNodeSaysHowOftenItReports has a busy, an idle and a gone node.
+func TestAnIdleNodeSaysHowOftenItReports(t *testing.T) {
+	h := openFar(t)
+	now := time.Now()
+	report := func(host string, age, every time.Duration) figures.Node {
+		return figures.Node{Host: host, Role: "all", StartedAt: now.Add(-time.Hour), SeenAt: now.Add(-age), Now: now, Every: every, Breaker: "closed"}
+	}
+	h.config.Watcher.Nodes = fleet{report("busy", time.Second, 2*time.Second), report("idle", 27*time.Second, 30*time.Second), report("gone", 35*time.Second, 30*time.Second)}
+	for lang, want := range map[string]string{"ko": "정상 27초 전 요청이 없어 30초마다 보고합니다 ", "en": "alive 27 seconds ago idle: reports every 30 s "} {
+		b := h.browser()
+		b.lang = lang
+		if got := b.get("/console/health").text(); !strings.Contains(got, want) || strings.Count(got, want[len(want)-12:]) != 1 {
+			t.Errorf("%s: %s", lang, got)
+		}
+		if got := b.get("/console/recording").text(); !strings.Contains(got, want[strings.Index(want, "27"):]) {
+			t.Errorf("%s, Recording: %s", lang, got)
+		}
+	}
+}
+
 // somethingFound is a doctor with findings.
 func somethingFound(context.Context) (found doctor.Findings) {
 	found.Add(doctor.Warn, "the disk", "free some", "it is 93 %% full")

@@ -144,3 +144,38 @@ func TestInTheBrowserLiveFitsAWall(t *testing.T) {
 		})
 	}
 }
+
+// TestInTheBrowserWordsStandLevel compares the heads of tables and of figures: a word that explains itself stands no lower than one beside it. On a
+// phone navigation leaves the window to the page.
+func TestInTheBrowserWordsStandLevel(t *testing.T) {
+	h := furnished(t)
+	plain, _ := h.key(firstcome.Admin)
+	b := browser.Open(t)
+	const uneven = `[...document.querySelectorAll("thead tr, .tiles")].flatMap(row => {
+		const tops = new Map();
+		for (const e of row.querySelectorAll("th, dt")) {
+			const text = document.createTreeWalker(e, NodeFilter.SHOW_TEXT).nextNode(), range = document.createRange();
+			if (!text || getComputedStyle(e).clipPath !== "none") continue;
+			range.selectNodeContents(text);
+			const at = range.getBoundingClientRect(), line = Math.round(e.getBoundingClientRect().top);
+			if (tops.has(line) && Math.abs(tops.get(line) - at.top) > 1) return [text.data + " is " + (at.top - tops.get(line)) + " px off"];
+			tops.set(line, at.top);
+		}
+		return [];
+	})`
+	for _, width := range []int{360, 1280} {
+		p := b.Page(t, browser.Look{Language: "ko", Width: width})
+		h.loginIn(p, plain)
+		for n, path := range []string{"", "/campaigns/spring", "/health", "/campaigns/spring/coupons", "/recording", "/keys"} {
+			p.Go(h.url + "/console" + path)
+			wrong := append(browser.Eval[[]string](p, uneven), p.Overflows()...)
+			if high := browser.Eval[float64](p, `document.querySelector("main").getBoundingClientRect().top + scrollY`); width == 360 && high > 180 {
+				wrong = append(wrong, fmt.Sprintf("navigation is %v px high", high))
+			}
+			for _, what := range append(wrong, p.Violations()...) {
+				t.Errorf("%d, %s: %s", width, path, what)
+			}
+			p.Screenshot(fmt.Sprintf("level-%d-%d", width, n))
+		}
+	}
+}

@@ -23,12 +23,12 @@ var outcomeEndings = []ending{
 
 // otherEndings are those without an outcome. Of these only claims that ended as "unknown" may have been decided.
 var otherEndings = []ending{
-	{kind: "shed", words: sentence{"과부하 거절", "shed"}},
+	{kind: "shed", words: sentence{"과부하로 거절", "shed"}},
 	{kind: "gate_unavailable", words: sentence{"게이트 응답 없음", "gate unavailable"}},
-	{kind: "gate_full", words: sentence{"게이트 가득 참", "gate full"}},
-	{kind: "line_full", words: sentence{"대기열 가득 참", "line full"}},
+	{kind: "gate_full", words: sentence{"게이트 용량 초과", "gate full"}},
+	{kind: "line_full", words: sentence{"대기열 정원 초과", "line full"}},
 	{kind: "stopping", words: sentence{"노드 종료 중", "node stopping"}},
-	{kind: "mismatch", words: sentence{"다른 노드 몫", "wrong node"}},
+	{kind: "mismatch", words: sentence{"다른 노드 담당", "wrong node"}},
 	{kind: "unknown", words: sentence{"미확인", "unknown"}},
 }
 

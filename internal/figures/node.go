@@ -31,6 +31,9 @@ func (n *Node) Silent() bool {
 	return n.StoppedAt.IsZero() && n.Now.Sub(n.SeenAt) > goneAfter+max(0, n.Every-busyEvery)
 }
 
+// Idle reports whether a node got no claims before its last report: then it reports less often.
+func (n *Node) Idle() bool { return n.Every > busyEvery }
+
 // Nodes returns the reports of all nodes. Together with an error it returns those that are known all the same.
 type Nodes interface {
 	Nodes(ctx context.Context) ([]Node, error)
