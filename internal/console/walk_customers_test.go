@@ -190,6 +190,22 @@ func (w *walk) customers(step walked, b *visitor) {
 	t.hears(b, "q=spring", about)
 }
 
+// creating compares what support may tell a customer before the creation has reached the gate.
+func (w *walk) creating(b *visitor) {
+	w.t.Helper()
+	t := teller{w, walked{name: "being created"}, b.lang}
+	got := t.hears(b, "q=nobody", t.say("‘추석’ 발급은 아직 준비되지 않았습니다. 고객님께서 받으셨는지는 아직 확인할 수 없습니다. 잠시 후 다시 확인해 드리겠습니다.",
+		"“추석” is not ready yet. So we do not know yet whether you have a coupon. We will look again in a moment."))
+	if why := t.say("캠페인 생성이 아직 게이트에 반영되지 않았습니다.", "Its creation has not reached the gate yet."); !strings.Contains(got.text(), why) {
+		w.t.Errorf("%s: no %q in %s", b.lang, why, got.text())
+	}
+	for _, path := range []string{"", "/campaigns/spring"} {
+		if found := badge.FindStringSubmatch(b.get("/console" + path).body); found == nil || found[2] != t.say("알 수 없음", "unknown") {
+			w.t.Errorf("%s, %q: a campaign that is being created is %q", b.lang, path, found)
+		}
+	}
+}
+
 // happened compares the instants that support sees: those of the campaign and, if one is not nil, those of a user in line.
 func (t teller) happened(got shown, one *waiter) {
 	t.t.Helper()

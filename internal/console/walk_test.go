@@ -156,7 +156,7 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 		}
 	})
 	w.terms.Name, w.terms.OpensAt = "추석", w.now.Add(time.Hour)
-	stage.Must(t, stage.Err(w.config.Operator.Create(t.Context(), "a test", "spring", w.terms)))
+	w.create()
 	for n, step := range steps {
 		if step.where == far && w.far == nil || step.where == real && w.remote == nil || step.where == byHand && w.gate == nil {
 			continue
@@ -178,6 +178,22 @@ func walkThrough(t *testing.T, open func(t *testing.T, change func(*house)) *hou
 			node.has(step, "a newcomer claims", node.ask("POST", "/spring/claims", `{"user_id":"refused"}`), answer{"status": 503, "code": stops[w.why].code})
 		}
 	}
+}
+
+// create creates the campaign. If a gate beside the ledger decides, it reads what pages say before the creation has reached that gate.
+func (w *walk) create() {
+	w.t.Helper()
+	if w.far == nil {
+		stage.Must(w.t, stage.Err(w.config.Operator.Create(w.t.Context(), "a test", "spring", w.terms)))
+		return
+	}
+	stage.Must(w.t, w.ledger.Campaigns.Create(w.t.Context(), "a test", "spring", w.terms))
+	for _, lang := range []string{"ko", "en"} {
+		b := w.browser()
+		b.lang = lang
+		w.creating(b)
+	}
+	stage.Must(w.t, gate.NewChanger(w.ledger.Campaigns, w.over, nil).Finish(w.t.Context(), "spring", 1))
 }
 
 // lag implements console.Journal.Lag: it asks the ledger for the campaigns, and then the gate.
