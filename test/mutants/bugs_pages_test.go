@@ -44,8 +44,18 @@ var pagesBugs = []mutant{
 	},
 	{
 		bug:  "the user of a voided coupon is told that they never got one",
-		file: "internal/console/customer.go", old: "case voided != nil:", new: "case voided != nil && s.SoldOutAt.IsZero():",
+		file: "internal/console/customer.go", old: "Page: ledger.Page{Voided: true}", new: "Page: ledger.Page{}",
 		pkg: "./internal/console", test: "TestACustomerIsToldWhyTheyGotOneOrNone",
+	},
+	{
+		bug:  "a user who was in line and got none is told that there is no record of it",
+		file: "internal/console/customer_words.go", old: "case len(page.Stays) > 0:", new: "case false:",
+		pkg: "./internal/console", test: "TestWhoWasInLineIsToldHowItEnded",
+	},
+	{
+		bug:  "a coupon that the ledger refused is told as held",
+		file: "internal/console/customer_words.go", old: "case c.Buried && !c.Recorded:", new: "case false:",
+		pkg: "./internal/console", test: "TestABuriedCouponIsNotTold",
 	},
 	{
 		bug:  "the health page shows a rate at the first look",
