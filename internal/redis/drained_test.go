@@ -274,3 +274,27 @@ func TestF18WhoeverRecordedEntriesOfAnEpochThatEndedLeavesOthersUnderTheirIDs(t 
 		}
 	}
 }
+
+// TestF18AFrozenJournalKeepsEntriesThoughTheirEpochEnded records entries of a campaign that a rebuild has frozen, and answers for the epoch after it. If
+// the ledger then fails over and forgets that the epoch ended, the next attempt reads the journal again.
+func TestF18AFrozenJournalKeepsEntriesThoughTheirEpochEnded(t *testing.T) {
+	s, p := newShop(t, services.Redis.Database(t), firstcome.Unlimited), stage.NewLedger("c")
+	s.issue(0, 1)
+	s.do("HSET", keysOf[0], "frozen", "1")
+	again := make(chan struct{}, 10)
+	stop := s.drain(s.journal(), func(ctx context.Context, b record.Batch) (record.Drained, error) {
+		drained, err := p.Take(ctx, b)
+		drained.Grant = record.Grant{Epoch: 2, Ceiling: 100}
+		select {
+		case again <- struct{}{}:
+		default:
+		}
+		return drained, err
+	})
+	<-again
+	<-again // the first answer was sent to the gate
+	stop()
+	if entries, err := s.do("XLEN", keysOf[2]).AsInt64(); err != nil || entries != 1 {
+		t.Errorf("the journal has %d entries, %v; want 1", entries, err)
+	}
+}

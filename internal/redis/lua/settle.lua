@@ -60,6 +60,7 @@ local function remove()
 end
 
 if c.drained_through and a.epoch ~= '' and c.epoch ~= a.epoch then
+  if c.frozen then return {unverified(c)} end -- the rebuild still needs the entries, if the ledger fails over and forgets that the epoch ended
   if a.of ~= '' then remove() end
   return {'other'}
 end
