@@ -151,3 +151,54 @@ func TestAnExpiryThatMakesCouponsWorthlessIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCheckAndTheAnnouncementSayTheTerms, all that were filled in and no others, in the zone of the shop.
+func TestTheCheckAndTheAnnouncementSayTheTerms(t *testing.T) {
+	h := openFar(t, func(h *house) { h.stands(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)) })
+	b := h.browser()
+	form := url.Values{
+		"id": {"full"}, "name": {"추석 쿠폰"}, "quantity": {"5000"}, "opens_at": {"2026-12-01T10:00"}, "closes_at": {"2027-01-02T10:00"}, "answer": {"decided"},
+		"line": {"fast"}, "waitlist": {"on"}, "benefit": {"30% 할인"}, "valid_for": {"7"}, "valid_unit": {"days"}, "step": {"check"},
+	}
+	for lang, says := range map[string][]string{
+		"ko": {"이름 추석 쿠폰", "수량 5,000", "마감 2027-01-02 10:00:00 KST", "유효 기간 발급 시점부터 7일", "속도 최대한 빠르게", "예비 대기 소진된 뒤에도 대기열을 유지하고", "주의 응답 시점 게이트가 결정하는 즉시 Redis가 데이터를 잃으면, 고객에게 안내한 쿠폰이 유실될 수 있습니다."},
+		"en": {"name 추석 쿠폰", "quantity 5,000", "closes 2027-01-02 10:00:00 KST", "valid for 7 days from the issue", "pace as fast as possible", "waitlist " + "The line stays after the sell-out, and a voided coupon goes to the next user.", "WARN answered when as soon as the gate has decided If Redis loses data, coupons that customers were told of can be lost."},
+	} {
+		b.lang = lang
+		got := b.post("/console/campaigns", form).text()
+		for _, want := range says {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: the check has no %q: %s", lang, want, got)
+			}
+		}
+	}
+	form.Set("step", "create")
+	b.post("/console/campaigns", form)
+	h.campaign("plain", 1)
+	stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "a test", "plain", 0, func(t *firstcome.Terms) {
+		t.Quantity, t.Benefit, t.ValidUntil = firstcome.Unlimited, []byte(`{"percent":30}`), time.Date(2026, 12, 31, 14, 59, 59, 0, time.UTC)
+	})))
+	for id, says := range map[string][2]string{
+		"full": {
+			"선착순 쿠폰 ‘추석 쿠폰’\n혜택: 30% 할인\n수량: 5,000장, 1인 1장\n시작: 12월 1일 오전 10시\n종료: 2027년 1월 2일 오전 10시\n사용 기한: 발급 시점부터 7일<",
+			"“추석 쿠폰”: first come, first served\nWhat: 30% 할인\nHow many: 5,000, one each\nStarts: 10:00 am on 1 December (Seoul time)\nEnds: 10:00 am on 2 January 2027 (Seoul time)\nValid: for 7 days from when you get it<",
+		},
+		"plain": {
+			"선착순 쿠폰 ‘추석 plain’\n수량: 제한 없음, 1인 1장\n사용 기한: 12월 31일 오후 11시 59분 59초까지<",
+			"“추석 plain”: first come, first served\nHow many: no limit, one each\nValid: until 11:59:59 pm on 31 December (Seoul time)<",
+		},
+	} {
+		got := b.get("/console/campaigns/" + id + "/terms")
+		for n, want := range says {
+			if lang := [...]string{"ko", "en"}[n]; !strings.Contains(got.body, `lang="`+lang+`"><pre class="quote" tabindex="0">`+want) {
+				t.Errorf("%s: the announcement is not %q: %s", id, want, got.body)
+			}
+		}
+	}
+	for d, want := range map[time.Duration]string{36 * time.Hour: "for 36 hours from", time.Hour: "for 1 hour from", time.Second + time.Microsecond: "for 1 s 1 µs from"} {
+		stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "a test", "plain", 0, func(t *firstcome.Terms) { t.ValidUntil, t.ValidFor = time.Time{}, d })))
+		if got := b.get("/console/campaigns/plain/terms"); !strings.Contains(got.body, "Valid: "+want) {
+			t.Errorf("for %v the announcement has no %q: %s", d, want, got.body)
+		}
+	}
+}

@@ -116,12 +116,16 @@ func (p *newPage) refuse(v *view, err error) {
 // checkList returns what to check before the campaign opens.
 func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings) {
 	t, now := &p.Terms, c.Clock()
+	found.Add(doctor.OK, v.say("이름", "name"), "", "%s", t.Name)
 	found.Hold(t.OpensAt.IsZero() || t.OpensAt.After(now), doctor.Warn, v.say("오픈", "opens"), v.say("시각이 맞는지 확인하세요.", "Check the time."), "%s", c.opening(v, t.OpensAt, now))
 	found.Hold(t.Quantity > 0, doctor.Fail, v.say("수량", "quantity"), v.say("쿠폰이 한 장도 발급되지 않습니다.", "No coupon will be issued."), "%s", v.lang.quantity(t.Quantity))
 	if !t.ClosesAt.IsZero() {
 		found.Hold(t.ClosesAt.After(now), doctor.Fail, v.say("마감", "closes"), v.say("이미 지난 시각입니다.", "This time has passed."), "%s", v.lang.both(t.ClosesAt))
 	}
 	holdExpiry(v, &found, t)
+	if t.ValidFor > 0 {
+		found.Add(doctor.OK, v.say("유효 기간", "valid for"), "", "%s", v.say("발급 시점부터 %s", "%s from the issue", v.lang.lasting(t.ValidFor)))
+	}
 	if t.Pace != nil && t.Pace.PerSecond > 0 && t.Quantity != firstcome.Unlimited {
 		takes := time.Duration(float64(t.Quantity) / float64(t.Pace.PerSecond) * float64(time.Second))
 		from := now
@@ -132,10 +136,19 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 		found.Hold(fits, doctor.Warn, v.say("속도", "pace"), v.say("마감 전에 모두 발급되지 않습니다.", "The line is not fully served before the campaign closes."),
 			"%s", v.say("%s (전량 발급까지 약 %s)", "%s (about %s until all are issued)", v.lang.pace(t.Pace), v.lang.span(takes)))
 	}
-	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("혜택이 비어 있습니다. 고객이 무엇을 받는지 알 수 없습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
-	if t.Answer == firstcome.Decided && c.Gate == nil {
-		found.Add(doctor.OK, v.say("응답", "answered"), "", "%s", v.say("원장이 직접 결정하므로 결정과 동시에 기록됩니다.", "The ledger decides here, so decided and recorded are the same instant."))
+	if t.Pace != nil && (t.Pace.PerSecond == 0 || t.Quantity == firstcome.Unlimited) {
+		found.Add(doctor.OK, v.say("속도", "pace"), "", "%s", v.lang.pace(t.Pace))
 	}
+	if t.Waitlist {
+		found.Add(doctor.OK, v.say("예비 대기", "waitlist"), "", "%s", v.say("소진된 뒤에도 대기열을 유지하고, 회수된 쿠폰을 다음 사람에게 발급합니다.", "The line stays after the sell-out, and a voided coupon goes to the next user."))
+	}
+	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("혜택이 비어 있습니다. 고객이 무엇을 받는지 알 수 없습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
+	answered := v.lang.answered(t.Answer)
+	if t.Answer == firstcome.Decided && c.Gate == nil {
+		answered = v.say("원장이 직접 결정하므로 결정과 동시에 기록됩니다.", "The ledger decides here, so decided and recorded are the same instant.")
+	}
+	found.Hold(t.Answer != firstcome.Decided || c.Gate == nil, doctor.Warn, v.say("응답 시점", "answered when"),
+		v.say("Redis가 데이터를 잃으면, 고객에게 안내한 쿠폰이 유실될 수 있습니다.", "If Redis loses data, coupons that customers were told of can be lost."), "%s", answered)
 	found.Hold(!c.Auth.Open(), doctor.Warn, v.say("인증", "credentials"), v.say("키를 만들고 서버를 다시 시작하세요.", "Create a key and restart."), "%s", c.credentials(v))
 	return found
 }
@@ -172,7 +185,14 @@ type termsPage struct {
 	Typed    []field   // the requested changes, as fields of the form
 	NotTyped string
 	Note     string
+	Told     []told       // the announcement, in both languages
 	Lines    []recordLine // the latest changes
+}
+
+// A told is a text in one of the languages.
+type told struct {
+	Language language
+	Text     string
 }
 
 // changesShown is how many changes the page shows.
@@ -190,6 +210,9 @@ func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, pa
 	page.Row, page.Version, page.Closed, page.Waitlist = rowOf(s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
 	page.Answered, page.newPage.Terms = v.lang.answered(s.Answer), s.Terms
 	page.Pace, page.Terms = v.lang.pace(s.Pace), v.lang.differences(nil, &s.Terms)
+	for _, l := range languages {
+		page.Told = append(page.Told, told{l, locale{l, v.lang.zone}.announcement(c.Clock(), &s.Terms)})
+	}
 	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Limit: changesShown})
 	if err != nil {
 		return err
