@@ -25,7 +25,7 @@ import (
 
 // inEnglish matches English text that may be in a Korean page: the original of a Korean sentence, the link to the English page, the English announcement, commands and codes,
 // text that the test typed, and the names of its keys.
-var inEnglish = regexp.MustCompile(`(?s)<details class="original">.*?</details>|<a [^>]*lang="en".*?</a>|<div class="card" lang="en">.*?</div>|<code>.*?</code>|<p class="note">.*?</p>|mina of [a-z]+`)
+var inEnglish = regexp.MustCompile(`(?s)<details class="original">.*?</details>|<a [^>]*lang="en".*?</a>|<pre class="quote" lang="en".*?</pre>|<code>.*?</code>|<p class="note">.*?</p>|mina of [a-z]+`)
 
 // koreanOnly fails the test if a Korean page has an English sentence.
 func koreanOnly(t *testing.T, what string, got shown) {

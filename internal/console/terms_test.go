@@ -190,7 +190,7 @@ func TestTheCheckAndTheAnnouncementSayTheTerms(t *testing.T) {
 	} {
 		got := b.get("/console/campaigns/" + id + "/terms")
 		for n, want := range says {
-			if lang := [...]string{"ko", "en"}[n]; !strings.Contains(got.body, `lang="`+lang+`"><pre class="quote" tabindex="0">`+want) {
+			if lang := [...]string{"ko", "en"}[n]; !strings.Contains(got.body, `<pre class="quote" lang="`+lang+`" tabindex="0">`+want) {
 				t.Errorf("%s: the announcement is not %q: %s", id, want, got.body)
 			}
 		}
