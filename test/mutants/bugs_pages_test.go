@@ -24,7 +24,7 @@ var pagesBugs = []mutant{
 	},
 	{
 		bug:  "claims of a paused campaign are not counted as refused",
-		file: "internal/console/outcomes.go", old: `words: sentence{"일시중지", "paused"}, refused: true,`, new: `words: sentence{"일시중지", "paused"},`,
+		file: "internal/console/outcomes.go", old: `words: sentence{"일시중지", "paused"}, refused: true}`, new: `words: sentence{"일시중지", "paused"}}`,
 		pkg: "./internal/console", test: "TestTheLivePageCountsClaimsInVain",
 	},
 	{
