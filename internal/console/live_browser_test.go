@@ -93,6 +93,9 @@ func TestInTheBrowserLiveSaysWhatAnEmptyPlotWaitsFor(t *testing.T) {
 	if got := browser.Eval[string](p, soon+` ?? ""`); got != "" {
 		t.Errorf("it says %q", got)
 	}
+	h.claim(h.campaign("earlier", 10), "mina", "jun")
+	p.Go(h.url + "/console/campaigns/earlier")
+	p.Until(legend + ` === "issued"`) // by the ledger: no node counted them
 	p.Go(h.url + "/console/campaigns/line")
 	p.Until(empty + `.endsWith("It is drawn once people wait.")`)
 	h.claim("line", "mina", "jun")

@@ -18,6 +18,16 @@ var pagesBugs = []mutant{
 		pkg: "./internal/console", test: "TestInTheBrowserAnOperatorsDay",
 	},
 	{
+		bug:  "the live page goes back to a sample from before the change that it shows",
+		file: "internal/console/assets/live.js", old: "s.version < Number(live.dataset.version)", new: "false",
+		pkg: "./internal/console", test: "TestInTheBrowserLiveDoesNotFallBackAfterAChange",
+	},
+	{
+		bug:  "the live page tells a screen reader its pulse every second",
+		file: "internal/console/pages/live.html", old: `<p class="pulse">`, new: `<p class="pulse" role="status">`,
+		pkg: "./internal/console", test: "TestInTheBrowserLiveSaysOnceWhatHappened",
+	},
+	{
 		bug:  "the live page never shows how many coupons are left",
 		file: "internal/console/live.go", old: "if now.Quantity == nil || now.InForce == nil {", new: "if true {",
 		pkg: "./internal/console", test: "TestTheLivePageShowsHowManyAreLeft",

@@ -49,9 +49,17 @@ function show(s) {
 	const state = live.querySelector('[data-state] .state');
 	state.className = `state ${s.state}`;
 	state.textContent = word('state', s.state || 'unknown');
-	for (const at of live.querySelectorAll('.legend [data-kind]')) at.hidden = !(s.totals?.[at.dataset.kind] || samples.some(({rates}) => rates?.[at.dataset.kind]));
+	legend(s);
 	renew(s);
 	pulse(s);
+}
+
+// A legend names what occurred.
+function legend(s) {
+	for (const at of live.querySelectorAll('.legend [data-kind]')) {
+		const {kind} = at.dataset;
+		at.hidden = !(s?.totals?.[kind] || samples.some(({rates}) => rates?.[kind]) || kind === 'issued' && course.rates.issued.length);
+	}
 }
 
 // What the page says of a state, and its buttons, are asked for anew when the state or the terms change. A text that stays is left alone: a
@@ -331,6 +339,7 @@ function begin(event) {
 	course.samples.forEach(take);
 	samples.slice(-12).forEach(row);
 	if (samples.length) show(samples.at(-1));
+	legend(samples.at(-1));
 	plots.forEach(p => p.update());
 }
 // A connection broke, and the browser came again.
