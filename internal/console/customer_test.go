@@ -52,7 +52,7 @@ func TestOneBoxTakesAUserACodeOrACampaign(t *testing.T) {
 	}
 	b.tells("q=mina", coupon("autumn", 1), coupon("spring", 1)) // all campaigns
 	code := stage.Secret().Code("spring", 1)
-	pasted := url.QueryEscape(" " + code[:4] + "–" + strings.ToLower(code[4:8]) + " " + code[8:] + "​")
+	pasted := url.QueryEscape(" " + code[:4] + "–" + strings.ToLower(code[4:8]) + " " + code[8:] + "\u200b")
 	got := b.tells("q="+pasted, coupon("spring", 1), coupon("autumn", 1))
 	if !strings.Contains(got.text(), "Coupons of other campaigns") {
 		t.Errorf("the other coupons have no heading: %s", got.text())
