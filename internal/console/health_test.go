@@ -68,7 +68,7 @@ func TestTheArrowIntoTheGateIsBadWhileItDecidesNothingOfACampaign(t *testing.T) 
 			if len(arrows) < 3 || !strings.HasPrefix(arrows[2], want+`"`) {
 				t.Errorf("the arrow into the gate is not %s: %s", want, got.text())
 			}
-			if note := state(b.lang == "ko", "발급이 중단된 캠페인 1", "campaigns not decided: 1"); strings.Contains(got.text(), note) != (want == "bad") {
+			if note := map[string]string{"ko": "발급이 중단된 캠페인 1", "en": "campaigns not decided: 1"}[b.lang]; strings.Contains(got.text(), note) != (want == "bad") {
 				t.Errorf("its note is another one: %s", got.text())
 			}
 		}

@@ -146,7 +146,7 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 	on.sees("", "10 / 100 ", " 7 ")
 	on.sees("/campaigns/spring", "10 / 100 issued", "Left 90 ", "Unrecorded 7 ")
 	on.sees("/campaigns/spring/coupons", "On their way to the ledger, and not listed yet: 7", "user-3")
-	on.sees("/customer?campaign=spring&user_id=user-9", "You got number 9 of “spring”", "is on its way to the ledger")
+	on.sees("/customer?campaign=spring&user_id=user-9", "You got “spring” at ", "was issued number 9", "is on its way to the ledger")
 	void := url.Values{"reason": {"a mistake"}}
 	on.wants(on.post("/campaigns/spring/coupons/9/void", void), http.StatusServiceUnavailable, "It is not in the ledger yet")
 	on.wants(on.post("/campaigns/spring/coupons/11/void", void), http.StatusNotFound, "Not found")
@@ -164,7 +164,7 @@ func pagesTellWhatIsOnItsWay(t *testing.T, s setup) {
 		t.Fatalf("the dead letters are %v", letters)
 	}
 	again, never := letters[0], letters[1]
-	on.sees("/customer?campaign=spring&user_id=user-"+again.number, "You got number "+again.number)
+	on.sees("/customer?campaign=spring&user_id=user-"+again.number, "Your coupon “spring” could not be recorded yet", "was issued number "+again.number)
 	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusConflict, "over the quantity of 8")
 	quantity(100)
 	on.wants(on.post(again.path+"/replay", url.Values{}), http.StatusOK, "Recorded.")
