@@ -80,7 +80,7 @@ func TestWhileTheLedgerIsAwayPagesShowWhatTheNodeKnows(t *testing.T) {
 	h.claim(h.campaign("spring", 10), "mina")
 	b := h.browser()
 	for path, texts := range map[string][2]string{ // what a page says, and what it says while the ledger is away
-		"/campaigns/spring":                      {"1 / 10 issued", "spring unknown The ledger does not answer. This page shows only what this node knows."},
+		"/campaigns/spring":                      {"1 / 10 issued", "spring unknown View for a wall The ledger does not answer. This page shows only what this node knows."},
 		"/recording":                             {"There is no dead letter.", "The ledger does not answer, so dead letters and lost numbers are not known now."},
 		"/recording?campaign=spring":             {"Breaker open", "Breaker open"},
 		"/campaigns/spring/coupons":              {"in force", "This is not known now"},

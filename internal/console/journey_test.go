@@ -163,7 +163,7 @@ func (d *day) pausesAndResumes() {
 	d.tick()
 	d.sees("거절된 요청 1", "Refused 1")
 	d.Press(".tabs a[href$='/steer']")
-	d.looks("다시 발급합니다.", "Coupons are issued again.")
+	d.looks("발급을 다시 시작합니다.", "Coupons are issued again.")
 	d.Press("button[value=resume]")
 	d.sees("재개했습니다.", "Resumed.")
 	if d.status("autumn").Paused {
@@ -171,15 +171,14 @@ func (d *day) pausesAndResumes() {
 	}
 	d.follows()
 	d.tick()
-	d.Until(`performance.getEntriesByType("navigation")[0].type === "reload"`)
-	d.follows()
+	d.sees("진행 중입니다.", "It is open.")
 }
 
 func (d *day) watchesItSellOut() {
 	d.claim("autumn", "hana", "late")
 	d.tick()
 	d.sees("4 / 4 장 발급", "4 / 4 issued")
-	d.looks("소진 20", "sold out 20") // the reloaded page has the instant
+	d.looks("에 소진되었습니다", "Sold out at ")
 }
 
 func (d *day) voidsACoupon() {

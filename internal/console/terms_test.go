@@ -55,7 +55,7 @@ func TestEachTermIsChangedBeforeAndAfterTheOpening(t *testing.T) {
 			}{
 				{"name", "설날", "name 추석 → 설날", func(t *firstcome.Terms) { t.Name = "설날" }},
 				{"quantity", "6000", "quantity 5,000 → 6,000", func(t *firstcome.Terms) { t.Quantity = 6000 }},
-				{"benefit", "40%", "benefit &#34;30%&#34; → &#34;40%&#34;", func(t *firstcome.Terms) { t.Benefit = []byte(`"40%"`) }},
+				{"benefit", "40%", "benefit 30% → 40%", func(t *firstcome.Terms) { t.Benefit = []byte(`"40%"`) }},
 				{"opens_at", "2026-12-01T12:00", "2026-12-01 10:00:00 KST → 2026-12-01 12:00:00 KST", func(t *firstcome.Terms) { t.OpensAt = seoul(1, 12) }},
 				{"closes_at", "2026-12-03T10:00", "2026-12-02 10:00:00 KST → 2026-12-03 10:00:00 KST", func(t *firstcome.Terms) { t.ClosesAt = seoul(3, 10) }},
 				{"valid_for", "2", "→", func(t *firstcome.Terms) { t.ValidFor = 48 * time.Hour }},
