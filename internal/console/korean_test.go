@@ -160,7 +160,7 @@ func TestNoKoreanPageSaysASentenceInEnglish(t *testing.T) {
 	plain, _ := h.key(firstcome.Admin)
 	b := h.login(plain)
 	b.lang = "ko"
-	for path, said := range map[string]string{"/console": `class="tag">관리자<`, "/console/keys": `<td>관리자</td>`} {
+	for path, said := range map[string]string{"/console": `class="tag">관리자<`, "/console/keys": `<td data-name="역할">관리자</td>`} {
 		if got := b.get(path); !strings.Contains(got.body, said) {
 			t.Errorf("%s does not say %s", path, said)
 		}
