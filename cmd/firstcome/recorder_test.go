@@ -68,7 +68,9 @@ func TestTheHealthPageListsRecorders(t *testing.T) {
 			measured, stopMeasured := start("recorder", "127.0.0.1:0")
 			_, stopBare := start("recorder", opsOff)
 
-			row := func(where, role string) string { return fmt.Sprintf(`<small>%s</small></th><td data-name="role">%s</td>`, where, role) }
+			row := func(where, role string) string {
+				return fmt.Sprintf(`<small>%s</small></th><td data-name="role">%s</td>`, where, role)
+			}
 			api, metrics := row(answering.address(), "api"), row("metrics at "+measured.opsAddress(), "recorder")
 			bare := row(fmt.Sprintf("process %d", os.Getpid()), "recorder")
 			listed := func() (rows []string) {
