@@ -34,7 +34,7 @@ type gateKind interface {
 type markerOf = func(context.Context, firstcome.CampaignID) (string, error)
 
 // gateStart is how long a start waits for a gate that is away or loads its data, and gateRetry how long between two tries at most. It is long enough
-// for a gate that starts on the same machine. Whoever supervises the node starts it again after that.
+// for a gate that starts on the same machine. After that the supervisor of the node starts it again.
 const (
 	gateStart = time.Minute
 	gateRetry = 5 * time.Second

@@ -61,7 +61,7 @@ type Config struct {
 	Secret firstcome.Secret
 	// Secure means that the pages are served only over TLS.
 	Secure bool
-	// Zone is that of the times that people read and type. If nil, it is Asia/Seoul on Korean pages, and otherwise UTC.
+	// Zone is the time zone in which people read and type times. If nil, it is Asia/Seoul on Korean pages, and otherwise UTC.
 	Zone  *time.Location
 	Log   *slog.Logger     // slog.Default() if nil
 	Clock func() time.Time // time.Now if nil

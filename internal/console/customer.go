@@ -196,7 +196,7 @@ func (c *customerHandlers) atGate(v *view, page *customerPage, user firstcome.Us
 	if page.Unread {
 		return held, nil
 	}
-	stays, err := c.Places.Stays(v.r.Context(), page.Of.ID, user) // before Place: whoever has no place now, has no later stay
+	stays, err := c.Places.Stays(v.r.Context(), page.Of.ID, user) // before Place: a user who has no place now has no later stay
 	if err != nil {
 		return held, err
 	}

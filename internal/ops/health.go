@@ -189,7 +189,7 @@ func (h *Health) gateState(ctx context.Context) string {
 // named is how many campaigns a verbose answer names.
 const named = 10
 
-// stopped names the campaigns of which the gate decides nothing, as far as this node knows. It returns an empty string if there are none.
+// stopped names the campaigns that the gate does not decide, as far as this node knows. It returns an empty string if there are none.
 func (h *Health) stopped() string {
 	if h.troubles == nil {
 		return ""

@@ -62,8 +62,8 @@ function legend(s) {
 	}
 }
 
-// What the page says of a state, and its buttons, are asked for anew when the state or the terms change. A text that stays is left alone: a
-// screen reader reads each change of it.
+// When the state or the terms change, the script fetches the status line and the buttons again. It leaves a text alone that stays the same,
+// because a screen reader reads each change.
 let asking = false;
 async function renew(s) {
 	if (asking || live.dataset.of === `${s.state} ${s.version}`) return;
