@@ -66,7 +66,7 @@ func (c *steerHandlers) render(v *view, status int, ask *asked, field, wrong str
 	if err != nil {
 		return err
 	}
-	page := steerPage{Row: rowOf(&s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Logged: s.Log != nil && (s.Pace != nil || waits(now)), Ask: ask}
+	page := steerPage{Row: c.rowOf(v.r.Context(), &s, now), Version: s.Version, Paused: s.Paused, Closed: s.Closed, Pace: s.Pace, Logged: s.Log != nil && (s.Pace != nil || waits(now)), Ask: ask}
 	if wrong != "" {
 		page.Wrong, page.Quantity = map[string]string{field: wrong}, v.form.Get("quantity")
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -36,7 +37,7 @@ type campaignRow struct {
 	OpensIn            time.Duration // zero if it has opened, or was closed before
 	LapsedAt           time.Time     // when the coupons of a campaign expired that is not closed; zero if they have not
 	firstcome.Instants               // zero if it has not happened, or is unknown
-	Restocked          bool          // coupons came back after it sold out, or may have: some were voided
+	Restocked          bool          // coupons came back after it first sold out, or may have: see core.restocked
 	Now                time.Time     // by the clock of what decides
 	Waiting            *int64        // nil if it has no line, or if the count is unknown
 	Unrecorded         *int64        // nil if unknown
@@ -74,7 +75,7 @@ func (c *campaignHandlers) list(v *view) error {
 		return err
 	}
 	for n, now := range c.Watcher.Of(v.r.Context(), found) {
-		row := rowOf(&found[n], now)
+		row := c.rowOf(v.r.Context(), &found[n], now)
 		row.Proved = proofs[row.ID]
 		page.Rows = append(page.Rows, row)
 	}
@@ -83,15 +84,15 @@ func (c *campaignHandlers) list(v *view) error {
 
 // rowOf returns a campaign's row. It takes the terms from the ledger, and the figures from now, a sample of the gate. A figure that the sample
 // lacks is unknown.
-func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
+func (c *core) rowOf(ctx context.Context, s *ledger.Status, now figures.Sample) campaignRow {
 	row := campaignRow{
 		ID: s.ID, Name: s.Name, State: now.State, Quantity: s.Quantity, Unknown: now.InForce == nil, OpensAt: s.OpensAt,
 		Waiting: now.Waiting, Unrecorded: now.Unrecorded, Instants: now.Instants, Why: now.Why, KnownAt: now.KnownAt, Now: s.Now,
 	}
 	if now.InForce != nil {
 		row.InForce = *now.InForce
-		row.Restocked = *now.InForce < max(*now.Issued, s.Quantity)
 	}
+	row.Restocked = !row.SoldOutAt.IsZero() && c.restocked(ctx, s, now)
 	if now.State == firstcome.Closed.String() {
 		row.ClosedAt = s.Since(firstcome.Closed)
 	}
@@ -102,6 +103,16 @@ func rowOf(s *ledger.Status, now figures.Sample) campaignRow {
 		row.OpensIn = s.OpensAt.Sub(s.Now)
 	}
 	return row
+}
+
+// restocked reports whether a campaign that sold out had coupons again: some are left, or the last one was issued later. It also reports true if that
+// is unknown.
+func (c *core) restocked(ctx context.Context, s *ledger.Status, now figures.Sample) bool {
+	if now.InForce == nil || *now.InForce < s.Quantity || now.Unrecorded == nil || *now.Unrecorded > 0 {
+		return true
+	}
+	last, err := c.Ledger.StepsAt(ctx, s.ID, []int64{lastNumber(s)})
+	return err != nil || len(last) == 0 && lastNumber(s) > 0 || len(last) > 0 && last[0].IssuedAt.After(now.Instants.SoldOutAt)
 }
 
 // SoldOutAfter returns the time from the opening to the first sell-out, or nil if unknown.

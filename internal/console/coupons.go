@@ -68,7 +68,7 @@ func (c *couponHandlers) render(v *view, status int, page couponsPage) error {
 		return err
 	}
 	now := c.Watcher.Of(v.r.Context(), []ledger.Status{s})[0]
-	page.Row, page.Version, page.OnWay = rowOf(&s, now), s.Version, now.Unrecorded
+	page.Row, page.Version, page.OnWay = c.rowOf(v.r.Context(), &s, now), s.Version, now.Unrecorded
 	page.Filter = v.couponFilter()
 	rows, field, wrong, err := c.chosen(v, s.ID, page.Filter)
 	if err != nil {

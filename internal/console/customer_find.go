@@ -97,7 +97,7 @@ func (c *customerHandlers) chosen(v *view, page *customerPage) error {
 // choose makes a campaign that of the page.
 func (c *customerHandlers) choose(v *view, page *customerPage, s *ledger.Status) {
 	now := c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]
-	row := rowOf(s, now)
+	row := c.rowOf(v.r.Context(), s, now)
 	page.Of, page.Status, page.Left, page.Campaign = &row, s, left(now), string(s.ID)
 }
 

@@ -74,7 +74,11 @@ func (w customerWords) ofCampaign(page *customerPage) (events []event) {
 		events = append(events, event{What: w.say("오픈 예정입니다", "the campaign will open"), At: s.OpensAt})
 	}
 	if !of.SoldOutAt.IsZero() {
-		events = append(events, event{What: w.say("쿠폰이 처음 소진되었습니다", "the campaign first sold out"), At: of.SoldOutAt})
+		what := sentence{"쿠폰이 모두 소진되었습니다", "the campaign sold out"}
+		if of.Restocked {
+			what = sentence{"쿠폰이 처음 소진되었습니다", "the campaign first sold out"}
+		}
+		events = append(events, event{What: w.words(what), At: of.SoldOutAt})
 	}
 	if at := s.Since(firstcome.Closed); !at.IsZero() && !at.After(w.now) {
 		events = append(events, event{What: w.say("이벤트가 종료되었습니다", "the campaign closed"), At: at})

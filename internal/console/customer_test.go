@@ -198,3 +198,34 @@ func TestWhoWasInLineIsToldHowItEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestACampaignThatSoldOutAgainIsSaidToHaveFirstSoldOut to customers, on the list, on Live and in the report. The gate knows only the first sell-out.
+func TestACampaignThatSoldOutAgainIsSaidToHaveFirstSoldOut(t *testing.T) {
+	now := time.Date(2026, 11, 23, 1, 0, 3, 0, time.UTC)
+	h := openHouse(t, func(h *house) { h.stands(now) })
+	h.claim(h.campaign("spring", 2), "a", "b")
+	sees := func(first bool, told string) {
+		t.Helper()
+		b := h.browser()
+		b.tells("q=late&campaign=spring", "You have no coupon of “추석 spring”. "+told+" Claims that get no coupon leave no record, so we cannot tell when you claimed.")
+		for path, texts := range map[string][2]string{
+			"/console":                         {"sold out 2026-11-23", "first sold out 2026-11-23"},
+			"/console/campaigns/spring":        {"Sold out at", "First sold out at"},
+			"/console/campaigns/spring/report": {"It sold out after", "It first sold out after"},
+		} {
+			if got := b.get(path).text(); strings.Contains(got, texts[1]) != first || !first && !strings.Contains(got, texts[0]) {
+				t.Errorf("%s: it first sold out is %v: %s", path, first, got)
+			}
+		}
+	}
+	sees(false, "It sold out at 10:00:03 am on 23 November (Seoul time).")
+	raise := func(to int64) {
+		h.stands(now.Add(time.Hour))
+		stage.Must(t, stage.Err(h.config.Operator.SetTerms(t.Context(), "a test", "spring", 0, func(terms *firstcome.Terms) { terms.Quantity = to })))
+	}
+	raise(3)
+	h.claim("spring", "c")
+	sees(true, "It first sold out at 10:00:03 am on 23 November (Seoul time), and no coupon is left now.")
+	stage.Must(t, stage.Err(h.config.Operator.Switch(t.Context(), "a test", "spring", 0, ledger.Close)))
+	sees(true, "It first sold out at 10:00:03 am on 23 November (Seoul time) and closed at 11:00:03 am on 23 November (Seoul time).")
+}

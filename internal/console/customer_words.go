@@ -266,6 +266,8 @@ func (w customerWords) chance(page *customerPage) string {
 		return w.say("현재 쿠폰 발급이 일시 중지되어 있습니다.", "It is paused now.")
 	case of.State == "sold_out" && of.SoldOutAt.IsZero():
 		return w.say("쿠폰은 모두 소진되었습니다.", "It is sold out.")
+	case of.State == "sold_out" && of.Restocked:
+		return w.say("쿠폰은 %s에 처음 소진되었으며, 현재 남은 쿠폰이 없습니다.", "It first sold out at %s, and no coupon is left now.", w.at(of.SoldOutAt))
 	case of.State == "sold_out":
 		return w.say("쿠폰은 %s에 모두 소진되었습니다.", "It sold out at %s.", w.at(of.SoldOutAt))
 	case of.State == "not_open":
@@ -282,6 +284,8 @@ func (w customerWords) chance(page *customerPage) string {
 func (w customerWords) closed(page *customerPage) string {
 	of, s, at := page.Of, page.Status, page.Status.Since(firstcome.Closed)
 	switch {
+	case !of.SoldOutAt.IsZero() && of.Restocked:
+		return w.say("쿠폰은 %s에 처음 소진되었고, 이벤트는 %s에 종료되었습니다.", "It first sold out at %s and closed at %s.", w.at(of.SoldOutAt), w.at(at))
 	case !of.SoldOutAt.IsZero():
 		return w.say("쿠폰은 %s에 모두 소진되었고, 이벤트는 %s에 종료되었습니다.", "It sold out at %s and closed at %s.", w.at(of.SoldOutAt), w.at(at))
 	case at.Before(s.OpensAt) && of.OpenedAt.IsZero():

@@ -129,17 +129,17 @@ func (d *day) watches() {
 	d.follows()
 	d.claim("autumn", "mina", "jun", "sua")
 	d.tick()
-	d.looks("3 / 4 장 발급", "3 / 4 issued")
+	d.looks("3 / 4장 발급", "3 / 4 issued")
 	d.sees("남음 1", "Left 1")
 	d.sees("노드 1/1", "nodes 1 of 1")
 	d.read.away.Store(true)
 	d.tick()
 	d.sees("원장이 응답하지 않습니다.", "The ledger does not answer.")
-	d.sees("– / 4 장 발급", "– / 4 issued")
+	d.sees("– / 4장 발급", "– / 4 issued")
 	d.sees("기록 대기 –", "Unrecorded –")
 	d.read.away.Store(false)
 	d.tick()
-	d.sees("3 / 4 장 발급", "3 / 4 issued")
+	d.sees("3 / 4장 발급", "3 / 4 issued")
 }
 
 // pausesAndResumes presses again while the first press is under way: together they are one change. The Live page of a reopened campaign reloads
@@ -177,7 +177,7 @@ func (d *day) pausesAndResumes() {
 func (d *day) watchesItSellOut() {
 	d.claim("autumn", "hana", "late")
 	d.tick()
-	d.sees("4 / 4 장 발급", "4 / 4 issued")
+	d.sees("4 / 4장 발급", "4 / 4 issued")
 	d.looks("에 소진되었습니다", "Sold out at ")
 }
 

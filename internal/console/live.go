@@ -89,7 +89,7 @@ func (c *liveHandlers) show(v *view) error {
 		return err
 	}
 	page := livePage{
-		Row: rowOf(&s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Waitlist: s.Waitlist, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
+		Row: c.rowOf(v.r.Context(), &s, now), Now: now, Version: s.Version, Paced: s.Pace != nil || waits(now), Waitlist: s.Waitlist, Pace: s.Pace, Paused: s.Paused, Closed: s.Closed,
 		Logged: s.Log != nil, Kinds: outcomesInPlots,
 	}
 	ring := c.Watcher.Ring(s.ID)

@@ -218,6 +218,7 @@ const tableRows = 24
 type promiseRow struct {
 	ID, Promise, Checked string
 	Held                 bool  // it was checked
+	None                 bool  // the campaign has nothing to check it on
 	Rows                 int64 // how many rows were read for it
 	Breaches             int64
 	Broken               string   // what a breach means
@@ -245,7 +246,7 @@ func (c *proofHandlers) show(v *view) error {
 
 // read returns the last verification of a campaign, and its history.
 func (c *proofHandlers) read(v *view, s *ledger.Status, now figures.Sample) (page proofPage, h history, err error) {
-	page.Row = rowOf(s, now)
+	page.Row = c.rowOf(v.r.Context(), s, now)
 	_, page.Running = c.prover.state(s.ID) // read before the proofs: then a verification that ends in between is shown as under way, not as missing
 	proofs, err := c.proved(v.r.Context(), s.ID)
 	if err != nil {
@@ -327,7 +328,7 @@ func (c *proofHandlers) promises(v *view, p *Proof) (rows, other []promiseRow) {
 		{ID: "P9", Promise: v.say("순번 유지", "A place is kept"), Checked: v.say("순번 순서와 번호 순서가 같은지, 발급·취소·종료의 합이 맞는지 확인했습니다.", "Do tickets and numbers rise together, and do served, left and ended add up?"), Rows: r.Coupons},
 	}
 	if len(r.Held) > 0 && !slices.Contains(r.Held, "P9") { // the proof of an older version does not say what it checked
-		all[8].Checked = v.say("이 캠페인에는 대기열이 없었습니다.", "This campaign had no line.")
+		all[8].None, all[8].Checked = true, v.say("이 캠페인에는 대기열이 없었습니다.", "This campaign had no line.")
 	}
 	named := map[string]bool{}
 	for n := range all {

@@ -19,7 +19,6 @@ import (
 type reportPage struct {
 	proofPage
 	Told     string    // sentences to copy
-	Again    bool      // stock came back after the first sell-out
 	Took     string    // how long it took from the opening to the first sell-out; empty if unknown
 	EndedAt  time.Time // when it was closed, or when its window ended
 	Asked    uint64    // claims that nodes counted, at least; 0 if none
@@ -89,9 +88,6 @@ func (c *proofHandlers) showReport(v *view) error {
 	if at := s.Since(firstcome.Closed); !at.After(s.Now) {
 		page.EndedAt = at
 	}
-	if at := page.Row.SoldOutAt; !at.IsZero() {
-		page.Again = !page.Row.Unknown && page.Row.InForce < s.Quantity || len(h.Steps) > 0 && h.Steps[len(h.Steps)-1].IssuedAt.After(at)
-	}
 	page.Took = v.lang.took(page.Row)
 	page.Terms = slices.DeleteFunc(v.lang.termsOf(&s.Terms), func(is changed) bool { return is.To == v.lang.none() || is.To == v.lang.yes(false) })
 	page.Told = v.lang.told(v.Clock(), &s, &page)
@@ -120,7 +116,7 @@ func (c *proofHandlers) missing(ctx context.Context, s *ledger.Status) ([]missin
 
 // changes reads who changed the campaign. Lines about single coupons are left out, since they name users, and so are reasons, which may.
 func (c *proofHandlers) changes(v *view, s *ledger.Status, page *reportPage) error {
-	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Actions: "campaign.", Limit: changesReported + 1})
+	entries, err := c.Ledger.AuditLog(v.r.Context(), ledger.LogFilter{Campaign: s.ID, Whole: true, Limit: changesReported + 1})
 	if err != nil {
 		return err
 	}
@@ -164,6 +160,8 @@ func (l locale) told(now time.Time, s *ledger.Status, page *reportPage) string {
 		all = append(all, l.say("‘%s’: 몇 명이 쿠폰을 받았는지 지금은 알 수 없습니다.", "“%s”: how many customers got a coupon is not known now.", s.Name))
 	case s.Quantity == firstcome.Unlimited:
 		all = append(all, l.say("‘%s’: 고객 %s명이 쿠폰을 받았습니다.", "“%s”: coupons that customers got, one each: %s.", s.Name, count))
+	case row.InForce == 0:
+		all = append(all, l.say("‘%s’: 준비한 쿠폰 %s장을 받은 고객은 없습니다.", "“%s”: no customer got one of the %s coupons.", s.Name, l.quantity(s.Quantity)))
 	default:
 		all = append(all, l.say("‘%s’: 준비한 쿠폰 %[3]s장 중 %[2]s장을 고객 %[2]s명이 받았습니다.", "“%s”: customers got %s of %s coupons, one each.", s.Name, count, l.quantity(s.Quantity)))
 	}
@@ -190,9 +188,11 @@ func (l locale) course(now time.Time, s *ledger.Status, page *reportPage) (all [
 	}
 	switch {
 	case row.SoldOutAt.IsZero():
+	case page.Took == "" && row.Restocked:
+		all = append(all, l.say("%s에 처음으로 모두 소진되었습니다.", "It first sold out at %s.", l.spoken(now, row.SoldOutAt)))
 	case page.Took == "":
 		all = append(all, l.say("%s에 모두 소진되었습니다.", "It sold out at %s.", l.spoken(now, row.SoldOutAt)))
-	case page.Again:
+	case row.Restocked:
 		all = append(all, l.say("오픈 후 %s 처음으로 모두 소진되었습니다.", "It first sold out after %s.", page.Took))
 	default:
 		all = append(all, l.say("오픈 후 %s 모두 소진되었습니다.", "It sold out after %s.", page.Took))

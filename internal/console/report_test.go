@@ -70,7 +70,7 @@ func (d *drop) tells(when, ko, en string) {
 // TestTheReportTellsHowItWent takes a drop from before its opening to after its end.
 func TestTheReportTellsHowItWent(t *testing.T) {
 	d := opensDrop(t, openHouse, 3)
-	d.tells("before the opening", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 0장을 고객 0명이 받았습니다. 11월 30일 오전 10시에 오픈합니다.", "“겨울 쿠폰”: customers got 0 of 3 coupons, one each. It opens at 10:00 am on 30 November (Seoul time).")
+	d.tells("before the opening", "‘겨울 쿠폰’: 준비한 쿠폰 3장을 받은 고객은 없습니다. 11월 30일 오전 10시에 오픈합니다.", "“겨울 쿠폰”: no customer got one of the 3 coupons. It opens at 10:00 am on 30 November (Seoul time).")
 	d.passes(time.Hour)
 	d.claim(d.id, "a", "b")
 	d.tells("while it is open", "‘겨울 쿠폰’: 준비한 쿠폰 3장 중 2장을 고객 2명이 받았습니다. 11월 30일 오전 10시에 오픈했습니다. 아직 진행 중입니다.", "“겨울 쿠폰”: customers got 2 of 3 coupons, one each. It opened at 10:00 am on 30 November (Seoul time). It is still open.")
@@ -97,11 +97,11 @@ func TestTheReportTellsWhatIsRare(t *testing.T) {
 		do       func(d *drop)
 		ko, en   string
 	}{
-		"closed before it opened": {3, func(d *drop) { d.turns(ledger.Close); d.passes(2 * time.Hour) }, "3장 중 0장을 고객 0명이 받았습니다. 오픈하기 전인 11월 30일 오전 9시에 종료되었습니다.", "0 of 3 coupons, one each. It was closed before it opened, at 9:00 am on 30 November (Seoul time)."},
+		"closed before it opened": {3, func(d *drop) { d.turns(ledger.Close); d.passes(2 * time.Hour) }, "3장을 받은 고객은 없습니다. 오픈하기 전인 11월 30일 오전 9시에 종료되었습니다.", "no customer got one of the 3 coupons. It was closed before it opened, at 9:00 am on 30 November (Seoul time)."},
 		"its window ended": {3, func(d *drop) {
 			d.sets(func(terms *firstcome.Terms) { terms.ClosesAt = d.now.Add(2 * time.Hour) })
 			d.passes(3 * time.Hour)
-		}, "3장 중 0장을 고객 0명이 받았습니다. 11월 30일 오전 11시에 종료되었습니다.", "0 of 3 coupons, one each. It ended at 11:00 am on 30 November (Seoul time)."},
+		}, "3장을 받은 고객은 없습니다. 11월 30일 오전 11시에 종료되었습니다.", "no customer got one of the 3 coupons. It ended at 11:00 am on 30 November (Seoul time)."},
 		"sold out at once": {1, func(d *drop) { d.passes(time.Hour); d.claim(d.id, "a") }, "오픈 후 0.1초도 안 되어 모두 소진되었습니다.", "It sold out after less than 0.1 seconds."},
 		"sold out slowly":  {2, func(d *drop) { d.passes(time.Hour); d.claim(d.id, "a"); d.passes(72 * time.Second); d.claim(d.id, "b") }, "오픈 후 1분 12초 만에 모두 소진되었습니다.", "It sold out after 1 min 12 s."},
 		"sold out before it opened": {1, func(d *drop) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,11 +43,8 @@ var formOrder = []string{"id", "name", "quantity", "benefit", "opens_at", "close
 // formOf returns the form of terms.
 func (l locale) formOf(t firstcome.Terms) newForm {
 	f := newForm{
-		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: string(t.Benefit), ValidUnit: validUnits[0].name,
+		Name: t.Name, Answer: string(t.Answer), Line: "none", Benefit: typedBenefit(t.Benefit), ValidUnit: validUnits[0].name,
 		OpensAt: l.typedTime(t.OpensAt), ClosesAt: l.typedTime(t.ClosesAt), ValidUntil: l.typedTime(t.ValidUntil),
-	}
-	if f.Benefit == "null" {
-		f.Benefit = ""
 	}
 	if t.Quantity != firstcome.Unlimited {
 		f.Quantity = strconv.FormatInt(t.Quantity, 10)
@@ -67,6 +65,27 @@ func (l locale) formOf(t firstcome.Terms) newForm {
 		}
 	}
 	return f
+}
+
+// typedBenefit returns a benefit as the form has it: a text without quotes, if reading it again results in the same benefit.
+func typedBenefit(benefit json.RawMessage) string {
+	text := benefitText(benefit)
+	if text != strings.TrimSpace(text) || strings.ContainsAny(text, "\r\n") || json.Valid([]byte(text)) {
+		text = string(benefit)
+	}
+	if text == "null" {
+		return ""
+	}
+	return text
+}
+
+// benefitText returns a benefit that is a text without its quotes, and other JSON as it is. It returns "" if there is no benefit.
+func benefitText(benefit json.RawMessage) string {
+	var text string
+	if string(benefit) == "null" || json.Unmarshal(benefit, &text) == nil {
+		return text
+	}
+	return string(benefit)
 }
 
 // typedTime returns an instant as the form has it, or nothing for none.
@@ -215,13 +234,7 @@ func (l locale) termsOf(t *firstcome.Terms) []changed {
 		}
 		return l.shown(at, toSecond)
 	}
-	benefit, lasts := none, none
-	if len(t.Benefit) > 0 && string(t.Benefit) != "null" {
-		var text string
-		if benefit = string(t.Benefit); json.Unmarshal(t.Benefit, &text) == nil {
-			benefit = text
-		}
-	}
+	benefit, lasts := cmp.Or(benefitText(t.Benefit), none), none
 	if t.ValidFor != 0 {
 		lasts = l.exactSpan(t.ValidFor)
 	}

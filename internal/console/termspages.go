@@ -142,7 +142,7 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 	if t.Waitlist {
 		found.Add(doctor.OK, v.say("예비 대기", "waitlist"), "", "%s", v.say("소진된 뒤에도 대기열을 유지하고, 회수된 쿠폰을 다음 사람에게 발급합니다.", "The line stays after the sell-out, and a voided coupon goes to the next user."))
 	}
-	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("혜택이 비어 있습니다. 고객이 무엇을 받는지 알 수 없습니다.", "The coupon does not say what it is good for."), "%s", string(t.Benefit))
+	found.Hold(len(t.Benefit) > 0, doctor.Warn, v.say("혜택", "benefit"), v.say("혜택이 비어 있습니다. 고객이 무엇을 받는지 알 수 없습니다.", "The coupon does not say what it is good for."), "%s", benefitText(t.Benefit))
 	answered := v.lang.answered(t.Answer)
 	if t.Answer == firstcome.Decided && c.Gate == nil {
 		answered = v.say("원장이 직접 결정하므로 결정과 동시에 기록됩니다.", "The ledger decides here, so decided and recorded are the same instant.")
@@ -155,9 +155,9 @@ func (c *campaignHandlers) checkList(v *view, p *newPage) (found doctor.Findings
 
 func (c *campaignHandlers) credentials(v *view) string {
 	if v.Auth.Open() {
-		return v.say("개발 모드: 누구나 관리자입니다.", "development mode: everybody is admin")
+		return v.say("개발 모드: 누구나 관리자입니다.", "Development mode: everybody is admin.")
 	}
-	return v.say("키나 토큰이 필요합니다.", "a key or a token is needed")
+	return v.say("키나 토큰이 필요합니다.", "A key or a token is needed.")
 }
 
 // opening returns the instant of the opening in the zone and in UTC, and how far away it is.
@@ -207,7 +207,7 @@ func (c *campaignHandlers) showTerms(v *view) error {
 }
 
 func (c *campaignHandlers) renderTerms(v *view, status int, s *ledger.Status, page *termsPage) error {
-	page.Row, page.Version, page.Closed, page.Waitlist = rowOf(s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
+	page.Row, page.Version, page.Closed, page.Waitlist = c.rowOf(v.r.Context(), s, c.Watcher.Of(v.r.Context(), []ledger.Status{*s})[0]), s.Version, s.Closed, s.Waitlist
 	page.Answered, page.newPage.Terms = v.lang.answered(s.Answer), s.Terms
 	page.Pace, page.Terms = v.lang.pace(s.Pace), v.lang.differences(nil, &s.Terms)
 	for _, l := range languages {

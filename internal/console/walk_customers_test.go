@@ -48,10 +48,16 @@ func (t teller) chance() string {
 	case firstcome.Waiting:
 		return t.say("지금 신청하시면 대기열에 들어가실 수 있습니다.", "You may join the line now.")
 	case firstcome.SoldOut:
+		if t.restocked() {
+			return fmt.Sprintf(t.say("쿠폰은 %s에 처음 소진되었으며, 현재 남은 쿠폰이 없습니다.", "It first sold out at %s, and no coupon is left now."), t.at(t.soldOut))
+		}
 		return fmt.Sprintf(t.say("쿠폰은 %s에 모두 소진되었습니다.", "It sold out at %s."), t.at(t.soldOut))
 	case firstcome.Paused:
 		return t.say("현재 쿠폰 발급이 일시 중지되어 있습니다.", "It is paused now.")
 	case firstcome.Closed:
+		if !t.soldOut.IsZero() && t.restocked() {
+			return fmt.Sprintf(t.say("쿠폰은 %s에 처음 소진되었고, 이벤트는 %s에 종료되었습니다.", "It first sold out at %s and closed at %s."), t.at(t.soldOut), t.at(t.closed))
+		}
 		if !t.soldOut.IsZero() {
 			return fmt.Sprintf(t.say("쿠폰은 %s에 모두 소진되었고, 이벤트는 %s에 종료되었습니다.", "It sold out at %s and closed at %s."), t.at(t.soldOut), t.at(t.closed))
 		}
@@ -225,7 +231,8 @@ func (t teller) happened(got shown, one *waiter) {
 	known := !t.blind
 	note("오픈했습니다", "the campaign opened", t.opened, known)
 	note("오픈 예정입니다", "the campaign will open", t.terms.OpensAt, t.closed.IsZero() && t.now.Before(t.terms.OpensAt))
-	note("쿠폰이 처음 소진되었습니다", "the campaign first sold out", t.soldOut, known)
+	note("쿠폰이 처음 소진되었습니다", "the campaign first sold out", t.soldOut, known && t.restocked())
+	note("쿠폰이 모두 소진되었습니다", "the campaign sold out", t.soldOut, known && !t.restocked())
 	note("이벤트가 종료되었습니다", "the campaign closed", t.closed, true)
 	if one != nil && known && !t.retired {
 		note(fmt.Sprintf("대기열에 들어왔습니다: 순번 %d", one.place.Ticket), fmt.Sprintf("joined the line: ticket %d", one.place.Ticket), one.joined, t.remote == nil)

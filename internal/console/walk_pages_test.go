@@ -116,14 +116,15 @@ func (w *walk) figures(step walked, lang, path string, got shown) {
 	case "/campaigns/spring/report":
 		shows("the opening", "<dt>"+pick("오픈", "Opened")+"</dt><dd>", known(exact(w.opened)))
 		label := pick("소진", "Sold out")
-		if came := int64(len(w.held)) < w.terms.Quantity || w.latest.After(w.soldOut); came && !unknown && !w.soldOut.IsZero() {
+		if w.restocked() && !unknown && !w.soldOut.IsZero() {
 			label = pick("최초 소진", "First sold out")
 		}
 		shows("the first sell-out", "<dt>"+label+"</dt><dd>", known(exact(w.soldOut)))
 		shows("the close", "<dt>"+pick("종료", "Closed")+"</dt><dd>", exact(w.closed))
 		for sentence, told := range map[string]bool{
 			pick("몇 명이 쿠폰을 받았는지 지금은 알 수 없습니다.", "how many customers got a coupon is not known now."):                                                   unknown,
-			fmt.Sprintf(pick("준비한 쿠폰 %[2]d장 중 %[1]d장을 고객 %[1]d명이 받았습니다.", "customers got %d of %d coupons, one each."), len(w.held), w.terms.Quantity): !unknown,
+			fmt.Sprintf(pick("준비한 쿠폰 %[2]d장 중 %[1]d장을 고객 %[1]d명이 받았습니다.", "customers got %d of %d coupons, one each."), len(w.held), w.terms.Quantity): !unknown && len(w.held) > 0,
+			fmt.Sprintf(pick("준비한 쿠폰 %d장을 받은 고객은 없습니다.", "no customer got one of the %d coupons."), w.terms.Quantity):                                  !unknown && len(w.held) == 0,
 			pick("에 오픈했습니다.", "It opened at "):       !unknown && !w.opened.IsZero(),
 			pick("에 오픈합니다.", "It opens at "):         !unknown && step.gets == firstcome.NotOpen,
 			pick("모두 소진되었습니다.", "sold out after "):   !unknown && !w.soldOut.IsZero(),
@@ -170,7 +171,7 @@ func (w *walk) said(step walked, lang string, got shown, unknown bool) {
 	case step.gets == firstcome.Issued, step.gets == firstcome.Waiting:
 		want = append(want, say("진행 중입니다.", "It is open.", time.Time{}))
 	}
-	if back := len(w.held) < int(max(w.issued, w.terms.Quantity)); !w.soldOut.IsZero() && !unknown && back {
+	if !w.soldOut.IsZero() && !unknown && w.restocked() {
 		want = append(want, say("%s에 처음 소진되었습니다", "First sold out at %s", w.soldOut))
 	} else if !w.soldOut.IsZero() && !unknown {
 		want = append(want, say("%s에 소진되었습니다", "Sold out at %s", w.soldOut))

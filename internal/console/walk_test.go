@@ -289,6 +289,11 @@ func (w *walk) direct(user string) {
 	w.gets(user, decisions[0].Coupon)
 }
 
+// restocked reports whether coupons came back after the first sell-out.
+func (w *walk) restocked() bool {
+	return int64(len(w.held)) < w.terms.Quantity || w.latest.After(w.soldOut)
+}
+
 // fillsUp claims until nothing is left.
 func (w *walk) fillsUp() {
 	w.t.Helper()

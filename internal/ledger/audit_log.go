@@ -44,37 +44,43 @@ func (e *LogEntry) TermsOf() (before, after *firstcome.Terms, err error) {
 	return read(detail.Old), read(detail.New), err
 }
 
-// A LogFilter selects lines of the audit log. A Campaign, User, Actions or Before with its zero value excludes nothing.
+// A LogFilter selects lines of the audit log. A Campaign, User, Whole or Before with its zero value excludes nothing.
 type LogFilter struct {
 	Campaign firstcome.CampaignID
 	User     firstcome.UserID
-	Actions  string // only lines whose action begins so, such as "campaign."
-	Before   int64  // only lines with a smaller id
-	Limit    int    // the most lines to return
+	Whole    bool  // only lines about a campaign as a whole: their action begins with "campaign."
+	Before   int64 // only lines with a smaller id
+	Limit    int   // the most lines to return
 }
 
 // AuditLog returns the selected lines of the audit log, latest first.
 func (rd *Reads) AuditLog(ctx context.Context, f LogFilter) ([]LogEntry, error) {
-	query, args := `SELECT id, at, actor, action, campaign_id, user_id, number, detail,
+	query, args := f.query()
+	rows, err := rd.db.Read.QueryContext(ctx, query, args...)
+	entries, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (e LogEntry, err error) {
+		err = take(&e.ID, sqldb.Time(&e.At), &e.Actor, &e.Action, sqldb.OrZero(&e.Campaign), sqldb.OrZero(&e.User), sqldb.OrZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
+		return e, err
+	})
+	return entries, sqldb.Wrap(err, "read the audit log")
+}
+
+// query returns the query of the selected lines, and its arguments.
+func (f *LogFilter) query() (query string, args []any) {
+	query = `SELECT id, at, actor, action, campaign_id, user_id, number, detail,
 		action = 'campaign.update' AND EXISTS (SELECT 1 FROM changes
 			WHERE changes.campaign_id = audit_log.campaign_id AND changed_at = at AND kind = 'terms' AND refused)
-		FROM audit_log WHERE true`, []any{}
+		FROM audit_log WHERE true`
 	if f.Campaign != "" {
 		query, args = query+` AND campaign_id = ?`, append(args, f.Campaign)
 	}
 	if f.User != "" {
 		query, args = query+` AND user_id = ?`, append(args, f.User)
 	}
-	if f.Actions != "" {
-		query, args = query+` AND action LIKE ?`, append(args, f.Actions+"%")
+	if f.Whole {
+		query += ` AND number IS NULL AND action LIKE 'campaign.%'`
 	}
 	if f.Before > 0 {
 		query, args = query+` AND id < ?`, append(args, f.Before)
 	}
-	rows, err := rd.db.Read.QueryContext(ctx, query+` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)...)
-	entries, err := sqldb.AllRows(rows, err, func(take sqldb.Scan) (e LogEntry, err error) {
-		err = take(&e.ID, sqldb.Time(&e.At), &e.Actor, &e.Action, sqldb.OrZero(&e.Campaign), sqldb.OrZero(&e.User), sqldb.OrZero(&e.Number), (*[]byte)(&e.Detail), &e.Refused)
-		return e, err
-	})
-	return entries, sqldb.Wrap(err, "read the audit log")
+	return query + ` ORDER BY id DESC LIMIT ?`, append(args, f.Limit)
 }

@@ -24,3 +24,19 @@ func TestVoidsOfAUserAreReadByTheirIndex(t *testing.T) {
 		})
 	}
 }
+
+// TestChangesOfACampaignAreReadByTheirIndex has a campaign with thousands of voids, which a report must not read to find its changes.
+func TestChangesOfACampaignAreReadByTheirIndex(t *testing.T) {
+	for kind, at := range services.Ledgers {
+		t.Run(kind, func(t *testing.T) {
+			l := opened(t, at(t), "")
+			services.FillVoids(t, l.db.Write, 3000)
+			query, args := (&LogFilter{Campaign: "c", Whole: true, Limit: 21}).query()
+			plan, err := services.Explain(t.Context(), l.db.Write, l.db.Dialect.Rebind(query), args...)
+			stage.Must(t, err)
+			if !strings.Contains(plan, "audit_log_whole") || strings.Contains(plan, "audit_log_campaign") {
+				t.Errorf("changes are read by:\n%s", plan)
+			}
+		})
+	}
+}
