@@ -318,8 +318,10 @@ function track(bar) {
 // benefit shows what a coupon is good for: {"percent": 20}. Put your shop's benefits here.
 function benefit(node, b) {
   const percent = b?.percent;
-  if (node.dataset.shown === `${percent} ${lang}`) return;
-  node.dataset.shown = `${percent} ${lang}`;
+  const shown = `${JSON.stringify(b)} ${lang}`;
+  if (node.dataset.shown === shown) return;
+  node.dataset.shown = shown;
+  node.classList.toggle("text", !percent);
   if (!percent) return node.replaceChildren(typeof b === "string" ? b : "");
   const unit = document.createElement("span");
   unit.append("%", Object.assign(document.createElement("small"), { textContent: words[lang].off }));

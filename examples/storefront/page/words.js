@@ -65,7 +65,7 @@ export const words = {
   en: {
     count: (n) => count(n, "en"),
     title: "First come, first served", shop: "Today’s shop", tongues: "Language", kicker: "First come, first served",
-    off: "off", terms: (q) => (q === null ? "One each" : `${count(q, "en")} coupons · one each`),
+    off: "off", terms: (q) => (q === null ? "One each" : `${count(q, "en")} ${q === 1 ? "coupon" : "coupons"} · one each`),
     fair: "In the order in which requests reach us. All times are by the server’s clock.",
     tag: {
       loading: "Loading", not_open: "Opening soon", opening: "Opening", open: "Open now", asking: "Checking", issued: "Your coupon", already_issued: "Your coupon",
