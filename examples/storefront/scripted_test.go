@@ -348,3 +348,21 @@ func TestInTheBrowserTheCountdownGoesByTheServersClock(t *testing.T) {
 		}
 	}
 }
+
+// TestInTheBrowserABenefitThatIsATextFitsTheTicket in letters that are smaller than those of a number.
+func TestInTheBrowserABenefitThatIsATextFitsTheTicket(t *testing.T) {
+	server, guests, shop := scripts(t)
+	const benefit = "전 상품 10% 할인, 배송비 무료"
+	server.says(map[string]string{"GET ": strings.Replace(state("open", 1, 1, ""), `{"percent":30}`, `"`+benefit+`"`, 1)})
+	for _, g := range guests {
+		g.Go(shop)
+		g.sees(benefit, benefit)
+		g.sees("1장 · 1인 1매", "1 coupon · one each")
+		for _, what := range append(g.Overflows(), g.Violations()...) {
+			t.Error(what)
+		}
+		if size := browser.Eval[float64](g.Page, `parseFloat(getComputedStyle(document.querySelector("#benefit")).fontSize)`); size > 60 {
+			t.Errorf("the letters are %v pixels high", size)
+		}
+	}
+}
