@@ -32,7 +32,7 @@ func (d *desk) member() *member {
 	stage.Must(d.t, err)
 	d.t.Cleanup(at.Close)
 	m.machine = recovery.New(d.ledger.Recorder, d.ledger.Epochs, at.Recovery, recovery.Events{})
-	m.Router = &gate.Router{Gate: at.Whole(), Retired: d.ledger.Gate, Kept: d.ledger.Recorder, Watch: m.machine}
+	m.Router = &gate.Router{Gate: at.AsGate(), Retired: d.ledger.Gate, Kept: d.ledger.Recorder, Watch: m.machine}
 	return m
 }
 

@@ -49,7 +49,7 @@ func BenchmarkRebuild(b *testing.B) {
 	})
 	b.Run(fmt.Sprintf("%s/campaigns=1000", services.SQLite), func(b *testing.B) {
 		l, g, url := newStall(b, services.Ledgers[services.SQLite](b), nil)
-		changes := gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil)
+		changes := gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.AsGate(), Retired: l.Gate, Kept: l.Recorder}, nil)
 		for n := range 999 {
 			id := firstcome.CampaignID(fmt.Sprint("c-", n))
 			stage.Must(b, l.Campaigns.Create(b.Context(), "test", id, stage.Terms(firstcome.Unlimited)))
@@ -97,7 +97,7 @@ func newStall(b *testing.B, name string, pace *firstcome.Pace) (*ledger.Ledger, 
 	terms := stage.Terms(firstcome.Unlimited)
 	terms.Pace = pace
 	stage.Must(b, l.Campaigns.Create(b.Context(), "test", "c", terms))
-	stage.Must(b, gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.Whole(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
+	stage.Must(b, gate.NewChanger(l.Campaigns, &gate.Router{Gate: g.AsGate(), Retired: l.Gate, Kept: l.Recorder}, nil).Finish(b.Context(), "c", 0))
 	return l, g, url
 }
 

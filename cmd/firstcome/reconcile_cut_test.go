@@ -87,11 +87,11 @@ func (c *cutOff) Freeze(ctx context.Context, r recovery.Rebuild) (f recovery.Fro
 	return c.Gate.Freeze(ctx, r)
 }
 
-func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+func (c *cutOff) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
 	if err := c.at("adopt"); err != nil {
 		return a, err
 	}
-	return c.Ledger.Adopt(ctx, r, g, absent, whole)
+	return c.Ledger.Adopt(ctx, r, g, absent, complete)
 }
 
 func (c *cutOff) Record(ctx context.Context, b record.Batch) (record.Drained, error) {

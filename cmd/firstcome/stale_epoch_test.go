@@ -53,7 +53,7 @@ func newLeadBack(t *testing.T, name string, answer firstcome.AnswerWhen) *leadBa
 		defer l.mu.Unlock()
 		l.told = append(l.told, err)
 	}})
-	l.over = &gate.Router{Gate: l.gate.Whole(), Retired: l.ledger.Gate, Kept: l.ledger.Recorder, Watch: l.rebuild}
+	l.over = &gate.Router{Gate: l.gate.AsGate(), Retired: l.ledger.Gate, Kept: l.ledger.Recorder, Watch: l.rebuild}
 	l.kept(people("user-", 3)...)
 	stage.Must(t, p.Follow(t.Context())) // it has all writes
 	stage.Must(t, p.Promote(t.Context()))

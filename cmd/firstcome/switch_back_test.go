@@ -78,7 +78,7 @@ func TestF35WhatANodeWasToldIsNotGivenAgain(t *testing.T) {
 			t.Parallel()
 			url, keep := way(t)
 			d := newDesk(t, url, services.Ledgers[services.SQLite](t), nil, "c")
-			other := d.opened(url).Whole()
+			other := d.opened(url).AsGate()
 			issued := d.issue("c", people("user-", 10)...)
 			d.settle(d.record(issued[:5]...))
 			back := keep(d)

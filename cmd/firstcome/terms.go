@@ -140,14 +140,14 @@ func durationOf(text string) (time.Duration, error) {
 		return time.Duration(n) * 24 * time.Hour, err
 	}
 	d, err := time.ParseDuration(rest)
-	whole := time.Duration(n) * 24 * time.Hour
+	full := time.Duration(n) * 24 * time.Hour
 	switch {
 	case err == nil && d < 0:
 		err = errors.New("a part of it is negative")
-	case err == nil && d > math.MaxInt64-whole:
+	case err == nil && d > math.MaxInt64-full:
 		err = errors.New("it is longer than 292 years")
 	}
-	return whole + d, err
+	return full + d, err
 }
 
 // A jsonText is JSON.

@@ -15,8 +15,8 @@ type TopicSource struct {
 	// Noted returns the position up to which the ledger notes a campaign's facts as published. It is called before Events.
 	Noted func(ctx context.Context, id firstcome.CampaignID) (int64, error)
 	// Events calls each with every fact of the topic, in the order in which a reader gets them. Their coupons have number, user and the time of the
-	// fact. whole means that the topic still has its first records.
-	Events func(ctx context.Context, each func(firstcome.Fact) error) (whole bool, err error)
+	// fact. complete means that the topic still has its first records.
+	Events func(ctx context.Context, each func(firstcome.Fact) error) (complete bool, err error)
 	// Facts calls each with the ledger's facts of a campaign with positions above after, in order, and with no more than limit.
 	Facts func(ctx context.Context, id firstcome.CampaignID, after int64, limit int, each func(firstcome.Fact) error) error
 }
@@ -59,7 +59,7 @@ func Topic(ctx context.Context, source TopicSource, ids []firstcome.CampaignID, 
 		}
 		a.only[id], a.reports[id] = true, &TopicReport{Campaign: id}
 	}
-	whole, err := source.Events(ctx, func(f firstcome.Fact) error { return a.take(ctx, f) })
+	complete, err := source.Events(ctx, func(f firstcome.Fact) error { return a.take(ctx, f) })
 	if err == nil {
 		err = a.compare(ctx)
 	}
@@ -72,10 +72,10 @@ func Topic(ctx context.Context, source TopicSource, ids []firstcome.CampaignID, 
 		for _, gap := range r.gaps {
 			r.Breaches.add("facts", "in the topic position %d follows position %d", gap[1], gap[0])
 		}
-		if r.First > 1 && whole {
+		if r.First > 1 && complete {
 			r.Breaches.add("facts", "the topic's first fact of it has position %d", r.First)
 		}
-		if r.Through < noted[id] && (r.Events > 0 || whole) {
+		if r.Through < noted[id] && (r.Events > 0 || complete) {
 			r.Breaches.add("facts", "the facts of positions %d to %d are noted as published, but the topic does not have them", r.Through+1, noted[id])
 		}
 		reports = append(reports, *r)

@@ -49,7 +49,7 @@ func openRedis(t *testing.T, change func(*house)) *house {
 	far := struct {
 		gate.Gate
 		*redis.Recovery
-	}{g.Whole(), g.Recovery}
+	}{g.AsGate(), g.Recovery}
 	h.remote, h.eyes = far, &eyes{farGate: far}
 	h.record = func() {
 		t.Helper()

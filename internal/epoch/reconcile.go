@@ -44,7 +44,7 @@ type storedReconcile struct {
 // change of the kind reconcile, with the gate's epoch, quantity, window, pace, pause and close. The change's
 // version is one more than the higher of the two versions, and the change is pending until FinishRebuild.
 //
-// absent are the ledger's coupons that the gate does not have. Adopt voids them if the gate is whole, and if they
+// absent are the ledger's coupons that the gate does not have. Adopt voids them if the gate is complete, and if they
 // are no more than the versions that the ledger has forgotten. Otherwise it keeps them and counts them as
 // unexplained.
 //
@@ -52,7 +52,7 @@ type storedReconcile struct {
 // after the backup had positions that other facts get now.
 //
 // A second call does nothing. recovery.ErrSuperseded means that another attempt has begun.
-func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
 	err = e.rows.Locked(ctx, r.Campaign, func(t *sqldb.Tx, s campaign.Stock) (err error) {
 		if s.Attempt != r.Attempt || s.RebuildingAt.IsZero() {
 			return recovery.ErrSuperseded
@@ -62,7 +62,7 @@ func (e *Epochs) Adopt(ctx context.Context, r recovery.Rebuild, g recovery.Stopp
 			a = done.adopted()
 			return err
 		}
-		a, err = e.adopt(t, s, r.Actor, g, absent, whole)
+		a, err = e.adopt(t, s, r.Actor, g, absent, complete)
 		return err
 	})
 	return a, sqldb.Wrap(err, "adopt what the gate of %s has", r.Campaign)
@@ -87,14 +87,14 @@ func reconcilingOf(t *sqldb.Tx, s campaign.Stock) (r storedReconcile, is bool, e
 }
 
 // adopt is the transaction of Adopt.
-func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (a recovery.Adopted, err error) {
+func (e *Epochs) adopt(t *sqldb.Tx, s campaign.Stock, actor string, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (a recovery.Adopted, err error) {
 	terms, before, err := e.gateTerms(t, &s, g)
 	if err != nil {
 		return a, err
 	}
 	made := storedReconcile{Behind: s.Version, Gate: g.Version, Epoch: max(s.Epoch, g.Epoch), Through: g.LastNumber}
 	voided := absent
-	if forgotten := max(0, g.Version-s.Version); !whole || int64(len(absent)) > forgotten {
+	if forgotten := max(0, g.Version-s.Version); !complete || int64(len(absent)) > forgotten {
 		made.Unexplained, voided = int64(len(absent)), nil
 	}
 	made.Voided = int64(len(voided))

@@ -60,13 +60,13 @@ const (
 	read may = iota
 	// known is stopped by a gate in a stale epoch, whose data about users is out of date.
 	known
-	// whole is stopped by any refusal: nothing is decided, served or changed, and no user is told a place.
-	whole
+	// blocksAll is stopped by any refusal: nothing is decided, served or changed, and no user is told a place.
+	blocksAll
 )
 
 // stops reports whether a refusal by recovery stops a call.
 func (m may) stops(refusal error) bool {
-	return m == whole && refusal != nil || m == known && errors.Is(refusal, ErrStaleEpoch)
+	return m == blocksAll && refusal != nil || m == known && errors.Is(refusal, ErrStaleEpoch)
 }
 
 // route returns the gate's answer about a campaign, or the ledger's if the gate has deleted the campaign and the ledger has retired it. lost, if given, makes
@@ -102,14 +102,14 @@ func (r *Router) refusal(id firstcome.CampaignID) error {
 
 // Claim implements Decider.
 func (r *Router) Claim(ctx context.Context, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	return route(ctx, r, id, whole,
+	return route(ctx, r, id, blocksAll,
 		func() ([]firstcome.Decision, error) { return r.Gate.Claim(ctx, id, users) },
 		func() ([]firstcome.Decision, error) { return r.Retired.ClaimRetired(ctx, id, users) })
 }
 
 // Issue implements Decider. The gate issues, and then the ledger logs: an error may mean only that the log failed.
 func (r *Router) Issue(ctx context.Context, order Order, id firstcome.CampaignID, users []firstcome.UserID) ([]firstcome.Decision, error) {
-	decisions, err := route(ctx, r, id, whole,
+	decisions, err := route(ctx, r, id, blocksAll,
 		func() ([]firstcome.Decision, error) { return r.Gate.Issue(ctx, order, id, users) },
 		func() ([]firstcome.Decision, error) { return r.Retired.ClaimRetired(ctx, id, users) })
 	issued := slices.ContainsFunc(decisions, func(d firstcome.Decision) bool { return d.Outcome == firstcome.Issued })
@@ -128,14 +128,14 @@ func (r *Router) Holders(ctx context.Context, id firstcome.CampaignID, each func
 
 // Serve implements Line. The line of a retired campaign is empty.
 func (r *Router) Serve(ctx context.Context, id firstcome.CampaignID, limit int) (Served, error) {
-	return route(ctx, r, id, whole,
+	return route(ctx, r, id, blocksAll,
 		func() (Served, error) { return r.Gate.Serve(ctx, id, limit) },
 		func() (Served, error) { return Served{}, nil })
 }
 
 // Place implements Places.
 func (r *Router) Place(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) (place firstcome.Place, c firstcome.Coupon, err error) {
-	c, err = route(ctx, r, id, whole,
+	c, err = route(ctx, r, id, blocksAll,
 		func() (c firstcome.Coupon, err error) {
 			place, c, err = r.Gate.Place(ctx, id, user)
 			return c, err
@@ -171,14 +171,14 @@ func (r *Router) retiredLeave(ctx context.Context, id firstcome.CampaignID, user
 
 // Stays implements Places. The ledger does not know who was in line of a retired campaign.
 func (r *Router) Stays(ctx context.Context, id firstcome.CampaignID, user firstcome.UserID) ([]Stay, error) {
-	return route(ctx, r, id, whole,
+	return route(ctx, r, id, blocksAll,
 		func() ([]Stay, error) { return r.Gate.Stays(ctx, id, user) },
 		func() ([]Stay, error) { return nil, nil })
 }
 
 // LineOf implements Places. If the gate lost a closed campaign, the ledger reports how its line ended.
 func (r *Router) LineOf(ctx context.Context, id firstcome.CampaignID) (LineState, error) {
-	return route(ctx, r, id, whole,
+	return route(ctx, r, id, blocksAll,
 		func() (LineState, error) { return r.Gate.LineOf(ctx, id) },
 		func() (LineState, error) { return r.Retired.LineOf(ctx, id) },
 		func(lost error) (LineState, error) {
@@ -199,7 +199,7 @@ func (r *Router) CouponOf(ctx context.Context, id firstcome.CampaignID, user fir
 // Apply implements Applier. A change of a retired campaign, which can only be a void or a close, is made in the ledger alone. Closing a campaign that
 // the gate has lost ends its line as lost.
 func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bool, err error) {
-	return route(ctx, r, change.Campaign, whole,
+	return route(ctx, r, change.Campaign, blocksAll,
 		func() (bool, error) { return r.Gate.Apply(ctx, change) },
 		func() (bool, error) { return false, nil },
 		func(lost error) (bool, error) {
@@ -212,7 +212,7 @@ func (r *Router) Apply(ctx context.Context, change firstcome.Change) (refused bo
 
 // Decides implements Epochs. No epoch of a retired campaign decides.
 func (r *Router) Decides(ctx context.Context, id firstcome.CampaignID, epoch int64) error {
-	_, err := route(ctx, r, id, whole,
+	_, err := route(ctx, r, id, blocksAll,
 		func() (struct{}, error) { return struct{}{}, r.Gate.Decides(ctx, id, epoch) },
 		func() (struct{}, error) { return struct{}{}, ErrRetired })
 	return err

@@ -109,9 +109,9 @@ func (l *lane) complete(t *turn) ending {
 		if l.skipLine() {
 			found = t.plain.read(l.buffer)
 		}
-		mine := (found == whole || found == headed && !l.BodyLast) && l.isShort(t.plain.method, t.plain.target)
+		mine := (found == complete || found == headed && !l.BodyLast) && l.isShort(t.plain.method, t.plain.target)
 		switch {
-		case found == whole && mine:
+		case found == complete && mine:
 			l.posted = t.plain.method == http.MethodPost
 			return goesOn
 		case found != part && !mine, len(l.buffer) == cap(l.buffer):

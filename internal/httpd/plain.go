@@ -20,10 +20,10 @@ type plain struct {
 type finding int
 
 const (
-	other  finding = iota // not a plain request, or not alone
-	part                  // the beginning of what may become a plain request
-	headed                // the head of a plain request, and part of its body
-	whole                 // one plain request, and nothing after it
+	other    finding = iota // not a plain request, or not alone
+	part                    // the beginning of what may become a plain request
+	headed                  // the head of a plain request, and part of its body
+	complete                // one plain request, and nothing after it
 )
 
 // maxLines is how many lines a plain request's header may have: twice what browsers and their proxies
@@ -33,7 +33,7 @@ const maxLines = 64
 // blank ends the head of a request.
 const blank = "\r\n\r\n"
 
-// read parses a buffer. Only the body shares memory with the buffer. The fields are valid only for the findings whole and headed.
+// read parses a buffer. Only the body shares memory with the buffer. The fields are valid only for the findings complete and headed.
 func (p *plain) read(b []byte) finding {
 	end := bytes.Index(b, []byte(blank))
 	if end < 0 {
@@ -51,7 +51,7 @@ func (p *plain) read(b []byte) finding {
 		return headed
 	}
 	p.body, p.target = body, strings.Clone(p.target) // a handler that keeps part of the path must not keep the whole head
-	return whole
+	return complete
 }
 
 // readPart parses an incomplete head. It finds out at once that a request is not plain, because net/http may have to answer it without waiting for

@@ -24,16 +24,16 @@ var findings = []struct {
 	what, text string
 	found      finding
 }{
-	{"a claim", AClaim, whole},
-	{"a claim with a token", With("Authorization: Bearer abc.def"), whole},
-	{"a header twice", With("X-Forwarded-For: 10.0.0.1\r\nx-forwarded-for: 10.0.0.2"), whole},
-	{"a header without a value", With("Accept:"), whole},
-	{"a value between blanks", With("Accept: \t a b\t "), whole},
-	{"many lines", With(strings.Repeat("X: y\r\n", maxLines-4) + "X: z"), whole},
-	{"keep-alive", With("Connection: Keep-Alive"), whole},
-	{"a request without a body", "GET /v1/facts?from=1 HTTP/1.1\r\nHost: h\r\n\r\n", whole},
-	{"an escape", "GET /v1/users/a%2Fb%ea/coupons HTTP/1.1\r\nHost: h\r\n\r\n", whole},
-	{"a length of nothing", "DELETE /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", whole},
+	{"a claim", AClaim, complete},
+	{"a claim with a token", With("Authorization: Bearer abc.def"), complete},
+	{"a header twice", With("X-Forwarded-For: 10.0.0.1\r\nx-forwarded-for: 10.0.0.2"), complete},
+	{"a header without a value", With("Accept:"), complete},
+	{"a value between blanks", With("Accept: \t a b\t "), complete},
+	{"many lines", With(strings.Repeat("X: y\r\n", maxLines-4) + "X: z"), complete},
+	{"keep-alive", With("Connection: Keep-Alive"), complete},
+	{"a request without a body", "GET /v1/facts?from=1 HTTP/1.1\r\nHost: h\r\n\r\n", complete},
+	{"an escape", "GET /v1/users/a%2Fb%ea/coupons HTTP/1.1\r\nHost: h\r\n\r\n", complete},
+	{"a length of nothing", "DELETE /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", complete},
 
 	{"nothing", "", part},
 	{"half a line", "POST /v1/cam", part},
@@ -121,7 +121,7 @@ func TestALanesRoutesAreThoseThatAreShort(t *testing.T) {
 		"GET /v1/campaigns/c/claims/u/coupons": false,
 	} {
 		var p plain
-		if p.read([]byte(line+" HTTP/1.1\r\nHost: h\r\n\r\n")) != whole || s.isShort(p.method, p.target) != want {
+		if p.read([]byte(line+" HTTP/1.1\r\nHost: h\r\n\r\n")) != complete || s.isShort(p.method, p.target) != want {
 			t.Errorf("%s is short: %t", line, !want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestAHandlerThatKeepsThePathKeepsNothingElse(t *testing.T) {
 	before := inUse()
 	for n := range heads {
 		var p plain
-		if p.read(text) != whole {
+		if p.read(text) != complete {
 			t.Fatal("it is not whole")
 		}
 		kept[n] = p.target

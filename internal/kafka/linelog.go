@@ -148,7 +148,7 @@ func (l *LineLog) Run(ctx context.Context) error {
 	return nil
 }
 
-// check finds the logs that lack records. It reads the topic's state after the list, so that a log which begins at the topic's current end is whole.
+// check finds the logs that lack records. It reads the topic's state after the list, so that a log which begins at the topic's current end is intact.
 func (l *LineLog) check(ctx context.Context) error {
 	logs := map[firstcome.CampaignID]firstcome.LineLog{}
 	err := l.options.Lines.LineLogs(ctx, func(id firstcome.CampaignID, log firstcome.LineLog) { logs[id] = log })
@@ -161,7 +161,7 @@ func (l *LineLog) check(ctx context.Context) error {
 	}
 	lost := map[firstcome.CampaignID]error{}
 	for id, log := range logs {
-		if err := l.topic.whole(is, id, log); err != nil {
+		if err := l.topic.intact(is, id, log); err != nil {
 			lost[id] = err
 			l.alarms.Raise(id, err)
 		}
@@ -172,8 +172,8 @@ func (l *LineLog) check(ctx context.Context) error {
 	return nil
 }
 
-// whole returns a firstcome.ErrLineLogLost if a topic is not the topic of a log, or lacks offsets from the log's first on.
-func (t *topic) whole(is found, id firstcome.CampaignID, log firstcome.LineLog) error {
+// intact returns a firstcome.ErrLineLogLost if a topic is not the topic of a log, or lacks offsets from the log's first on.
+func (t *topic) intact(is found, id firstcome.CampaignID, log firstcome.LineLog) error {
 	switch p := int(log.Partition); {
 	case log.Topic != is.id:
 		return t.another(is.id, id, log)
@@ -255,7 +255,7 @@ func (l *LineLog) has(ctx context.Context, id firstcome.CampaignID, log firstcom
 	if err != nil {
 		return is, away(err)
 	}
-	err = l.topic.whole(is, id, log)
+	err = l.topic.intact(is, id, log)
 	if err == nil && is.ends[log.Partition] < end {
 		err = lostLog(id, "the partition %d of the topic %s ends at offset %d, and had records up to %d: Kafka has lost records", log.Partition, l.topic.name, is.ends[log.Partition], end)
 	}

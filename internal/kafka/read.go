@@ -9,8 +9,8 @@ import (
 )
 
 // ReadAll calls each with the facts of a ledger in the topic of a URL, in the order of each partition, up to the topic's end at the time of the call.
-// whole means that the topic still has its first records.
-func ReadAll(ctx context.Context, url, ledger string, each func(firstcome.Fact) error) (whole bool, err error) {
+// complete means that the topic still has its first records.
+func ReadAll(ctx context.Context, url, ledger string, each func(firstcome.Fact) error) (complete bool, err error) {
 	t, err := readURL(url)
 	if err != nil {
 		return false, err
@@ -24,11 +24,11 @@ func ReadAll(ctx context.Context, url, ledger string, each func(firstcome.Fact) 
 	if err != nil {
 		return false, err
 	}
-	whole = true
+	complete = true
 	for _, start := range is.starts {
-		whole = whole && start == 0
+		complete = complete && start == 0
 	}
-	return whole, t.readAll(ctx, is.starts, is.ends, func(r *kgo.Record) error {
+	return complete, t.readAll(ctx, is.starts, is.ends, func(r *kgo.Record) error {
 		e, ours := read(ledger, r)
 		if !ours {
 			return nil

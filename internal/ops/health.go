@@ -177,7 +177,7 @@ func (h *Health) ledgerState(ctx context.Context) string {
 // gateState reports whether the gate beside the ledger answers, whether another gate than this node's decides campaigns, and which campaigns this
 // node's gate does not decide.
 func (h *Health) gateState(ctx context.Context) string {
-	about := h.wholeGate(ctx)
+	about := h.everyGate(ctx)
 	if stopped := h.stopped(); stopped != "" && about != "" {
 		return about + "; " + stopped
 	} else if stopped != "" {
@@ -211,8 +211,8 @@ func (h *Health) stopped() string {
 	return text + ". The console's page Recording and firstcome doctor say why"
 }
 
-// wholeGate is gateState without the state of single campaigns.
-func (h *Health) wholeGate(ctx context.Context) string {
+// everyGate is gateState without the state of single campaigns.
+func (h *Health) everyGate(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, ledgerPatience)
 	defer cancel()
 	if h.pingGate != nil {

@@ -164,18 +164,18 @@ func (a *attempt) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	whole, err := a.whole(ctx, s)
+	complete, err := a.intact(ctx, s)
 	if err != nil {
 		return err
 	}
-	if whole {
+	if complete {
 		a.frozen.Through = s.LastNumber
 		// The line comes from the gate, which lost nothing. The log would need every voided coupon, and a restored ledger lacks some.
 		a.WithoutLog = true
 	}
 	absent, err := a.absent(ctx, at, s)
 	if err == nil {
-		a.reconciled.Adopted, err = a.book.Adopt(ctx, a.Rebuild, s, absent, whole)
+		a.reconciled.Adopted, err = a.book.Adopt(ctx, a.Rebuild, s, absent, complete)
 	}
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ type Contents interface {
 	Numbered(ctx context.Context, campaign string, above int64, each func(number int64)) error
 	Refills(ctx context.Context, id firstcome.CampaignID, each func(firstcome.Coupon) error) (Mark, error)
 	// Adopt copies the state of a frozen gate into the ledger. It may be repeated.
-	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, whole bool) (Adopted, error)
+	Adopt(ctx context.Context, r Rebuild, gate Stopped, absent []firstcome.Coupon, complete bool) (Adopted, error)
 	// LineHistory returns where the log of a campaign's line is, and where its epochs begin there.
 	LineHistory(ctx context.Context, id firstcome.CampaignID) (LineHistory, error)
 }

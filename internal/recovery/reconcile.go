@@ -55,7 +55,7 @@ var ErrNothingToReconcile = errors.New("the ledger is not older than the campaig
 // the journal:
 //
 //	adopt         the ledger takes the gate's epoch, version, quantity, window, pace, pause and close, as a change of the kind reconcile. The change is
-//	              pending until the end, so that the ledger does not count as whole before. Coupons that the gate no longer has are voided
+//	              pending until the end, so that the ledger does not count as complete before. Coupons that the gate no longer has are voided
 //	bring back    the ledger records every holder's coupon that it lacks, with its number, time and code
 //
 // Reconcile may be interrupted anywhere, and repeated.
@@ -105,7 +105,7 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 		return e, err
 	}
 	e = Estimate{Behind: a.Version, Version: s.Version, Ledger: a.Epoch, Gate: s.Epoch}
-	whole, err := r.whole(ctx, s)
+	intact, err := r.intact(ctx, s)
 	if err != nil {
 		return e, err
 	}
@@ -113,7 +113,7 @@ func (r *Machine) Estimate(ctx context.Context, id firstcome.CampaignID) (e Esti
 	if err != nil {
 		return e, err
 	}
-	if e.Voided = int64(len(absent)); !whole || e.Voided > max(0, s.Version-a.Version) {
+	if e.Voided = int64(len(absent)); !intact || e.Voided > max(0, s.Version-a.Version) {
 		e.Voided, e.Unexplained = 0, e.Voided
 	}
 	lacking, err := r.lacking(ctx, Rebuild{Campaign: id, Marker: a.Marker})
@@ -135,8 +135,8 @@ func (r *Machine) endReconcile(ctx context.Context, actor string, a gate.Revisio
 	return done, err
 }
 
-// whole reports whether a gate has the last state that it decided, and is consistent: its server has not restarted since, or both runs were durable.
-func (r *Machine) whole(ctx context.Context, s Stopped) (bool, error) {
+// intact reports whether a gate has the last state that it decided, and is consistent: its server has not restarted since, or both runs were durable.
+func (r *Machine) intact(ctx context.Context, s Stopped) (bool, error) {
 	if s.Holders != s.InForce || s.LastNumber < s.DrainedThrough {
 		return false, nil
 	}
@@ -151,7 +151,7 @@ func (r *Machine) whole(ctx context.Context, s Stopped) (bool, error) {
 	return slices.Contains(runs, Run{ID: s.Is, Durable: true}), err
 }
 
-// absent returns the coupons that are in force in the ledger, and that the gate issued and no longer has. If the gate is whole, changes that the
+// absent returns the coupons that are in force in the ledger, and that the gate issued and no longer has. If the gate is intact, changes that the
 // ledger has forgotten voided them.
 func (r *Machine) absent(ctx context.Context, at gate.Revision, s Stopped) (absent []firstcome.Coupon, err error) {
 	var some []firstcome.Coupon

@@ -29,7 +29,7 @@ func (g *Gate) Apply(ctx context.Context, change firstcome.Change) (refused bool
 		err = meaning(a)
 	}
 	if err == nil {
-		g.conn.remembers.add(k, gate.Witness{Epoch: a.whole("epoch"), Version: change.Version})
+		g.conn.remembers.add(k, gate.Witness{Epoch: a.integer("epoch"), Version: change.Version})
 		refused, err = a.word == "refused", a.err
 	}
 	return refused, wrap(err, "apply change %d of %s", change.Version, change.Campaign)
@@ -79,7 +79,7 @@ func (g *Gate) make(ctx context.Context, k *keys, change firstcome.Change) (*ans
 	if err := g.conn.note(ctx, k); err != nil {
 		return nil, err
 	}
-	args := append(g.changeArgs(change, gate.Witness{}), "epoch", whole10(change.Epoch), "group", group, "until", micros(now.Add(makeWithin)))
+	args := append(g.changeArgs(change, gate.Witness{}), "epoch", formatInt(change.Epoch), "group", group, "until", micros(now.Add(makeWithin)))
 	a, err := g.conn.run(ctx, createScript, k, args...)
 	if err == nil && a.word == "there" {
 		return g.apply(ctx, k, change)
@@ -90,7 +90,7 @@ func (g *Gate) make(ctx context.Context, k *keys, change firstcome.Change) (*ans
 // changeArgs returns the arguments of the apply script.
 func (g *Gate) changeArgs(change firstcome.Change, least gate.Witness) []string {
 	args := []string{
-		"clock", g.conn.clock(), "witness", witnessArg(least), "quarantine_for", quarantineArg, "version", whole10(change.Version), "kind", string(change.Kind),
+		"clock", g.conn.clock(), "witness", witnessArg(least), "quarantine_for", quarantineArg, "version", formatInt(change.Version), "kind", string(change.Kind),
 		"ceiling", ceilingArg(change.Ceiling),
 	}
 	switch change.Kind {
@@ -99,7 +99,7 @@ func (g *Gate) changeArgs(change firstcome.Change, least gate.Witness) []string 
 		return append(args, "quantity", quantityArg(t.Quantity), "opens_at", micros(t.OpensAt), "closes_at", micros(t.ClosesAt),
 			"pace", paceArg(t.Pace), "waitlist", flag(t.Waitlist), "log", logArg(t.Log))
 	case firstcome.ChangeVoid:
-		return append(args, "number", whole10(change.Number), "user", string(change.User))
+		return append(args, "number", formatInt(change.Number), "user", string(change.User))
 	}
 	return args
 }
@@ -139,5 +139,5 @@ func ceilingArg(ceiling int64) string {
 	if ceiling == 0 {
 		return ""
 	}
-	return whole10(min(ceiling, unlimited))
+	return formatInt(min(ceiling, unlimited))
 }

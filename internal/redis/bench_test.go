@@ -66,7 +66,7 @@ func BenchmarkNoticing(b *testing.B) {
 					which := (turn + k) % 2
 					users := crowd(n, batch)
 					from := time.Now()
-					decisions, err := []*whole{s.gate, deaf}[which].Claim(b.Context(), "c", users)
+					decisions, err := []*node{s.gate, deaf}[which].Claim(b.Context(), "c", users)
 					took[which] = append(took[which], time.Since(from))
 					if err != nil || decisions[batch-1].Outcome != firstcome.Issued {
 						b.Fatal(err)

@@ -27,8 +27,8 @@ type Redis struct {
 	conn      *conn
 }
 
-// Whole returns the gate as a gate.Router asks it.
-func (r *Redis) Whole() gate.Gate {
+// AsGate returns the gate as a gate.Router asks it.
+func (r *Redis) AsGate() gate.Gate {
 	return struct {
 		*Gate
 		*Line
@@ -136,15 +136,15 @@ func (c *conn) fields(ctx context.Context, k *keys, names ...string) ([]int64, e
 	}
 	numbers := make([]int64, len(names))
 	for n := range numbers {
-		if numbers[n], err = whole(values[n]); err != nil {
+		if numbers[n], err = parseInt(values[n]); err != nil {
 			return nil, fmt.Errorf("%w: %s of %s is not a number: %w", errHolder, names[n], k.id, err)
 		}
 	}
 	return numbers, nil
 }
 
-// whole returns the whole number that a message is, or is the text of. It returns 0 for an empty text.
-func whole(m rueidis.RedisMessage) (int64, error) {
+// parseInt returns the whole number that a message is, or is the text of. It returns 0 for an empty text.
+func parseInt(m rueidis.RedisMessage) (int64, error) {
 	if m.IsInt64() {
 		return m.AsInt64()
 	}
@@ -227,7 +227,7 @@ func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error
 	}
 	args := []string{"witness", witnessArg(least)}
 	if ledger != nil {
-		args = append(args, "epoch", whole10(ledger.Epoch), "version", whole10(ledger.Version), "drained", whole10(ledger.Drained))
+		args = append(args, "epoch", formatInt(ledger.Epoch), "version", formatInt(ledger.Version), "drained", formatInt(ledger.Drained))
 	}
 	a, err := c.run(ctx, standingScript, k, args...)
 	if err != nil {
@@ -241,7 +241,7 @@ func (c *conn) stands(ctx context.Context, k *keys, ledger *gate.Revision) error
 	case "ahead":
 		return recovery.ErrAhead
 	case "ended":
-		return &gate.StaleEpochError{Campaign: k.id, Gate: a.whole("epoch"), Ledger: ledger.Epoch}
+		return &gate.StaleEpochError{Campaign: k.id, Gate: a.integer("epoch"), Ledger: ledger.Epoch}
 	}
 	return a.unexpected()
 }

@@ -42,7 +42,7 @@ func TestF54ACampaignIsNotMadeUnderAnIDThatItsLedgerHasForgotten(t *testing.T) {
 	refused("beside that one")
 	before.do(append([]string{"DEL"}, redis.Keys("c", "one.1")...)...)
 	refused("when that one has lost its keys,")
-	for what, other := range map[string]*whole{
+	for what, other := range map[string]*node{
 		"another ledger": open(t, url, of("other", "1")),
 		"another secret": open(t, url, of("one", "2"), anotherSecret(t)),
 	} {

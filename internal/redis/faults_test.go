@@ -54,7 +54,7 @@ func outcomes(decisions []firstcome.Decision) (all []string) {
 }
 
 // want claims for users and checks what they get.
-func (s *shop) want(g *whole, users []firstcome.UserID, want ...string) {
+func (s *shop) want(g *node, users []firstcome.UserID, want ...string) {
 	s.t.Helper()
 	decisions, err := g.Claim(s.t.Context(), "c", users)
 	stage.Must(s.t, err)
@@ -429,7 +429,7 @@ func TestF65TheRightsThatAreDocumentedAreEnough(t *testing.T) {
 }
 
 // watch watches drained numbers until the test ends. It returns once no message can be missed.
-func watch(t *testing.T, g *whole, each func(firstcome.CampaignID, int64)) {
+func watch(t *testing.T, g *node, each func(firstcome.CampaignID, int64)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)

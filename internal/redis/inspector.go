@@ -93,8 +93,8 @@ func (i *Inspector) partGone(ctx context.Context, k *keys, was parts) (bool, err
 	if err != nil {
 		return false, classify(err)
 	}
-	version, err1 := whole(values[0])
-	last, err2 := whole(values[1])
+	version, err1 := parseInt(values[0])
+	last, err2 := parseInt(values[1])
 	still := err1 == nil && err2 == nil && version == was.version && last == was.lastNumber
 	return still, nil
 }

@@ -42,10 +42,10 @@ func (j *Journal) settle(ctx context.Context, id firstcome.CampaignID, marker st
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	args := make([]string, 0, 19+2*len(drained.Letters)+len(entries))
-	args = append(args, "group", group, "channel", j.conn.drainedChannel(), "tag", k.tag, "through", whole10(drained.Through), "epoch", epochText(drained.Epoch), "of", epochText(of),
-		"ceiling", whole10(min(drained.Ceiling, unlimited)), "above", whole10(drained.Told), "letters", strconv.Itoa(len(drained.Letters)), "")
+	args = append(args, "group", group, "channel", j.conn.drainedChannel(), "tag", k.tag, "through", formatInt(drained.Through), "epoch", epochText(drained.Epoch), "of", epochText(of),
+		"ceiling", formatInt(min(drained.Ceiling, unlimited)), "above", formatInt(drained.Told), "letters", strconv.Itoa(len(drained.Letters)), "")
 	for _, c := range drained.Letters {
-		args = append(args, string(c.User), whole10(c.Number))
+		args = append(args, string(c.User), formatInt(c.Number))
 	}
 	a, err := j.conn.run(ctx, settleScript, k, append(args, entries...)...)
 	if err == nil {
@@ -53,9 +53,9 @@ func (j *Journal) settle(ctx context.Context, id firstcome.CampaignID, marker st
 		case "other":
 			return drained.Through, nil // the answer was about another epoch
 		case "set":
-			before, err = a.whole("through"), a.err
+			before, err = a.integer("through"), a.err
 		case "unknown_letters":
-			before, err = a.whole("through"), a.err
+			before, err = a.integer("through"), a.err
 			if err == nil {
 				err = &record.MissedLettersError{Through: before}
 			}
@@ -71,7 +71,7 @@ func epochText(epoch int64) string {
 	if epoch == 0 {
 		return ""
 	}
-	return whole10(epoch)
+	return formatInt(epoch)
 }
 
 // DrainedThrough returns how far a campaign is drained: see gate.Drains.
@@ -175,8 +175,8 @@ func (j *Journal) glance(ctx context.Context, k *keys) (l glance, err error) {
 	if err != nil {
 		return l, err
 	}
-	l = glance{last: a.whole("last_number"), drained: a.whole("drained_through"), epoch: a.whole("epoch"), entries: a.whole("entries")}
-	oldest, now := a.text("oldest"), a.whole("now")
+	l = glance{last: a.integer("last_number"), drained: a.integer("drained_through"), epoch: a.integer("epoch"), entries: a.integer("entries")}
+	oldest, now := a.text("oldest"), a.integer("now")
 	if a.err != nil {
 		return l, a.err
 	}

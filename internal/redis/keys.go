@@ -262,7 +262,7 @@ func (m *memory) add(k *keys, told gate.Witness) {
 // behind returns the error of a gate that is in an earlier epoch than its witness. The error is errUnverified if this node has not read yet from the
 // ledger that the gate's epoch has ended.
 func (m *memory) behind(k *keys, a *answer) error {
-	if epoch, ledger := a.whole("epoch"), m.noted(k).Epoch; epoch < ledger {
+	if epoch, ledger := a.integer("epoch"), m.noted(k).Epoch; epoch < ledger {
 		return &gate.StaleEpochError{Campaign: k.id, Gate: epoch, Ledger: ledger}
 	}
 	return errUnverified

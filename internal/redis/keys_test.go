@@ -25,7 +25,7 @@ func of(ledger, marker string) func(*redis.Options) {
 }
 
 // calls are all calls of a node about the campaign c, except the one that forgets it. c has coupons in force, and no change except its first.
-func calls(ctx context.Context, g *whole) map[string]func() error {
+func calls(ctx context.Context, g *node) map[string]func() error {
 	return map[string]func() error{
 		"a claim":                func() error { _, err := g.Claim(ctx, "c", crowd(0, 20)); return err },
 		"the change of a making": func() error { _, err := g.Apply(ctx, first); return err },

@@ -137,8 +137,8 @@ func readServed(a *answer, c course, secret firstcome.Secret, id firstcome.Campa
 		return gate.Served{}, a.unexpected()
 	}
 	c.readLined(a)
-	quarantined, until, clock, room := a.whole("quarantined"), a.instant("quarantined_until"), a.instant("clock"), a.is("room")
-	ended, tickets, users := a.text("ended"), a.wholes("tickets"), a.texts("users")
+	quarantined, until, clock, room := a.integer("quarantined"), a.instant("quarantined_until"), a.instant("clock"), a.is("room")
+	ended, tickets, users := a.text("ended"), a.integers("tickets"), a.texts("users")
 	if a.err != nil {
 		return gate.Served{}, a.err
 	}
@@ -209,7 +209,7 @@ func (l *Line) Leave(ctx context.Context, id firstcome.CampaignID, user firstcom
 
 // readLeft reads from the answer of leave.lua which place a user gave back, if the line has a log.
 func readLeft(a *answer, c course, k *keys) (left firstcome.Place, err error) {
-	generation, ticket := a.whole("generation"), a.whole("ticket")
+	generation, ticket := a.integer("generation"), a.integer("ticket")
 	if logged := c.logOf(k, c.epoch, c.now); a.err == nil && logged != nil && ticket > 0 {
 		left = firstcome.Place{Generation: generation, Ticket: ticket, Log: logged}
 	}
@@ -264,7 +264,7 @@ func lineFields(fill recovery.Refill) []string {
 	}
 	pace, due := "-", int64(0)
 	if fill.Pace != nil {
-		pace = whole10(fill.Pace.PerSecond)
+		pace = formatInt(fill.Pace.PerSecond)
 	}
 	if !l.Due.IsZero() {
 		due = l.Due.UnixMicro()

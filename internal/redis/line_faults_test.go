@@ -115,7 +115,7 @@ func TestF71ALineOutlivesARedisThatIsKilled(t *testing.T) {
 }
 
 // lineCalls are a node's calls about a campaign whose line has user-0 to user-2.
-func lineCalls(g *whole) map[string]func(context.Context) error {
+func lineCalls(g *node) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"a join":    func(ctx context.Context) error { return stage.Err(g.Claim(ctx, "c", crowd(5, 5))) },
 		"a service": func(ctx context.Context) error { return stage.Err(g.Serve(ctx, "c", 2)) },

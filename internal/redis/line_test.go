@@ -59,7 +59,7 @@ func serveAll(t testing.TB, g gate.Gate) {
 // journaled returns the coupons in the journal of c by number. No recorder may have drained it.
 func journaled(t testing.TB, g gate.Gate) (all []firstcome.Coupon) {
 	t.Helper()
-	stage.Must(t, g.(*whole).Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error {
+	stage.Must(t, g.(*node).Unrecorded(t.Context(), "c", func(c firstcome.Coupon) error {
 		all = append(all, c)
 		return nil
 	}))

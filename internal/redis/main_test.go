@@ -18,8 +18,8 @@ func secret(t testing.TB) firstcome.Secret {
 	return stage.Secret()
 }
 
-// A whole has all parts of a gate, as a node has them.
-type whole struct {
+// A node has all parts of a gate, as a node has them.
+type node struct {
 	*redis.Redis
 	*redis.Gate
 	*redis.Line
@@ -31,12 +31,12 @@ type whole struct {
 // An inspector is a field of its own, because other parts may have methods with the same names.
 type inspector struct{ *redis.Inspector }
 
-func wholeOf(r *redis.Redis) *whole {
-	return &whole{r, r.Gate, r.Line, r.Journal, r.Recovery, inspector{r.Inspector}}
+func nodeOf(r *redis.Redis) *node {
+	return &node{r, r.Gate, r.Line, r.Journal, r.Recovery, inspector{r.Inspector}}
 }
 
 // open opens a gate, and closes it at the end of the test.
-func open(t testing.TB, url string, edit ...func(*redis.Options)) *whole {
+func open(t testing.TB, url string, edit ...func(*redis.Options)) *node {
 	t.Helper()
 	options := redis.Options{URL: url, Secret: secret(t)}
 	for _, e := range edit {
@@ -45,7 +45,7 @@ func open(t testing.TB, url string, edit ...func(*redis.Options)) *whole {
 	g, err := redis.Open(t.Context(), options)
 	stage.Must(t, err)
 	t.Cleanup(g.Close)
-	return wholeOf(g)
+	return nodeOf(g)
 }
 
 func crowd(from, count int) []firstcome.UserID { return stage.Users("user-", from, count) }

@@ -18,7 +18,7 @@ func TestNodesThatStartAtOnceGiveANewRedisOneName(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		url := services.Redis.Database(t)
-		var gates [8]*whole
+		var gates [8]*node
 		var opening sync.WaitGroup
 		for n := range gates {
 			opening.Go(func() {
@@ -28,7 +28,7 @@ func TestNodesThatStartAtOnceGiveANewRedisOneName(t *testing.T) {
 					return
 				}
 				t.Cleanup(g.Close)
-				gates[n] = wholeOf(g)
+				gates[n] = nodeOf(g)
 			})
 		}
 		opening.Wait()

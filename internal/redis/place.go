@@ -62,15 +62,15 @@ func readSight(a *answer) (s sight) {
 		s.line, err = readLine(field)
 		a.fail("line", err)
 	}
-	s.past, s.holder, s.own, s.ticket, s.joined = a.text("past"), a.text("holder"), a.text("own"), a.whole("ticket"), a.instant("joined")
-	s.last = firstcome.Ticket{Generation: a.whole("last_generation"), Number: a.whole("last_ticket")}
+	s.past, s.holder, s.own, s.ticket, s.joined = a.text("past"), a.text("holder"), a.text("own"), a.integer("ticket"), a.instant("joined")
+	s.last = firstcome.Ticket{Generation: a.integer("last_generation"), Number: a.integer("last_ticket")}
 	clock := a.instant("clock")
-	s.epoch = a.whole("epoch")
-	s.witness = gate.Witness{Epoch: s.epoch, Version: a.whole("version"), Number: a.whole("last_number"), Ticket: s.lastTicket()}
+	s.epoch = a.integer("epoch")
+	s.witness = gate.Witness{Epoch: s.epoch, Version: a.integer("version"), Number: a.integer("last_number"), Ticket: s.lastTicket()}
 	s.Generation = max(1, s.Generation) // a campaign that never had a pace has no line
 	c := &s.campaign
-	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed = quantityOf(a.whole("quantity")), a.instant("opens_at"), a.instant("closes_at"), a.is("paused"), a.is("closed")
-	c.ClosedAt, s.inForce = a.instant("closed_at"), a.whole("in_force")
+	c.Quantity, c.OpensAt, c.ClosesAt, c.Paused, c.Closed = quantityOf(a.integer("quantity")), a.instant("opens_at"), a.instant("closes_at"), a.is("paused"), a.is("closed")
+	c.ClosedAt, s.inForce = a.instant("closed_at"), a.integer("in_force")
 	c.Pace, c.Waitlist = s.paceNow(), s.waitlist
 	if s.now = a.instant("decided_at"); s.now.Before(clock) {
 		s.now = clock

@@ -43,7 +43,7 @@ func (rec *Recovery) Freeze(ctx context.Context, r recovery.Rebuild) (recovery.F
 func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f recovery.Frozen, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	a, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.Marker), "attempt", whole10(r.Attempt))
+	a, err := rec.conn.run(ctx, freezeScript, rec.conn.keyring.renew(r.Campaign, r.Marker), "attempt", formatInt(r.Attempt))
 	switch {
 	case err != nil:
 		return f, err
@@ -52,10 +52,10 @@ func (rec *Recovery) freezeCampaign(ctx context.Context, r recovery.Rebuild) (f 
 	case a.word != "frozen":
 		return f, a.unexpected()
 	}
-	f.RunID, f.Version, f.DecidedAt = a.text("run"), a.whole("version"), a.instant("decided_at")
+	f.RunID, f.Version, f.DecidedAt = a.text("run"), a.integer("version"), a.instant("decided_at")
 	f.OpenedAt, f.SoldOutAt, f.ClosedAt = a.instant("opened_at"), a.instant("sold_out_at"), a.instant("closed_at")
 	field := a.text("line")
-	f.Epoch, f.Drained = a.whole("epoch"), a.whole("drained_through")
+	f.Epoch, f.Drained = a.integer("epoch"), a.integer("drained_through")
 	if a.err != nil || field == "" {
 		return f, a.err
 	}
@@ -75,7 +75,7 @@ func (rec *Recovery) frozenJournal(ctx context.Context, k *keys, attempt int64) 
 	return func(from string, count int64) ([]rueidis.XRangeEntry, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		a, err := rec.conn.run(ctx, emptyScript, k, "attempt", whole10(attempt), "from", from, "count", whole10(count))
+		a, err := rec.conn.run(ctx, emptyScript, k, "attempt", formatInt(attempt), "from", from, "count", formatInt(count))
 		switch {
 		case err != nil:
 			return nil, err
@@ -127,12 +127,12 @@ func (rec *Recovery) Empty(ctx context.Context, r recovery.Rebuild, to record.Si
 func (rec *Recovery) Switch(ctx context.Context, r recovery.Rebuild, f recovery.Frozen, loaded recovery.Loaded, fill recovery.Refill) error {
 	k := rec.conn.keyring.renew(r.Campaign, r.Marker)
 	args := []string{
-		"attempt", whole10(r.Attempt), "run", f.RunID, "least", whole10(loaded.Least), "most", whole10(loaded.Most), "people", whole10(loaded.People),
-		"group", group, "now", whole10(fill.DecidedAt.UnixMicro()), "",
-		"epoch", whole10(fill.Epoch), "version", whole10(fill.Version), "terms_version", whole10(fill.TermsVersion),
+		"attempt", formatInt(r.Attempt), "run", f.RunID, "least", formatInt(loaded.Least), "most", formatInt(loaded.Most), "people", formatInt(loaded.People),
+		"group", group, "now", formatInt(fill.DecidedAt.UnixMicro()), "",
+		"epoch", formatInt(fill.Epoch), "version", formatInt(fill.Version), "terms_version", formatInt(fill.TermsVersion),
 		"quantity", quantityArg(fill.Quantity), "opens_at", micros(fill.OpensAt), "closes_at", micros(fill.ClosesAt),
-		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", whole10(fill.Issued), "last_number", whole10(fill.LastNumber),
-		"drained_through", whole10(fill.LastNumber), "ceiling", whole10(min(fill.Ceiling, unlimited)),
+		"paused", flag(fill.Paused), "closed", flag(fill.Closed), "issued", formatInt(fill.Issued), "last_number", formatInt(fill.LastNumber),
+		"drained_through", formatInt(fill.LastNumber), "ceiling", formatInt(min(fill.Ceiling, unlimited)),
 		"opened_at", micros(fill.OpenedAt), "sold_out_at", micros(fill.SoldOutAt), "closed_at", micros(fill.ClosedAt),
 	}
 	args = append(args, lineFields(fill)...)
@@ -168,10 +168,10 @@ func (rec *Recovery) Stopped(ctx context.Context, r gate.Revision) (s recovery.S
 	if err != nil {
 		return s, wrap(err, "look at %s", r.Campaign)
 	}
-	s.Was, s.Is, s.Frozen, s.Attempt, s.Holders = a.text("was"), a.text("is"), a.is("frozen"), a.whole("attempt"), a.whole("holders")
-	s.Epoch, s.Version, s.LastNumber, s.DrainedThrough = a.whole("epoch"), a.whole("version"), a.whole("last_number"), a.whole("drained_through")
-	s.InForce, s.Quantity, s.OpensAt, s.ClosesAt = a.whole("in_force"), quantityOf(a.whole("quantity")), a.instant("opens_at"), a.instant("closes_at")
-	s.Paused, s.Closed, s.Ceiling, s.ClosedAt = a.is("paused"), a.is("closed"), a.whole("ceiling"), a.instant("closed_at")
+	s.Was, s.Is, s.Frozen, s.Attempt, s.Holders = a.text("was"), a.text("is"), a.is("frozen"), a.integer("attempt"), a.integer("holders")
+	s.Epoch, s.Version, s.LastNumber, s.DrainedThrough = a.integer("epoch"), a.integer("version"), a.integer("last_number"), a.integer("drained_through")
+	s.InForce, s.Quantity, s.OpensAt, s.ClosesAt = a.integer("in_force"), quantityOf(a.integer("quantity")), a.instant("opens_at"), a.instant("closes_at")
+	s.Paused, s.Closed, s.Ceiling, s.ClosedAt = a.is("paused"), a.is("closed"), a.integer("ceiling"), a.instant("closed_at")
 	if field := a.text("line"); field != "" {
 		if l, err := readLine(field); err == nil {
 			s.Line, s.Ticket, s.Pace, s.Waitlist, s.Log = true, firstcome.Ticket{Generation: l.Generation, Number: l.LastTicket}, l.pace, l.waitlist, l.log
@@ -217,8 +217,8 @@ func (rec *Recovery) HoldsEach(ctx context.Context, r gate.Revision, coupons []f
 func (rec *Recovery) Verified(ctx context.Context, r gate.Revision, s recovery.Stopped) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	a, err := rec.conn.run(ctx, verifyScript, rec.conn.keysIn(r), "was", s.Was, "is", s.Is, "epoch", whole10(s.Epoch), "version", whole10(s.Version),
-		"last_number", whole10(s.LastNumber))
+	a, err := rec.conn.run(ctx, verifyScript, rec.conn.keysIn(r), "was", s.Was, "is", s.Is, "epoch", formatInt(s.Epoch), "version", formatInt(s.Version),
+		"last_number", formatInt(s.LastNumber))
 	if err == nil && a.word != "verified" {
 		err = recovery.ErrMoved
 	}

@@ -18,7 +18,9 @@ type loadedKeys struct{ holders, line, tickets string }
 
 // loaded returns the keys that an attempt loads.
 func (k *keys) loaded(attempt int64) loadedKeys {
-	key := func(name string) string { return "firstcome:{" + k.tag + "}:attempt:" + whole10(attempt) + ":" + name }
+	key := func(name string) string {
+		return "firstcome:{" + k.tag + "}:attempt:" + formatInt(attempt) + ":" + name
+	}
 	return loadedKeys{key("holders"), key("line"), key("tickets")}
 }
 
@@ -64,7 +66,7 @@ func (rec *Recovery) room(ctx context.Context, r recovery.Rebuild) error {
 	if err != nil {
 		return err
 	}
-	most, used, holders, people, tickets := a.whole("maxmemory"), a.whole("used_memory"), a.whole("holders"), a.whole("line"), a.whole("tickets")
+	most, used, holders, people, tickets := a.integer("maxmemory"), a.integer("used_memory"), a.integer("holders"), a.integer("line"), a.integer("tickets")
 	if a.err != nil {
 		return a.err
 	}
@@ -167,7 +169,7 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 	defer cancel()
 	k := keysOf(r.Campaign, r.Marker)
 	a, err := rec.conn.runOn(ctx, carryScript, k, append(k.all(), k.loaded(r.Attempt).all()...),
-		"attempt", whole10(r.Attempt), "generation", whole10(generation), "after", after, "count", whole10(carryPage))
+		"attempt", formatInt(r.Attempt), "generation", formatInt(generation), "after", after, "count", formatInt(carryPage))
 	switch {
 	case err != nil:
 		return c, "", err
@@ -177,7 +179,7 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 		return c, "", a.unexpected()
 	}
 	last = a.text("more")
-	c.First, c.Last, c.People, c.Passed = a.whole("first"), a.whole("last"), a.whole("people"), a.whole("passed")
+	c.First, c.Last, c.People, c.Passed = a.integer("first"), a.integer("last"), a.integer("people"), a.integer("passed")
 	return c, last, a.err
 }
 
@@ -186,9 +188,9 @@ func (rec *Recovery) carryPage(ctx context.Context, r recovery.Rebuild, generati
 func (rec *Recovery) Seat(ctx context.Context, r recovery.Rebuild, generation int64, people []recovery.Waiting) error {
 	k := keysOf(r.Campaign, r.Marker)
 	for page := range slices.Chunk(people, carryPage) {
-		args := []string{"attempt", whole10(r.Attempt), "generation", whole10(generation), ""}
+		args := []string{"attempt", formatInt(r.Attempt), "generation", formatInt(generation), ""}
 		for _, one := range page {
-			args = append(args, string(one.User), whole10(one.Ticket), whole10(one.At.UnixMicro()))
+			args = append(args, string(one.User), formatInt(one.Ticket), formatInt(one.At.UnixMicro()))
 		}
 		if err := rec.seatPage(ctx, k, append(k.all(), k.loaded(r.Attempt).all()...), args); err != nil {
 			return wrap(err, "load the line of %s", r.Campaign)

@@ -96,7 +96,7 @@ func TestF19AVoidTakesTheCouponOfItsNumberOnly(t *testing.T) {
 func TestF25OneUserWhoClaimsAtOnceThroughThreeNodesIsIssuedOneCoupon(t *testing.T) {
 	url := services.Redis.Database(t)
 	s := newShop(t, url, 100)
-	gates := []*whole{s.gate, open(t, url), open(t, url)}
+	gates := []*node{s.gate, open(t, url), open(t, url)}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	got := map[string]int{}

@@ -147,22 +147,22 @@ func (a *answer) text(name string) (text string) {
 	return text
 }
 
-// whole returns a value that is a whole number, or 0 if the value is empty.
-func (a *answer) whole(name string) (n int64) {
+// integer returns a value that is a whole number, or 0 if the value is empty.
+func (a *answer) integer(name string) (n int64) {
 	m := a.value(name)
 	if a.err == nil {
 		var err error
-		n, err = whole(m)
+		n, err = parseInt(m)
 		a.fail(name, err)
 	}
 	return n
 }
 
 // is reports whether a value is 1.
-func (a *answer) is(name string) bool { return a.whole(name) == 1 }
+func (a *answer) is(name string) bool { return a.integer(name) == 1 }
 
 // instant returns a value that is a time, or the zero time if the value is empty.
-func (a *answer) instant(name string) time.Time { return instant(a.whole(name)) }
+func (a *answer) instant(name string) time.Time { return instant(a.integer(name)) }
 
 // texts returns a value that is a list of texts.
 func (a *answer) texts(name string) (texts []string) {
@@ -175,8 +175,8 @@ func (a *answer) texts(name string) (texts []string) {
 	return texts
 }
 
-// wholes returns a value that is a list of whole numbers.
-func (a *answer) wholes(name string) (numbers []int64) {
+// integers returns a value that is a list of whole numbers.
+func (a *answer) integers(name string) (numbers []int64) {
 	m := a.value(name)
 	if a.err == nil {
 		var err error
@@ -234,4 +234,4 @@ func backlogArg(limit int64) string {
 	return strconv.FormatInt(limit, 10)
 }
 
-func whole10(n int64) string { return strconv.FormatInt(n, 10) }
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }

@@ -21,7 +21,7 @@ import (
 type shop struct {
 	t      testing.TB
 	url    string
-	gate   *whole
+	gate   *node
 	client rueidis.Client
 	alarms stage.Alarms
 }

@@ -20,7 +20,7 @@ var errUser = errors.New("a user id has no control characters")
 // decide runs a script that decides: claim, issue, serve or leave. It remembers how far the gate has got.
 func (c *conn) decide(ctx context.Context, s *script, k *keys, backlog string, limit int64, users []firstcome.UserID) (*answer, course, error) {
 	args := make([]string, 0, 7+len(users))
-	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, whole10(limit), witnessArg(c.remembers.witness(k)))
+	args = append(args, c.clock(), backlog, c.wakeChannel(), string(k.id), quarantineArg, formatInt(limit), witnessArg(c.remembers.witness(k)))
 	for _, user := range users {
 		if strings.Contains(string(user), separator) {
 			return nil, course{}, errUser
@@ -55,21 +55,21 @@ type course struct {
 
 // readLined reads the values that a course has if there is a line.
 func (c *course) readLined(a *answer) {
-	c.Quantity, c.Paused, c.Campaign.Waitlist = quantityOf(a.whole("quantity")), a.is("paused"), a.is("stands_by")
+	c.Quantity, c.Paused, c.Campaign.Waitlist = quantityOf(a.integer("quantity")), a.is("paused"), a.is("stands_by")
 	c.Campaign.Pace = c.paceNow()
 }
 
 // readCourse reads what all answers have that decide.lua's course writes.
 func readCourse(a *answer) (c course) {
-	c.epoch, c.version, c.lastNumber, c.now = a.whole("epoch"), a.whole("version"), a.whole("last_number"), a.instant("now")
+	c.epoch, c.version, c.lastNumber, c.now = a.integer("epoch"), a.integer("version"), a.integer("last_number"), a.instant("now")
 	if field := a.text("line"); field != "" {
 		var err error
 		c.line, err = readLine(field)
 		a.fail("line", err)
 		c.lined = true
 	}
-	c.termsVersion, c.OpensAt, c.ClosesAt = a.whole("terms_version"), a.instant("opens_at"), a.instant("closes_at")
-	c.inQuarantine, c.inForce = a.is("in_quarantine"), a.whole("in_force")
+	c.termsVersion, c.OpensAt, c.ClosesAt = a.integer("terms_version"), a.instant("opens_at"), a.instant("closes_at")
+	c.inQuarantine, c.inForce = a.is("in_quarantine"), a.integer("in_force")
 	return c
 }
 
@@ -88,7 +88,7 @@ func readVerdict(a *answer, c course, direct, full bool) verdict {
 	v := verdict{course: c, direct: direct, full: full, outcomes: a.text("outcomes")}
 	v.OpenedAt, v.SoldOutAt, v.ClosedAt = a.instant("opened_at"), a.instant("sold_out_at"), a.instant("closed_at")
 	if v.entries = a.texts("entries"); v.lined {
-		v.joined, v.tickets = a.whole("joined"), a.wholes("tickets")
+		v.joined, v.tickets = a.integer("joined"), a.integers("tickets")
 		v.readLined(a)
 	}
 	return v

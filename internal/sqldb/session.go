@@ -251,8 +251,8 @@ func (e *exam) session(wanted []setting) {
 
 // equal reports whether a server shows a value that was set. Some show 0 as 0.000000.
 func equal(shown, set string) bool {
-	if whole, fraction, found := strings.Cut(shown, "."); found && strings.Trim(fraction, "0") == "" {
-		shown = whole
+	if integer, fraction, found := strings.Cut(shown, "."); found && strings.Trim(fraction, "0") == "" {
+		shown = integer
 	}
 	return strings.EqualFold(shown, set)
 }

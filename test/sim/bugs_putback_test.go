@@ -57,9 +57,9 @@ type careless struct {
 }
 
 // Adopt implements recovery.Ledger.
-func (c careless) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, whole bool) (recovery.Adopted, error) {
+func (c careless) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, complete bool) (recovery.Adopted, error) {
 	c.adopt(c.campaigns[r.Campaign], &gate, &absent)
-	return c.Ledger.Adopt(ctx, r, gate, absent, whole)
+	return c.Ledger.Adopt(ctx, r, gate, absent, complete)
 }
 
 func adopts(change func(a *account, gate *recovery.Stopped, absent *[]firstcome.Coupon)) func(*Ledger) rebuilds {

@@ -87,15 +87,15 @@ func blank(run recovery.Run) memory {
 func (g *Gate) of(id firstcome.CampaignID, do func(*course)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, err := g.whole(id)
+	c, err := g.course(id)
 	if err == nil {
 		do(c)
 	}
 	return err
 }
 
-// whole returns a campaign, if the gate knows all that it should of it. mu is held.
-func (g *Gate) whole(id firstcome.CampaignID) (*course, error) {
+// course returns a campaign, if the gate knows all that it should of it. mu is held.
+func (g *Gate) course(id firstcome.CampaignID) (*course, error) {
 	c := g.campaigns[id]
 	switch {
 	case c == nil && g.logs[id] == nil:
@@ -149,7 +149,7 @@ func (g *Gate) decides(id firstcome.CampaignID, users []firstcome.UserID, direct
 func (g *Gate) Apply(_ context.Context, change firstcome.Change) (refused bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, err := g.whole(change.Campaign)
+	c, err := g.course(change.Campaign)
 	if g.logs[change.Campaign] == nil && change.Version == 1 {
 		g.logs[change.Campaign] = &[]stage.Happening{}
 		c, err = &course{Course: stage.NewCourse(change, g.logs[change.Campaign]), run: g.run.ID}, nil

@@ -18,9 +18,9 @@ type backup struct {
 	older bool // the ledger was put back, and no epoch has begun since with which it and the gate know the same: meanwhile nothing else fails
 }
 
-// whole reports whether the gate has all that it ever had, and gone, whether it has nothing. A ledger is put back then only: of a gate that
+// intact reports whether the gate has all that it ever had, and gone, whether it has nothing. A ledger is put back then only: of a gate that
 // may lack something nobody knows which of the two is right.
-func (t *town) whole() (whole, gone bool) {
+func (t *town) intact() (intact, gone bool) {
 	c := t.gate.campaigns[campaign]
 	gone = c == nil || c.Version == 0
 	return !gone && c.run == t.gate.run.ID && c.Last >= c.Drained, gone
@@ -28,8 +28,8 @@ func (t *town) whole() (whole, gone bool) {
 
 // mayPutBack reports whether the ledger may be put back now.
 func (t *town) mayPutBack() bool {
-	whole, gone := t.whole()
-	return t.bug.kind.putsBack && t.puts < 2 && !t.older && (whole || gone)
+	intact, gone := t.intact()
+	return t.bug.kind.putsBack && t.puts < 2 && !t.older && (intact || gone)
 }
 
 // putBack restores the ledger from its backup, and sometimes loses the campaign at the gate too. Then data that neither has is forgotten.
@@ -49,7 +49,7 @@ func (t *town) putBackTo(lose bool) {
 	t.pending = nil
 	t.ledger.putBack(t.saved)
 	t.promised.seen = min(t.promised.seen, t.ledger.campaigns[campaign].Version)
-	_, gone := t.whole()
+	_, gone := t.intact()
 	if !gone && lose {
 		t.say("the gate's server loses the campaign")
 		t.broken, gone = true, true

@@ -60,7 +60,7 @@ func (g *Gate) stands(id firstcome.CampaignID) error {
 	if c != nil && c.Version > 0 && g.verified(c) != nil {
 		return errUnverified
 	}
-	_, err := g.whole(id)
+	_, err := g.course(id)
 	return err
 }
 

@@ -87,7 +87,7 @@ func (a *account) reconciling() *deed {
 const forgotten firstcome.ChangeKind = "forgotten"
 
 // Adopt implements recovery.Ledger.
-func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, whole bool) (adopted recovery.Adopted, err error) {
+func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped, absent []firstcome.Coupon, complete bool) (adopted recovery.Adopted, err error) {
 	err = l.of(r.Campaign, func(a *account) error {
 		switch {
 		case a.attempt != r.Attempt, a.rebuildingAt.IsZero():
@@ -97,7 +97,7 @@ func (l *Ledger) Adopt(_ context.Context, r recovery.Rebuild, g recovery.Stopped
 			return nil
 		}
 		voids := absent
-		if !whole || int64(len(absent)) > max(0, g.Version-a.Version) {
+		if !complete || int64(len(absent)) > max(0, g.Version-a.Version) {
 			voids = nil
 		}
 		if err := l.adopt(a, g, int64(len(voids))); err != nil {

@@ -26,8 +26,8 @@ func (t *Topic) id() string { return fmt.Sprint("topic ", t.made) }
 // end returns the offset after the last record. mu is held.
 func (t *Topic) end() int64 { return t.first + int64(len(t.records)) }
 
-// whole returns nil if the topic answers, and has all of a log up to an end. mu is held.
-func (t *Topic) whole(log firstcome.LineLog, end int64) error {
+// intact returns nil if the topic answers, and has all of a log up to an end. mu is held.
+func (t *Topic) intact(log firstcome.LineLog, end int64) error {
 	switch {
 	case t.away:
 		return firstcome.ErrLineLogAway
@@ -41,7 +41,7 @@ func (t *Topic) whole(log firstcome.LineLog, end int64) error {
 func (t *Topic) Append(_ context.Context, _ firstcome.CampaignID, records []line.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.whole(records[0].LineLog, 0); err != nil {
+	if err := t.intact(records[0].LineLog, 0); err != nil {
 		return err
 	}
 	t.records = append(t.records, records...)
@@ -53,20 +53,20 @@ func (t *Topic) Place(context.Context, firstcome.CampaignID) (firstcome.LineLog,
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	log := firstcome.LineLog{Topic: t.id(), First: t.end()}
-	return log, t.whole(log, 0)
+	return log, t.intact(log, 0)
 }
 
 // End is recovery.LineLogs'.
 func (t *Topic) End(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.end(), t.whole(log, 0)
+	return t.end(), t.intact(log, 0)
 }
 
 // Read is recovery.LineLogs'.
 func (t *Topic) Read(_ context.Context, _ firstcome.CampaignID, log firstcome.LineLog, end int64, each func(offset int64, r line.Record) error) error {
 	t.mu.Lock()
-	first, records, err := t.first, slices.Clone(t.records), t.whole(log, end)
+	first, records, err := t.first, slices.Clone(t.records), t.intact(log, end)
 	t.mu.Unlock()
 	for at := max(log.First, first); err == nil && at < end; at++ {
 		err = each(at, records[at-first])

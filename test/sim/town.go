@@ -396,8 +396,8 @@ func (t *town) needed() bool {
 
 // rebuild has the owner order a rebuild.
 func (t *town) rebuild(p *person, n *node) {
-	p.left++                                           // as often as it takes
-	if _, gone := t.whole(); t.rolledBack() && !gone { // of a gate that is gone nothing can be brought back
+	p.left++                                            // as often as it takes
+	if _, gone := t.intact(); t.rolledBack() && !gone { // of a gate that is gone nothing can be brought back
 		t.change(p, n, "a reconcile", func(ctx context.Context) (ledger.Status, error) {
 			_, err := n.operator.Reconcile(ctx, p.name, campaign)
 			return ledger.Status{}, err

@@ -254,9 +254,9 @@ func (p paper) BeginReconcile(ctx context.Context, actor string, id firstcome.Ca
 }
 
 // Adopt implements recovery.Ledger.
-func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, whole bool) (recovery.Adopted, error) {
+func (p paper) Adopt(ctx context.Context, r recovery.Rebuild, gate recovery.Stopped, absent []firstcome.Coupon, complete bool) (recovery.Adopted, error) {
 	return ask(ctx, p.wire, "the ledger", show("to adopt what the gate has at version", gate.Version, "and to void", numbers(absent)), func() (recovery.Adopted, error) {
-		return p.rebuilds.Adopt(ctx, r, gate, absent, whole)
+		return p.rebuilds.Adopt(ctx, r, gate, absent, complete)
 	})
 }
 

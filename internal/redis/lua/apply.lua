@@ -47,7 +47,7 @@ local reported = false
 local function report()
   if reported then return end
   reported = true
-  redis.call('HSET', campaign_key, 'decided_at', whole(g.decided_at)) -- changes nothing. It fails here if this user may not run it
+  redis.call('HSET', campaign_key, 'decided_at', integer(g.decided_at)) -- changes nothing. It fails here if this user may not run it
   local entry, add = begin_entry(g)
   line.report(add)
   redis.call('XADD', journal_key, '*', unpack(entry))
@@ -66,7 +66,7 @@ local function write(...)
   if line then line.keep({}, {}, {}) end
   if tonumber(a.ceiling) and tonumber(a.ceiling) > g.ceiling then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
   redis.call('HSET', campaign_key, quarantine_fields(g))
-  redis.call('HSET', campaign_key, 'version', a.version, 'decided_at', whole(g.now), ...)
+  redis.call('HSET', campaign_key, 'version', a.version, 'decided_at', integer(g.now), ...)
   return {'applied', 'epoch', g.epoch}
 end
 
@@ -80,7 +80,7 @@ if a.kind == 'pause' then return write('paused', '1') end
 if a.kind == 'resume' then return write('paused', '0') end
 if a.kind == 'close' then
   send_away(g.now, g.quantity)
-  return write('closed', '1', 'closed_at', whole(g.now))
+  return write('closed', '1', 'closed_at', integer(g.now))
 end
 
 if a.kind == 'void' then
@@ -89,10 +89,10 @@ if a.kind == 'void' then
   begin_quarantine(g, quarantine_for, is_sold_out)
   g.quarantined = g.quarantined + 1
   -- This write is first, because this user may not be allowed to run it. By itself it only delays claims.
-  redis.call('HSET', campaign_key, 'quarantined_until', whole(g.quarantined_until))
+  redis.call('HSET', campaign_key, 'quarantined_until', integer(g.quarantined_until))
   redis.call('HDEL', holders_key, a.user)
   if #entry >= SERVED then redis.call('HSET', tickets_key, a.user, string.sub(entry, ENTRY + 1, SERVED) .. OVER) end
-  return write('in_force', whole(g.in_force - 1))
+  return write('in_force', integer(g.in_force - 1))
 end
 
 if a.kind ~= 'terms' then return redis.error_reply('ERR firstcome: no change is of the kind ' .. a.kind) end
@@ -116,8 +116,8 @@ g.quarantined = math.max(0, g.quarantined + (quantity - g.quantity)) -- in this 
 local paced_before = line and line.pace
 if line then line.pace, line.waitlist = pace, a.waitlist == '1'
 elseif pace then line = line_of(new_line(a)) end
-if line and line.log == '' and a.log ~= '' then line.log = ' ' .. a.log .. ' ' .. whole(line.generation) end
+if line and line.log == '' and a.log ~= '' then line.log = ' ' .. a.log .. ' ' .. integer(line.generation) end
 send_away(closed_since(g, narrowed(g, closes_at)) and g.now, quantity)
 if paced_before and not line.pace and line.waiting > 0 then report() end -- a node that starts finds the line by the ledger only
-return write('quantity', whole(quantity), 'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version', a.version,
-  'sold_out_at', g.sold_out_at and whole(g.sold_out_at) or quantity <= g.in_force and whole(g.now) or '')
+return write('quantity', integer(quantity), 'opens_at', a.opens_at, 'closes_at', a.closes_at, 'terms_version', a.version,
+  'sold_out_at', g.sold_out_at and integer(g.sold_out_at) or quantity <= g.in_force and integer(g.now) or '')

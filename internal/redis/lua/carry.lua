@@ -26,7 +26,7 @@ local line = line_of(c.line)
 local nobody = {'carried', 'more', '', 'first', '', 'last', '', 'people', 0, 'passed', 0}
 if not line or not line.generation then return nobody end
 local from = a.after == '' and line.id(line.through + 1) or '(' .. a.after
-local page = redis.pcall('XRANGE', line_key, from, whole(line.generation), 'COUNT', a.count)
+local page = redis.pcall('XRANGE', line_key, from, integer(line.generation), 'COUNT', a.count)
 if page.err then return string.find(page.err, 'WRONGTYPE', 1, true) and nobody or page end
 
 local users, waits = {}, {}
@@ -54,7 +54,7 @@ for n, user in ipairs(users) do
     passed = passed + 1
   elseif not copied[user] and not (known and struct.unpack('>I6', known) == generation) then
     copied[user] = true -- only keys that something else wrote have a user twice
-    redis.call('XADD', line_to, whole(generation) .. '-' .. whole(ticket), 'user', user, 'at', waits[n].at)
+    redis.call('XADD', line_to, integer(generation) .. '-' .. integer(ticket), 'user', user, 'at', waits[n].at)
     seats[#seats + 1] = user
     seats[#seats + 1] = struct.pack('>I6I6', generation, ticket)
     first, last = first == '' and ticket or first, ticket

@@ -103,8 +103,8 @@ local function write(g, batch, opens)
   local line, won, joined, fields = g.line, #batch.winners, #batch.joined, {}
   local moved = line and line.moved()
   opens = opens and not g.opened_at
-  if won > 0 or opens or moved or phase(g, g.now) ~= phase(g, g.decided_at) then fields = {'decided_at', whole(g.now)} end
-  if opens then fields[3], fields[4] = 'opened_at', whole(g.now) end
+  if won > 0 or opens or moved or phase(g, g.now) ~= phase(g, g.decided_at) then fields = {'decided_at', integer(g.now)} end
+  if opens then fields[3], fields[4] = 'opened_at', integer(g.now) end
   if g.quarantine_moved then
     for _, f in ipairs({quarantine_fields(g)}) do fields[#fields + 1] = f end
   end
@@ -124,21 +124,21 @@ local function write(g, batch, opens)
   if won > 0 or moved and line.ended then
     local entry, add
     if won == 0 then entry, add = begin_entry(g)
-    else entry, add = begin_entry(g, 'terms', whole(g.terms_version), 'first', whole(g.last_number + 1), 'users', table.concat(batch.winners, '\n')) end
+    else entry, add = begin_entry(g, 'terms', integer(g.terms_version), 'first', integer(g.last_number + 1), 'users', table.concat(batch.winners, '\n')) end
     if batch.direct and won > 0 then add('direct', '1') end
     if line then line.report(add, won > 0 and batch.tickets) end
     local appended = redis.pcall('XADD', journal_key, '*', unpack(entry))
     if type(appended) == 'table' and appended.err then return appended end
   end
   for n, user in ipairs(batch.joined) do -- the first XADD may fail, and then nothing has changed
-    redis.call('XADD', line_key, line.id(line.last - joined + n), 'user', user, 'at', whole(g.now))
+    redis.call('XADD', line_key, line.id(line.last - joined + n), 'user', user, 'at', integer(g.now))
   end
   if joined > 0 then each(batch.seats, 1, #batch.seats, function(...) redis.call('HSET', tickets_key, ...) end) end
   if won > 0 then
     each(batch.holders, 1, #batch.holders, function(...) redis.call('HSET', holders_key, ...) end)
     g.in_force, g.issued, g.last_number = g.in_force + won, g.issued + won, g.last_number + won
     if g.in_force >= g.quantity then g.sold_out_at = g.sold_out_at or g.now end
-    redis.call('HSET', campaign_key, 'in_force', whole(g.in_force), 'issued', whole(g.issued), 'last_number', whole(g.last_number),
+    redis.call('HSET', campaign_key, 'in_force', integer(g.in_force), 'issued', integer(g.issued), 'last_number', integer(g.last_number),
       'sold_out_at', text(g.sold_out_at))
   end
   if moved then line.keep(batch.ids, batch.over, batch.served) end

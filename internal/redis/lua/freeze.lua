@@ -14,8 +14,8 @@ if not c then return instead end
 if attempt < (tonumber(c.frozen) or 0) or attempt <= (tonumber(c.attempt) or 0) then return {'superseded'} end
 redis.call('HDEL', campaign_key, '') -- this write needs no memory: see settle.lua
 local attempts = c.attempts or ''
-if attempt ~= tonumber(c.frozen) then attempts = attempts .. ' ' .. whole(attempt) end
+if attempt ~= tonumber(c.frozen) then attempts = attempts .. ' ' .. integer(attempt) end
 attempts = string.sub(attempts, -16 * 17) -- the last 16, so that removeLoaded finds their keys
-redis.call('HSET', campaign_key, 'frozen', whole(attempt), 'attempts', attempts)
+redis.call('HSET', campaign_key, 'frozen', integer(attempt), 'attempts', attempts)
 return {'frozen', 'run', this_run(), 'version', c.version or '', 'decided_at', c.decided_at or '', 'opened_at', c.opened_at or '',
   'sold_out_at', c.sold_out_at or '', 'closed_at', c.closed_at or '', 'line', c.line or '', 'epoch', c.epoch or '', 'drained_through', c.drained_through or ''}

@@ -29,11 +29,11 @@ local function line_of(field)
 
   -- counters returns the first five words of the field, which the journal has too.
   function l.counters()
-    return table.concat({whole(l.generation), whole(l.last), whole(l.through), whole(l.served), whole(l.waiting)}, ' ')
+    return table.concat({integer(l.generation), integer(l.last), integer(l.through), integer(l.served), integer(l.waiting)}, ' ')
   end
 
   function l.field()
-    return l.counters() .. ' ' .. whole(l.due) .. ' ' .. (l.pace and whole(l.pace) or '-') .. ' ' .. (l.waitlist and '1' or '0') .. l.log
+    return l.counters() .. ' ' .. integer(l.due) .. ' ' .. (l.pace and integer(l.pace) or '-') .. ' ' .. (l.waitlist and '1' or '0') .. l.log
   end
 
   function l.moved() return l.field() ~= before end
@@ -57,7 +57,7 @@ local function line_of(field)
   function l.entry(ticket) return struct.pack('>I6I6', l.generation, ticket) end
 
   local prefix = (words[1] or '') .. '-'
-  function l.id(ticket) return prefix .. whole(ticket) end
+  function l.id(ticket) return prefix .. integer(ticket) end
 
   function l.join()
     l.last, l.waiting = l.last + 1, l.waiting + 1
@@ -81,14 +81,14 @@ local function line_of(field)
   -- finish ends the generation. l.ended is then its record for the journal, and l.past the new value of the field past.
   function l.finish(why, at)
     l.why = why
-    l.ended = whole(l.generation) .. ' ' .. why .. ' ' .. whole(at) .. ' ' .. string.match(l.counters(), '^%d+ (.*)$')
+    l.ended = integer(l.generation) .. ' ' .. why .. ' ' .. integer(at) .. ' ' .. string.match(l.counters(), '^%d+ (.*)$')
     local lines = {l.ended}
     for earlier in string.gmatch(redis.call('HGET', campaign_key, 'past') or '', '[^\n]+') do
       if #lines < PAST then lines[#lines + 1] = earlier end
     end
     l.past = table.concat(lines, '\n')
     l.generation, l.last, l.through, l.served, l.waiting = l.generation + 1, 0, 0, 0, 0
-    prefix = whole(l.generation) .. '-'
+    prefix = integer(l.generation) .. '-'
   end
 
   -- take takes turns from the pace's bucket by the clock, at most limit: see firstcome.Pace.Take.
@@ -110,7 +110,7 @@ local function line_of(field)
   function l.report(add, tickets)
     if tickets then
       local texts = {}
-      for n, ticket in ipairs(tickets) do texts[n] = whole(ticket) end
+      for n, ticket in ipairs(tickets) do texts[n] = integer(ticket) end
       add('generation', string.match(before, '^%d+'))
       add('tickets', table.concat(texts, '\n'))
     end

@@ -39,7 +39,7 @@ if user then
   end
 end
 if line and line.waiting > 0 and (ticket ~= '' or not user) then
-  local from, to = line.id(ticket ~= '' and ticket or line.through + 1), ticket ~= '' and line.id(ticket) or whole(line.generation)
+  local from, to = line.id(ticket ~= '' and ticket or line.through + 1), ticket ~= '' and line.id(ticket) or integer(line.generation)
   local next = redis.call('XRANGE', line_key, from, to, 'COUNT', '1')[1]
   joined = next and next[2][4] or ''
 end

@@ -33,8 +33,8 @@ local function arguments()
   return values, n
 end
 
--- whole prints a number. tostring() would round large numbers.
-local function whole(n) return string.format('%.0f', n) end
+-- integer prints a number. tostring() would round large numbers.
+local function integer(n) return string.format('%.0f', n) end
 
 -- each calls a function with the values of a list from one index to another, at most CHUNK at a time.
 local function each(list, from, to, call)

@@ -17,7 +17,7 @@ if tonumber(c.frozen) ~= tonumber(a.attempt) then return {'superseded'} end
 local seats = {}
 for n = first + 1, #ARGV, 3 do
   local user, ticket, at = ARGV[n], tonumber(ARGV[n + 1]), ARGV[n + 2]
-  redis.call('XADD', line_to, whole(generation) .. '-' .. whole(ticket), 'user', user, 'at', at)
+  redis.call('XADD', line_to, integer(generation) .. '-' .. integer(ticket), 'user', user, 'at', at)
   seats[#seats + 1] = user
   seats[#seats + 1] = struct.pack('>I6I6', generation, ticket)
 end

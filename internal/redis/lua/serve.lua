@@ -24,8 +24,8 @@ batch.tickets = {}
 if is_open and line.waiting > 0 then
   local stock = g.quantity - g.in_force - g.quarantined
   local count = line.take(g.clock, math.max(0, math.min(tonumber(a.limit), stock, line.waiting, may_issue)))
-  local from, to = line.id(line.through + 1), whole(line.generation)
-  for n, entry in ipairs(count > 0 and redis.call('XRANGE', line_key, from, to, 'COUNT', whole(count)) or {}) do
+  local from, to = line.id(line.through + 1), integer(line.generation)
+  for n, entry in ipairs(count > 0 and redis.call('XRANGE', line_key, from, to, 'COUNT', integer(count)) or {}) do
     turns[n], batch.served[n] = tonumber(string.sub(entry[1], string.find(entry[1], '-', 1, true) + 1)), entry[2][2]
   end
   if #turns < count then return {'lost'} end

@@ -81,7 +81,7 @@ remove()
 if not drained then return {'set', 'through', 0} end
 if a.epoch ~= '' and tonumber(a.ceiling) > (tonumber(c.ceiling) or math.huge) then redis.call('HSET', campaign_key, 'ceiling', a.ceiling) end
 
-if through > told then redis.call('HSET', campaign_key, 'told_through', whole(through)) end
+if through > told then redis.call('HSET', campaign_key, 'told_through', integer(through)) end
 through = math.max(through, told)
 local oldest = redis.call('XRANGE', journal_key, '-', '+', 'COUNT', '1')[1]
 if oldest and through <= last_number then
@@ -89,7 +89,7 @@ if oldest and through <= last_number then
   through = math.min(through, number - 1)
 end
 if through > drained then
-  redis.call('HSET', campaign_key, 'drained_through', whole(through))
-  redis.pcall('PUBLISH', a.channel, a.tag .. ' ' .. whole(through))
+  redis.call('HSET', campaign_key, 'drained_through', integer(through))
+  redis.pcall('PUBLISH', a.channel, a.tag .. ' ' .. integer(through))
 end
 return {'set', 'through', drained}

@@ -4,7 +4,7 @@
 -- some microseconds.
 
 -- text prints a number, or '' for nil.
-local function text(n) return n and whole(n) or '' end
+local function text(n) return n and integer(n) or '' end
 
 -- state reads a campaign: its fields, with numbers as numbers, or nil where there is none. It returns the script's answer as campaign does. The
 -- two lists have the fields in the same order.
@@ -57,7 +57,7 @@ local function narrowed(g, closes_at) return math.min(closes_at or math.huge, g.
 
 -- quarantine_fields returns the fields of the campaign's hash about the quarantine, with their values.
 local function quarantine_fields(g)
-  return 'quarantined', whole(g.quarantined), 'quarantined_until', whole(g.quarantined_until), 'was_opens_at', text(g.was_opens_at),
+  return 'quarantined', integer(g.quarantined), 'quarantined_until', integer(g.quarantined_until), 'was_opens_at', text(g.was_opens_at),
     'was_closes_at', text(g.was_closes_at), 'was_sold_out', g.was_sold_out and '1' or '0'
 end
 
@@ -69,7 +69,7 @@ end
 
 -- begin_entry begins an entry of the journal with fields and values. It returns the entry, and what adds a field to it.
 local function begin_entry(g, ...)
-  local entry = {'format', '1', 'epoch', g.epoch, 'at', whole(g.now), ...}
+  local entry = {'format', '1', 'epoch', g.epoch, 'at', integer(g.now), ...}
   return entry, function(name, value) entry[#entry + 1], entry[#entry + 2] = name, value end
 end
 

@@ -29,8 +29,8 @@ if holders > 0 then redis.call('RENAME', holders_from, holders_key) end
 if people > 0 then redis.call('RENAME', line_from, line_key) end
 if tickets > 0 then redis.call('RENAME', tickets_from, tickets_key) end
 redis.call('XGROUP', 'CREATE', journal_key, a.group, '0', 'MKSTREAM')
-redis.call('HSET', campaign_key, 'layout', whole(LAYOUT), 'attempt', a.attempt, 'attempts', c.attempts or '', 'run', run, 'in_force', whole(holders),
-  'decided_at', whole(math.max(tonumber(a.now), server_time())), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '',
+redis.call('HSET', campaign_key, 'layout', integer(LAYOUT), 'attempt', a.attempt, 'attempts', c.attempts or '', 'run', run, 'in_force', integer(holders),
+  'decided_at', integer(math.max(tonumber(a.now), server_time())), 'quarantined', '0', 'quarantined_until', '0', 'was_opens_at', '',
   'was_closes_at', '', 'was_sold_out', '0')
 redis.call('HSET', campaign_key, unpack(ARGV, first + 1, #ARGV))
 return {'switched'}
